@@ -5,7 +5,12 @@
 
 #include "script_world.h"
 
-typedef struct snapshot { gpuarena_stats stats; walked seen; uint64_t serial; } snapshot;
+typedef struct snapshot {
+    gpuarena_stats stats;
+    walked seen;
+    uint64_t serial;
+    uint64_t effects;                            /* driver calls that may change what is free, and for whom */
+} snapshot;
 
 static struct {                                  /* the call that is made */
     int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
@@ -25,6 +30,8 @@ static snapshot look_at(int arena)
     memset(&now, 0, sizeof now);
     gpuarena_last_failure(arena < 0 ? NULL : world.arenas[arena].ptr, &failure);
     now.serial = failure.serial;
+    now.effects = device.calls[ENTRY_COUNT] - device.calls[ENTRY_info] - device.calls[ENTRY_obtain]
+        - device.calls[ENTRY_active] - device.calls[ENTRY_exchange_mode];
     if (arena < 0) return now;
     now.seen = walk_arena(world.arenas[arena].ptr);
     gpuarena_walk_stats(world.arenas[arena].ptr, &now.stats);
@@ -183,10 +190,12 @@ static gpuarena_result do_thread(reader *in)     /* thread NUMBER: who calls fro
 static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] [chunk SIZE] [plain] .. */
 {
     char word[WORD_BYTES];
-    if (device.machine) {
-        blame("one device a case");
+    if (world.arena_count) {
+        blame("the device comes before arenas");
         return GPUARENA_OK;
     }
+    sim_destroy(device.machine);
+    memset(world.stream_made, 0, sizeof world.stream_made);
     device_open(read_sum(in));
     while (!at_end(in) && !place.trouble[0]) {
         if (take_word(in, "without")) {
@@ -556,7 +565,25 @@ static gpuarena_result do_release(reader *in)    /* release SET on STREAM */
 {
     capture_words words = read_capture(in);
     if (place.trouble[0] || (turn_struck() && !words.set->number)) return GPUARENA_OK;
-    return gpuarena_capture_release(calling(world.arena), words.set->number, stream_handle(words.stream));
+    gpuarena_result result = gpuarena_capture_release(calling(world.arena), words.set->number,
+                                                      stream_handle(words.stream));
+    if (!result) set_value("released_set", words.set->number);
+    if (!result) words.set->number = 0;
+    return result;
+}
+
+static gpuarena_result do_mode(reader *in)       /* mode global|local|relaxed: the thread's, for captures */
+{
+    static const char *const modes[] = { "global", "local", "relaxed" };
+    int mode = 0, was = 0;
+    char word[WORD_BYTES];
+    world.expected++;
+    next_word(in, word);
+    device.real.capture.exchange_mode(&device.real, &was);
+    mode = was;
+    device.real.capture.exchange_mode(&device.real, &mode);
+    if (was < 0 || was > 2 || strcmp(word, modes[was])) blame("the thread's mode is %d", was);
+    return GPUARENA_OK;
 }
 
 /* ---- faults of the driver */
@@ -747,7 +774,7 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "lie", do_lie, 0 }, { "rival", do_rival, 0 }, { "environment", do_environment, 0 },
     { "pressure", do_pressure, 0 }, { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
     { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
-    { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 },
+    { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "script_calls.h"
 
-enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 4, MOST_TURNS = 1000 };
+enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 8, MOST_TURNS = 1000 };
 
 static void run_line(const char *text, char separator);
 
@@ -83,15 +83,13 @@ static int is_misuse(gpuarena_result result)
         && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE && result != GPUARENA_NOT_SUPPORTED;
 }
 
-/* A refusal may have released idle memory, and waited; otherwise nothing has changed. */
+/* A refusal may have released idle memory, and waited; without such driver calls nothing has changed. */
 static void judge_unchanged(const snapshot *before, const snapshot *after)
 {
     const gpuarena_stats *was = &before->stats, *is = &after->stats;
     if (before->seen.live_digest != after->seen.live_digest || was->alloc_count - was->free_count
         != is->alloc_count - is->free_count) blame("a refused call changed a live block");
-    if (was->release_count != is->release_count || was->gpu_wait_count != is->gpu_wait_count
-        || was->pending_bytes != is->pending_bytes || was->remapped_page_count != is->remapped_page_count
-        || was->reserved_bytes > is->reserved_bytes) return;
+    if (before->effects != after->effects) return;
     if (before->seen.digest != after->seen.digest || was->reserved_bytes != is->reserved_bytes
         || was->limit_bytes != is->limit_bytes || was->cached_bytes != is->cached_bytes)
         blame("a refused call changed something");
@@ -453,7 +451,7 @@ static void run_case(const script_case *self)
             rest /= counts[at];
             snprintf(values[at], WORD_BYTES, "%.*s", (int)strcspn(value, "|"), value);
             size_t length = strlen(shown);
-            snprintf(shown + length, sizeof shown - length, ", %s=%.60s", names[at], values[at]);
+            if (counts[at] > 1) snprintf(shown + length, sizeof shown - length, ", %s=%.60s", names[at], values[at]);
         }
         place.trouble[0] = '\0';
         place.file = self->file;
@@ -469,13 +467,14 @@ static void run_case(const script_case *self)
 static int read_head(script_case *self, char *line)
 {
     if (!strncmp(line, "with ", 5)) {
-        variant *made = &self->variants[self->variant_count++];
         const char *equals = strchr(line, '=');
-        if (self->variant_count > MOST_VARIANTS || !equals) {
-            self->variant_count--;
-            return 0;
-        }
-        snprintf(made->name, sizeof made->name, "%.*s", (int)(equals - line - 5), line + 5);
+        int at = 0, length = equals ? (int)(equals - line - 5) : 0;
+        while (at < self->variant_count && (strncmp(self->variants[at].name, line + 5, (size_t)length)
+                                            || self->variants[at].name[length])) at++;
+        if (at == MOST_VARIANTS || !equals || length >= NAME_BYTES) return 0;
+        variant *made = &self->variants[at];
+        self->variant_count += at == self->variant_count;
+        snprintf(made->name, sizeof made->name, "%.*s", length, line + 5);
         snprintf(made->values, sizeof made->values, "%s", equals + 1);
     } else if (!strncmp(line, "fails ", 6)) snprintf(self->fails, sizeof self->fails, "%s", line + 6);
     else if (!strncmp(line, "turn ", 5)) snprintf(self->turn, sizeof self->turn, "%s", line + 5);
@@ -495,9 +494,10 @@ static char *read_whole(const char *name)
     return text;
 }
 
+/* What stands before the first case is the beginning of every case. */
 static void run_file(const char *name)
 {
-    static script_case made;
+    static script_case made, first;
     char *text = read_whole(name), *line = text;
     int number = 0, begun = 0;
     if (!text) {
@@ -505,6 +505,7 @@ static void run_file(const char *name)
         return;
     }
     memset(&made, 0, sizeof made);
+    made.file = name;
     for (char *end; line; line = end ? end + 1 : NULL) {
         end = strchr(line, '\n');
         if (end) *end = '\0';
@@ -514,13 +515,13 @@ static void run_file(const char *name)
         while (*line == ' ' || *line == '\t') line++;
         if (!strncmp(line, "case ", 5)) {
             if (begun) run_case(&made);
-            memset(&made, 0, sizeof made);
-            made.file = name;
+            else first = made;
+            made = first;
             snprintf(made.title, sizeof made.title, "%s", line + 5);
             begun = 1;
         } else if (*line && !read_head(&made, line)) {
-            if (!begun || made.line_count == MOST_LINES) {
-                CHECK_MSG(0, "%s:%d: a `case` comes first, and has %d lines at most", name, number, MOST_LINES);
+            if (made.line_count == MOST_LINES) {
+                CHECK_MSG(0, "%s:%d: a case has %d lines at most", name, number, MOST_LINES);
                 break;
             }
             made.lines[made.line_count] = line;
@@ -528,6 +529,7 @@ static void run_file(const char *name)
         }
     }
     if (begun) run_case(&made);
+    else CHECK_MSG(0, "%s has no case", name);
     free(text);
 }
 
