@@ -55,3 +55,8 @@ read_as() { printf "$1" >t; trace replay:t >.as; cat .as
     trace replay:.edited | cmp - .as
     trace replay:.as | cmp - .as
 }
+
+# A recording, t, of operations that are separated by `;`, with K, M and G in sizes, and L for a second in nanoseconds.
+ops() { { echo 'gpuarena-trace 1'; echo "$1" | tr ';' '\n' | sed 's/^ *//; /^$/d; s/\<L\>/1000000000/' | awk '
+    $1 == "a" { unit = substr($3, length($3)); $3 = sprintf("%.0f", $3 * (unit == "K" ? 1024 : unit == "M" ? 1048576 : unit == "G" ? 1073741824 : 1)) }
+    { print }'; } >t; }

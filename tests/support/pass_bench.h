@@ -1,6 +1,6 @@
 /* What tests of passes share: an op stream made by hand, and policies that it goes through on a simulated device.
    It must not know what is tested.
-   Included by test_pass_*.c. */
+   Included by test_runner.c and test_pass_seams.c. */
 #ifndef TESTS_PASS_BENCH_H
 #define TESTS_PASS_BENCH_H
 
@@ -67,20 +67,6 @@ static inline pass_result *run(bench *bed, const char *text, pass_timing *timing
     CHECK_INT(policy_parse(text, 0, &chosen, &why), ==, 0);
     pass_run(&bed->settings, &bed->stream, &chosen, timing, &bed->result);
     return &bed->result;
-}
-
-/* Every policy of this build, one after the other. */
-static inline void expect_ok(bench *bed, const char *name)
-{
-    static const char *const policies[] = { "raw", "segments", "segments:growth=exact", "cub-library" };
-    uint64_t digest = 0;
-    for (size_t index = 0; index < sizeof policies / sizeof policies[0]; index++) {
-        if (!strcmp(policies[index], "cub-library") && !rival_present()) continue;
-        const pass_result *result = run(bed, policies[index], NULL);
-        CHECK_MSG(result->status == PASS_OK, "%s on %s: %s", name, policies[index], result->message);
-        CHECK_MSG(!index || result->digest == digest, "the digest does not depend on the policy");
-        digest = result->digest;
-    }
 }
 
 #endif
