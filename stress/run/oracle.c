@@ -332,7 +332,7 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     }
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;
-    self->due_check_op = op + ORACLE_CHECK_OPS;
+    self->due_check_op = op + (self->map.count > ORACLE_CHECK_OPS ? self->map.count : ORACLE_CHECK_OPS);
     return oracle_check(self, op);
 }
 

@@ -31,7 +31,9 @@ int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
 
 /* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
-   in 64. full: everything on every op. gpuarena_check, the costly walk: every ORACLE_CHECK_OPS, and at the end. */
+   in 64. full: everything on every op. gpuarena_check walks over all blocks: it comes every ORACLE_CHECK_OPS, or as
+   many operations later as blocks are live if these are more, so that an operation's share is constant; and at the
+   end. */
 typedef enum verify_mode { VERIFY_OFF, VERIFY_SAMPLE, VERIFY_FULL } verify_mode;
 enum { ORACLE_SAMPLE = 64, ORACLE_CHECK_OPS = 1024 };
 
