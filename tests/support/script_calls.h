@@ -206,6 +206,7 @@ static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] 
         } else if (take_word(in, "chunk")) {
             if (sim_pool_chunk(device.machine, 0, read_sum(in))) blame("no such chunk");
         } else if (take_word(in, "rival")) sim_rival(device.machine, 0, read_sum(in), 0);
+        else if (take_word(in, "shift")) device.shift = read_sum(in);
         else if (take_word(in, "reuse")) sim_reuse_handles(device.machine, 1);
         else if (take_word(in, "standing")) device.table.now_ns = device_standing_clock;
         else blame("not understood: \"%.40s\"", in->at);

@@ -54,6 +54,7 @@ static struct {
     int holder_count;
     int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
     device_lie lie;                              /* what the next obtain does */
+    uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
     uint64_t host_bytes, event_count;
     void *overlapped;                            /* the latest address given */
@@ -160,8 +161,9 @@ static int device_obtain(const gpuarena_driver *self, gpuarena_memory kind, void
         device.lie = LIE_NONE;
         return 0;
     }
-    code = device.real.memory.obtain(self, kind, ptr, bytes, stream);
+    code = device.real.memory.obtain(self, kind, ptr, bytes + device.shift, stream);
     if (!code) device_take(self, bytes);
+    if (!code && device.shift) *ptr = bench_at(*ptr, device.shift);
     if (!code) device.overlapped = *ptr;
     return code;
 }
@@ -175,7 +177,7 @@ static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, v
         device.lied_bytes = 0;
         return code;
     }
-    real = device.real.memory.give_back(self, kind, ptr, bytes, stream);
+    real = device.real.memory.give_back(self, kind, bench_at(ptr, 0 - device.shift), bytes + device.shift, stream);
     if (!real) device_give(self, bytes);
     return code ? code : real;
 }

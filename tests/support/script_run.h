@@ -322,7 +322,10 @@ static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void 
 
 /* ---- cases */
 
-typedef struct variant { char name[NAME_BYTES], values[WORD_BYTES]; } variant;
+typedef struct variant {
+    char name[NAME_BYTES], values[WORD_BYTES * 2];
+    int is_tied;                                 /* it has its nth value where the one before has its nth */
+} variant;
 typedef struct script_case {
     const char *file;
     char title[WORD_BYTES], fails[WORD_BYTES], turn[WORD_BYTES];
@@ -440,15 +443,18 @@ static void run_case(const script_case *self)
         counts[at] = 1;
         names[at] = self->variants[at].name;
         for (const char *mark = self->variants[at].values; *mark; mark++) counts[at] += *mark == '|';
-        total *= counts[at];
+        if (!self->variants[at].is_tied) total *= counts[at];
     }
     for (int number = 0; number < total; number++) {
-        int rest = number;
+        int rest = number, nth_value = 0;
         shown[0] = '\0';
         for (int at = 0; at < self->variant_count; at++) {
             const char *value = self->variants[at].values;
-            for (int skip = rest % counts[at]; skip; value++) skip -= *value == '|';
-            rest /= counts[at];
+            if (!self->variants[at].is_tied) {
+                nth_value = rest % counts[at];
+                rest /= counts[at];
+            }
+            for (int skip = nth_value; skip && *value; value++) skip -= *value == '|';
             snprintf(values[at], WORD_BYTES, "%.*s", (int)strcspn(value, "|"), value);
             size_t length = strlen(shown);
             if (counts[at] > 1) snprintf(shown + length, sizeof shown - length, ", %s=%.60s", names[at], values[at]);
@@ -466,15 +472,17 @@ static void run_case(const script_case *self)
 /* Takes a line that says something of the case. 0: it is one of commands. */
 static int read_head(script_case *self, char *line)
 {
-    if (!strncmp(line, "with ", 5)) {
-        const char *equals = strchr(line, '=');
-        int at = 0, length = equals ? (int)(equals - line - 5) : 0;
-        while (at < self->variant_count && (strncmp(self->variants[at].name, line + 5, (size_t)length)
+    int is_tied = !strncmp(line, "and ", 4);
+    if (is_tied || !strncmp(line, "with ", 5)) {
+        const char *equals = strchr(line, '='), *name = line + (is_tied ? 4 : 5);
+        int at = 0, length = equals ? (int)(equals - name) : 0;
+        while (at < self->variant_count && (strncmp(self->variants[at].name, name, (size_t)length)
                                             || self->variants[at].name[length])) at++;
-        if (at == MOST_VARIANTS || !equals || length >= NAME_BYTES) return 0;
+        if (at == MOST_VARIANTS || !equals || length >= NAME_BYTES || at < is_tied) return 0;
         variant *made = &self->variants[at];
         self->variant_count += at == self->variant_count;
-        snprintf(made->name, sizeof made->name, "%.*s", length, line + 5);
+        made->is_tied = is_tied;
+        snprintf(made->name, sizeof made->name, "%.*s", length, name);
         snprintf(made->values, sizeof made->values, "%s", equals + 1);
     } else if (!strncmp(line, "fails ", 6)) snprintf(self->fails, sizeof self->fails, "%s", line + 6);
     else if (!strncmp(line, "turn ", 5)) snprintf(self->turn, sizeof self->turn, "%s", line + 5);

@@ -153,6 +153,7 @@ static int block_value(const char *block_name, const char *name, uint64_t *value
     if (!strcmp(name, "at")) return *value = bench_number(block->ptr), 1;
     if (gpuarena_lookup(world.arenas[block->arena].ptr, block->ptr, &found)) return 0;
     if (!strcmp(name, "base")) return *value = bench_number(found.ptr), 1;
+    if (!strcmp(name, "stream")) return *value = bench_number(found.stream), 1;
 #define X(field) if (is_field(name, #field)) return *value = (uint64_t)found.field, 1;
     BLOCK_FIELDS(X)
 #undef X
@@ -180,6 +181,8 @@ static int device_value(const char *name, uint64_t *value)
     if (!strcmp(name, "total")) return *value = figures.total_bytes, 1;
     if (!strcmp(name, "page")) return *value = figures.page_bytes, 1;
     if (!strcmp(name, "memory")) return *value = (uint64_t)figures.memory, 1;
+    if (!strcmp(name, "paged")) return *value = (uint64_t)figures.paged, 1;
+    if (!strcmp(name, "number")) return *value = (uint64_t)figures.device, 1;
     return 0;
 }
 
@@ -271,6 +274,7 @@ static int constant_value(const char *name, uint64_t *value)
     for (uint64_t at = 0; at < COUNT(constants); at++) if (!strcmp(name, constants[at])) return *value = at, 1;
     for (uint64_t at = 0; at < COUNT(memories); at++) if (!strcmp(name, memories[at])) return *value = at, 1;
     if (!strcmp(name, "no_limit")) return *value = GPUARENA_NO_LIMIT, 1;
+    if (!strcmp(name, "any")) return *value = bench_number(GPUARENA_ANY_STREAM), 1;
     return 0;
 }
 
@@ -313,6 +317,8 @@ static int name_value(const char *name, uint64_t *value)
     for (int at = 0; at < world.value_count; at++)
         if (!strcmp(world.values[at].name, name)) return *value = world.values[at].value, 1;
     if (set) return *value = set->number, 1;
+    if (name[0] == 's' && isdigit((unsigned char)name[1]))
+        return *value = bench_number(stream_handle(stream_number(name))), 1;
     if (!strcmp(name, "now")) return *value = sim_now_ns(device.machine), 1;
     if (!strcmp(name, "released")) return *value = world.released, 1;
     return stats_value(arena_now(), name, value) || constant_value(name, value);
@@ -341,6 +347,8 @@ static const char *wrong_walk(const gpuarena_stats *stats, const walked *seen)
         || seen->requested != stats->requested_bytes) return "walk and statistics differ in live blocks";
     if (seen->free != stats->cached_bytes) return "walk and cached differ";
     if (seen->pending != stats->pending_bytes) return "walk and pending differ";
+    if (!device.table.events.create && !device.table.vm.map && seen->largest != stats->largest_free_bytes)
+        return "walk and largest free differ";
     return NULL;
 }
 
