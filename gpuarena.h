@@ -4565,7 +4565,7 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t le
 }
 
 /* Moves a free block to the set where it belongs after its wait. */
-static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
+static void gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
     gpuarena_block block = GPUARENA_INIT;
     int told = !to && arena->config.observe;
@@ -4582,7 +4582,7 @@ static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uin
     uint32_t head = gpuarena__chain(arena, set, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* a block that was joined meanwhile has moved already */
         next = gpuarena__node_at(arena, index)->as.chain.link;
-        gpuarena__block_settle(arena, index, to, ticket);
+        gpuarena__block_resolve(arena, index, to, ticket);
     }
     return head != 0;
 }
@@ -4632,7 +4632,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
             }
         }
         if (node->use_at || node->as.held.sync_wait) continue;
-        gpuarena__block_settle(arena, index, set, ticket);
+        gpuarena__block_resolve(arena, index, set, ticket);
         some = 1;
     }
     return (int)some;
@@ -4693,7 +4693,7 @@ static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         next = node->as.list.after;
         if (node->as.held.sync_wait && node->as.held.sync_wait - 1 <= wait)
-            gpuarena__block_settle(arena, index, arena->streams.list[node->as.held.home].home, 0);
+            gpuarena__block_resolve(arena, index, arena->streams.list[node->as.held.home].home, 0);
     }
 }
 
@@ -8040,7 +8040,7 @@ static int gpuarena__refuse_rule(const gpuarena_config *config, const gpuarena__
 }
 
 /* Checks a key against its rules, and replaces 0 by its default. */
-static int gpuarena__settle_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
+static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
 {
     const gpuarena__key *key = &gpuarena__keys[at];
     const gpuarena__rule *rule = gpuarena__rules,
@@ -8066,7 +8066,7 @@ static int gpuarena__settle_key(gpuarena_config *config, uint32_t at, gpuarena__
 }
 
 /* Determines backing and growth. */
-static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__choose_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
@@ -8088,7 +8088,7 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
 }
 
 /* Defaults that depend on the device, or on other keys. */
-static void gpuarena__settle_sizes(gpuarena_config *config, uint64_t total_bytes)
+static void gpuarena__complete_sizes(gpuarena_config *config, uint64_t total_bytes)
 {
     uint64_t granule = GPUARENA__GRANULE;
     if (config->backing == GPUARENA_BACKING_PAGED && !config->page_bytes)
@@ -8135,11 +8135,11 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
     uint32_t at;
     for (at = 0; at < GPUARENA__KEY_COUNT; at++)
         if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
-    if (!gpuarena__settle_backing(config, out)) return 0;
+    if (!gpuarena__choose_backing(config, out)) return 0;
     for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-        if (!gpuarena__settle_key(config, at, out)) return 0;
+        if (!gpuarena__complete_key(config, at, out)) return 0;
     if (!gpuarena__figures_sound(config, total_bytes, out)) return 0;
-    gpuarena__settle_sizes(config, total_bytes);
+    gpuarena__complete_sizes(config, total_bytes);
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
@@ -9172,7 +9172,7 @@ static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena_
     uint32_t set = held ? node->as.held.home : node->set, use_at = node->use_at, count = 0;
     GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
                     "a block is of no stream that there is", index);
-    GPUARENA__NEVER(use_at && !live && !held, "a free block in a bin is on hold", index);
+    GPUARENA__NEVER(use_at && !live && !held, "a free block in a bin waits for several streams", index);
     tally->ref_count += live || held;
     tally->held_count += held != 0;
     for (; use_at; use_at = arena->uses.list[use_at].next) {
@@ -9239,7 +9239,7 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
                     && (!gpuarena__tag_place(node->as.live.tag)
                         || gpuarena__place_of(node) >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.leak, "a live block is parked", index);
+    GPUARENA__NEVER(node->as.live.leak, "a live block is in a list of leaks", index);
     return 1;
 }
 
@@ -9454,7 +9454,7 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
 static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     uint64_t refs = tally->ref_count, uses = tally->use_count;
-    uint32_t at, captured = 0, owed = 0;
+    uint32_t at, captured = 0, reserved_uses = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         GPUARENA__NEVER(stream->quiet > stream->recorded || stream->recorded > stream->ticket,
@@ -9464,7 +9464,7 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
         captured += stream->home && stream->state == GPUARENA__OPEN;
         if (stream->home && stream->home != at) refs++;
         if (stream->under) refs++;
-        owed += stream->reserved_uses;
+        reserved_uses += stream->reserved_uses;
         refs -= stream->ref_count;
         uses -= stream->use_count;
     }
@@ -9472,9 +9472,9 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
-    GPUARENA__NEVER(owed != arena->uses.reserved_uses
-                    || arena->uses.unused_count + arena->uses.room - arena->uses.count < owed,
-                    "uses are not reserved for what captures may free", owed);
+    GPUARENA__NEVER(reserved_uses != arena->uses.reserved_uses
+                    || arena->uses.unused_count + arena->uses.room - arena->uses.count < reserved_uses,
+                    "uses are not reserved for what captures may free", reserved_uses);
     return 1;
 }
 
@@ -9517,7 +9517,7 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
         index = gpuarena__node_at(arena, index)->as.list.after;
     GPUARENA__NEVER(binned + held + tally->aside_count != tally->free_count,
                     "free blocks and bins differ in number", binned);
-    GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
+    GPUARENA__NEVER(held != tally->held_count, "blocks that wait for several streams are miscounted", held);
     return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
 }
 
@@ -9549,8 +9549,7 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     }
     GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
     GPUARENA__NEVER(tally->unmap_failed_count != arena->paged.unmap_failed_count,
-                    "stuck holes are miscounted",
-                    tally->unmap_failed_count);
+                    "holes that failed to unmap are miscounted", tally->unmap_failed_count);
     GPUARENA__NEVER(tally->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
                     "idle pages are miscounted", tally->idle_count);
     return 1;
@@ -11286,7 +11285,7 @@ typedef struct gpuarena__news {
 static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
                                gpuarena__miss *miss)
 {
-    int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
+    int resolved = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
     uint32_t index;
     arena->streams.list[req->set].guest_count++;            /* keeps the record from being reused meanwhile */
     gpuarena__unlock_all(arena);
@@ -11294,8 +11293,8 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena
     gpuarena__relock_all(arena);
     arena->streams.list[req->set].guest_count--;
     req->home = arena->streams.list[req->set].home;
-    if (arena->stats.free_count != seen->begun) settled |= gpuarena__resolve_all(arena);
-    if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
+    if (arena->stats.free_count != seen->begun) resolved |= gpuarena__resolve_all(arena);
+    if (!resolved && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
         && seen->room >= gpuarena__room(arena)) return 0;
     seen->freed = arena->stats.free_count;
     seen->calls = arena->call_count;             /* such a call may have grown, or shrunk a block */

@@ -62,7 +62,7 @@ static void test_holes(void)
 {
     uint32_t self = bench.arena->paged.holes;
     VIOLATE(bench.arena, open_hole->set, 1, "a hole waits for something");
-    VIOLATE(bench.arena, open_hole->use_at, 1, "a free block in a bin is on hold");
+    VIOLATE(bench.arena, open_hole->use_at, 1, "a free block in a bin waits for several streams");
     VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
     VIOLATE(bench.arena, open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
     VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_LIVE, "a block has a state that cannot be");
@@ -78,8 +78,8 @@ static void test_holes(void)
             "the holes' list holds another");
     VIOLATE(bench.arena, node_at(self)->as.list.after, self, "holes are missing in their list");
     VIOLATE(bench.arena, bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1,
-            "stuck holes are miscounted");
-    VIOLATE(bench.arena, bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
+            "holes that failed to unmap are miscounted");
+    VIOLATE(bench.arena, bench.arena->paged.unmap_failed_count, 0, "holes that failed to unmap are miscounted");
 }
 
 /* A hole in two halves. */
@@ -104,7 +104,8 @@ static void test_neighbours(void)
 
 static void test_rooms(void)
 {
-    VIOLATE(bench.arena, roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "stuck holes are miscounted");
+    VIOLATE(bench.arena, roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT,
+            "holes that failed to unmap are miscounted");
     VIOLATE(bench.arena, room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
     VIOLATE(bench.arena, plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
     VIOLATE(bench.arena, plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
