@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # `stress shrink`: planted failures are found again among noise, alone; what is written fails the same way by itself.
-# It must not test the search: test_shrink does.
+# What it refuses: cases/search.case.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -98,14 +98,4 @@ is($first->{out}, stress(@again)->{out}, 'two times: the same bytes');
 is($first->{err}, '', '-q: nothing else');
 is((split /\n/, $first->{out})[0], 'gpuarena-trace 1', 'to stdout');
 
-# ---- usage
-refused(2, qr/completes: there is nothing to shrink/, 'shrink', '-w', 'uniform:n=50', '-p', 'raw', '--out', "trace=$folder/x");
-ok(!-e "$folder/x", '.. and no empty file is left');
-refused(2, qr/shrink writes one recording: --out trace=PATH/, qw(shrink -w train -p raw));
-refused(2, qr/one workload and one policy/, qw(shrink -w train,uniform -p raw --out trace=-));
-refused(2, qr/one workload and one policy/, qw(shrink -w train -p all --out trace=-));
-refused(2, qr/--on-oom means nothing to shrink/, qw(shrink -w train -p raw --out trace=- --on-oom skip));
-refused(2, qr/is the recording of -w/, 'shrink', '-w', "replay:$trace", '-p', 'raw', '--out', "trace=$trace");
-refused(2, qr/expected a path without commas/, qw(shrink -w uniform:n=9 -p raw --out trace=/tmp/a,b));
-ok(stress('help', 'shrink')->{out} =~ /fail the same way/, 'help shrink');
 done();

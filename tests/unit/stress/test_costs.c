@@ -1,6 +1,5 @@
 /* Measured costs on the simulated device, which charges what its table says: the fit must be that table, to the
-   byte. And made-up rows, with noise.
-   It must not know CUDA. */
+   byte, of random tables; and made-up rows, with noise. What `stress costs` answers: tests/cli/cases/search.case. */
 #include <stdlib.h>
 
 #include "stress/measure/costs.h"
@@ -64,20 +63,6 @@ static void check_round_trip(const sim_costs *costs, const costs_table *table, c
     remove(path);
 }
 
-static void test_default_table(void)
-{
-    costs_table table;
-    CHECK_INT(measure(sim_costs_default(), 0, NULL, &table), ==, 0);
-    check_round_trip(sim_costs_default(), &table, "default");
-    CHECK_INT(measure(sim_costs_default(), 64 * MIB, NULL, &table), ==, 0);
-    check_round_trip(sim_costs_default(), &table, "small-device");
-    uint64_t largest_bytes = 0;
-    for (size_t index = 0; index < table.count; index++) {
-        if (table.rows[index].bytes > largest_bytes) largest_bytes = table.rows[index].bytes;
-    }
-    CHECK_MSG(largest_bytes == 32 * MIB, "no more than half of what is free is taken: %" PRIu64, largest_bytes);
-}
-
 static void test_random_tables(void)
 {
     enum { TABLES = 20 };
@@ -99,13 +84,6 @@ static void test_random_tables(void)
     }
 }
 
-static size_t rows_of(const char *faults, sim_cost_kind kind)
-{
-    costs_table table;
-    CHECK_INT(measure(NULL, 0, faults, &table), ==, 0);
-    return costs_fit_kind(&table, kind).row_count;
-}
-
 static void written(const costs_table *table, const char *about, char *text, size_t size)
 {
     FILE *out = tmpfile();
@@ -115,13 +93,6 @@ static void written(const costs_table *table, const char *about, char *text, siz
     rewind(out);
     text[fread(text, 1, size - 1, out)] = '\0';
     fclose(out);
-}
-
-static void check_line(const costs_table *table, const char *line)
-{
-    static char text[65536];
-    written(table, "x", text, sizeof text);
-    CHECK_MSG(strstr(text, line) != NULL, "in the file: %s", line);
 }
 
 /* Comments are broken between words, and at the ends of lines; a word that is longer than a line wherever it must. */
@@ -147,53 +118,6 @@ static void test_comments(void)
     CHECK(!strncmp(text, "# first\n# second\n# www", 22));
     for (char *line = text; *line; line += strcspn(line, "\n") + 1) odd += strcspn(line, "\n") > 118;
     CHECK_INT(odd, ==, 0);
-}
-
-/* Without virtual memory there is nothing to measure of it, and nothing missing. */
-static void test_no_virtual_memory(void)
-{
-    device_config config;
-    costs_table table;
-    memset(&config, 0, sizeof config);
-    config.sim.without_vm = 1;
-    device *opened = device_open(&config, &why);
-    if (!CHECK(opened && costs_measure(device_driver(opened), &table, &why) == 0)) return;
-    CHECK(!costs_measures(&table, SIM_COST_VM_MAP) && costs_fit_kind(&table, SIM_COST_VM_MAP).row_count == 0);
-    CHECK(costs_measures(&table, SIM_COST_INFO) && costs_fit_kind(&table, SIM_COST_INFO).row_count == 1);
-    device_close(opened, NULL);
-}
-
-static void test_failures(void)
-{
-    costs_table table;
-    CHECK_INT(measure(NULL, 2 * MIB, NULL, &table), ==, -1);
-    CHECK_MSG(why.exit_code == EXIT_HARNESS && strstr(why.text, "too little"), "a device too small: %s", why.text);
-    CHECK_INT(measure(NULL, 0, "obtain:7=999", &table), ==, -1);
-    CHECK_MSG(strstr(why.text, "cudaMalloc of 1024 bytes: cudaErrorUnknown (999)") != NULL, "%s", why.text);
-    CHECK_INT(measure(NULL, 0, "give_back:30", &table), ==, -1);
-    CHECK_MSG(strstr(why.text, "cudaFree of ") != NULL, "%s", why.text);
-    CHECK_INT(measure(NULL, 0, "info:5", &table), ==, -1);
-    CHECK_MSG(strstr(why.text, "cudaMemGetInfo") != NULL, "%s", why.text);
-    CHECK_MSG(measure(NULL, 0, "obtain>64M", &table) == 0, "a device that gives no large block is measured below");
-    check_round_trip(sim_costs_default(), &table, "up-to-64M");
-    CHECK_U64(table.refused_count, ==, 8);
-    CHECK_MSG(table.refused[0] == 128 * MIB && table.refused[7] == 16384 * MIB, "the others are named: %" PRIu64,
-              table.refused[0]);
-    check_line(&table, "# stopped at 134217728 bytes: no memory\n");
-    CHECK_INT(measure(NULL, 0, "cuMemUnmap:7", &table), ==, -1);
-    CHECK_MSG(strstr(why.text, "cuMemUnmap of 2097152 bytes: cudaErrorUnknown (999)") != NULL, "%s", why.text);
-    for (size_t index = 0; index < 4; index++) {
-        static const char *const refusals[] = { "reserve>64M", "create>64M", "map>64M", "access>64M" };
-        CHECK_MSG(measure(NULL, 0, refusals[index], &table) == 0, "%s: measured below", refusals[index]);
-        check_round_trip(sim_costs_default(), &table, refusals[index]);
-        CHECK_U64(table.refused_count, ==, 8);
-    }
-    CHECK_MSG(measure(NULL, 0, "access:9=999", &table) == -1 && strstr(why.text, "cuMemSetAccess of 2097152 bytes"),
-              "%s", why.text);
-    size_t all_rows = rows_of(NULL, SIM_COST_MALLOC_BLOCK);
-    CHECK_MSG(rows_of("obtain:150", SIM_COST_MALLOC_BLOCK) == all_rows, "one refusal ends neither size nor sizes");
-    CHECK_MSG(rows_of("obtain:1", SIM_COST_MALLOC_BLOCK) == all_rows, "not even the first");
-    CHECK_U64(rows_of("obtain:1", SIM_COST_MALLOC_SLAB), ==, 0);
 }
 
 static void add_row(costs_table *table, sim_cost_kind kind, uint64_t mib, uint64_t median_ns)
@@ -296,10 +220,7 @@ static void test_falling(void)
 
 int main(void)
 {
-    test_default_table();
     test_random_tables();
-    test_no_virtual_memory();
-    test_failures();
     test_noise();
     test_weights();
     test_hoarder();
