@@ -79,18 +79,6 @@ my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
 if ($rival->{code} == 77) { skip('cub-library is not in this build') }
 else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
 
-# ---- what fails can be seen again
-for my $words ([qw(-w uniform:n=300 --threads 3 -p raw --faults overlap:100)],
-               [qw(-w uniform:n=300+larson:blocks=9 --seed 4 -p raw --faults misaligned:200)]) {
-    my $failed = stress('run', @$words, qw(--no-timing -q));
-    my ($line) = $failed->{err} =~ /^repro: (.*)$/m;
-    is($failed->{code}, 3, "@$words: exit 3");
-    ok(($line // '') =~ /--ops \d+/, 'with a line that shows it again, cut where it was');
-    my $shown = qx{$line -q 2>&1 >/dev/null};
-    is($? >> 8, 3, "it ends alike: $line");
-    is(($shown =~ /^(stress: .*)$/m)[0], ($failed->{err} =~ /^(stress: .*)$/m)[0], 'and says the same');
-}
-
 # ---- CUDA, as the substitute has it
 if (built_with_cuda()) {
     local $ENV{LD_LIBRARY_PATH} = ($ENV{BUILD} || 'build') . '/sim:' . ($ENV{LD_LIBRARY_PATH} // '');
@@ -100,18 +88,6 @@ if (built_with_cuda()) {
 } else {
     skip('no CUDA in this build');
 }
-
-# ---- mistakes
-refused(2, qr/--threads: expected a number from 1 to 64, found '\Q$_\E'$/m, 'run', '-w', 'uniform', '-p', 'raw', '--threads', $_)
-    for qw(0 65 x -1 2x 18446744073709551616);
-refused(2, qr/--threads: expected N after it/, qw(run -w uniform -p raw --threads));
-refused(2, qr/"uniform\+train": 2 workloads joined by '\+', and --threads is 1, expected at least 2/,
-        qw(run -w uniform+train -p raw --threads 1));
-refused(2, qr/larson: option threads and --threads are both given/, qw(run -w larson:threads=2 -p raw --threads 2));
-refused(2, qr/larson: threads is "65", expected a number from 1 to 64/, qw(run -w larson:threads=65 -p raw));
-refused(2, qr/no workload "unifrom", did you mean 'uniform'\?/, qw(run -w train+unifrom -p raw));
-refused(2, qr/--threads: not with costs|--threads/, qw(costs --threads 2));
-refused(2, qr/is the recording of -w uniform\+replay:/, 'run', '-w', "uniform+replay:$trace", '-p', 'raw', '--out', "csv=$trace");
 
 # ---- a header that loses order: what is planted, on which workload
 my @planted = (

@@ -1,4 +1,4 @@
-/* Policies: their text, limits, and pools at work, raw, arena, models and rival, on a simulated device.
+/* Pools at work, raw, arena, models and rival, on a simulated device. Texts of policies: tests/cli/cases/cli.case.
    It must not know of workloads or rows. */
 #include "stress/policy/policy.h"
 #include "tap.h"
@@ -10,52 +10,6 @@ static int parse(const char *text, uint64_t limit_bytes, policy *made)
     why.exit_code = 0;
     why.text[0] = '\0';
     return policy_parse(text, limit_bytes, made, &why);
-}
-
-static void test_text(void)
-{
-    policy made;
-    CHECK(parse("raw", 0, &made) == 0 && made.family == POLICY_RAW);
-    CHECK(parse("raw", 1 << 30, &made) == 0 && made.config.limit_bytes == 0);
-    CHECK(parse("segments", 1 << 30, &made) == 0 && made.family == POLICY_ARENA
-          && made.config.limit_bytes == 1 << 30);
-    CHECK(made.config.backing == GPUARENA_BACKING_SEGMENTS && made.config.environment && !*made.config.environment);
-    CHECK(parse("config:growth=step,step=4M", 0, &made) == 0 && made.config.step_bytes == 4194304);
-    CHECK(parse("segments:limit=80%", 0, &made) == 0 && made.config.limit_base == GPUARENA_LIMIT_OF_TOTAL);
-    CHECK(parse("cub-library", 1 << 30, &made) == 0 && made.family == POLICY_RIVAL && made.config.limit_bytes == 0);
-    static const char *const bad[] = { "", "rwa", "raw:x=1", "cubs", "all", "cub-library:limit=1G", "segments:",
-                                       "config:nokey=1", "config:step=-1", "Segments", "segments2",
-                                       "config:step=4M,step=4M" };
-    for (size_t index = 0; index < sizeof bad / sizeof bad[0]; index++) {
-        CHECK_MSG(parse(bad[index], 0, &made) == -1 && why.exit_code == EXIT_USAGE && why.text[0],
-                  "'%s' is refused: %s", bad[index], why.text);
-    }
-    CHECK(parse("segments:limit=1G", 1 << 30, &made) == -1);
-    CHECK(strstr(why.text, "--limit") != NULL);
-    CHECK(parse("segments:limit=80%", 1 << 30, &made) == -1);
-    policy_kind kind;
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
-        CHECK_MSG(parse(kind.name, 0, &made) == 0 && made.family == kind.family, "'%s' of the table parses",
-                  kind.name);
-        CHECK(policy_kind_present(&kind) || kind.family == POLICY_RIVAL);
-    }
-}
-
-/* Models have a limit and nothing else; two have an older name. */
-static void test_models_text(void)
-{
-    policy made;
-    CHECK(parse("bfc", 1 << 30, &made) == 0 && made.family == POLICY_MODEL && made.config.limit_bytes == 1 << 30);
-    CHECK(parse("pytorch:limit=80%", 0, &made) == 0 && made.config.limit_base == GPUARENA_LIMIT_OF_TOTAL);
-    CHECK(parse("best", 0, &made) == 0 && made.model == &model_best_fit);
-    CHECK(parse("first:limit=1G", 0, &made) == 0 && made.model == &model_first_fit);
-    CHECK(parse("bfc:limit=1G", 1 << 30, &made) == -1 && strstr(why.text, "--limit") != NULL);
-    CHECK(parse("bfc:limit=1G,growth=exact", 0, &made) == -1);
-    CHECK_STR(why.text, "policy 'bfc:limit=1G,growth=exact': growth: 'bfc' is a model of another allocator, whose "
-              "only key is limit; the arena has keys: config:key=value");
-    CHECK(parse("rmm:limit=lots", 0, &made) == -1 && strstr(why.text, "limit") != NULL);
-    CHECK(parse("config:bfc,limit=1G", 0, &made) == -1);
-    CHECK_STR(why.text, "policy 'config:bfc,limit=1G': bfc is a policy of its own");
 }
 
 static void test_raw(device *on)
@@ -278,8 +232,6 @@ int main(void)
 {
     device_config config;
     memset(&config, 0, sizeof config);
-    test_text();
-    test_models_text();
     why.exit_code = 0;
     device *on = device_open(&config, &why);
     CHECK(on != NULL);
