@@ -1,8 +1,46 @@
 /* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum.
    Must not know of policies, devices or files. */
-#include "cnn.h"
+#include "family.h"
+#include "maker.h"
 
-/* ---- `cnn`: the layers of ResNet-50, version 1.5, as torchvision has them */
+enum { CNN_UNITS = 53, CNN_BLOCKS = 16, CNN_FEATURES = 2048 };       /* a unit: a convolution and its norm */
+enum { CNN_UNIT_PARAMETERS = 3, CNN_PARAMETERS = CNN_UNITS * CNN_UNIT_PARAMETERS + 2 };      /* and fc's two */
+
+typedef struct cnn_unit {
+    uint32_t in, out, kernel, stride;            /* channels; pixels */
+} cnn_unit;
+
+typedef struct cnn_block {
+    uint32_t first;                              /* of three units in a row, and a fourth where it has a shortcut's */
+    int      has_shortcut;
+} cnn_block;
+
+typedef struct cnn_net {
+    cnn_unit  units[CNN_UNITS];                  /* in the order of torchvision's parameters */
+    cnn_block blocks[CNN_BLOCKS];
+} cnn_net;
+
+/* What a unit keeps for its backward, and pixels a side of this step's. */
+typedef struct cnn_kept {
+    uint32_t convolved, mean, deviation;         /* the norm's input and its statistics */
+    uint32_t made;                               /* behind the norm, and behind ReLU, in place */
+    uint64_t in_side, out_side;
+} cnn_kept;
+
+typedef struct cnn {
+    maker    words;
+    cnn_net  net;
+    uint64_t value_bytes, classes, batch;        /* batch: of this step */
+    uint64_t input_stream;
+    uint64_t bytes[CNN_PARAMETERS];
+    uint32_t parameters[CNN_PARAMETERS], gradients[CNN_PARAMETERS], momenta[CNN_PARAMETERS];
+    int      has_momenta;
+    cnn_kept kept[CNN_UNITS];
+    uint32_t pooled, places, features, logits, likelihoods;
+    uint64_t pooled_side;
+} cnn;
+
+/* ---- The layers of ResNet-50, version 1.5, as torchvision has them */
 
 /* He et al., "Deep Residual Learning for Image Recognition" (2015), table 1: stages of 3, 4, 6 and 3 blocks, each of
    1 x 1, 3 x 3 and 1 x 1 convolutions, the last four times as wide; the first block of a stage has a convolution in
@@ -35,8 +73,7 @@ static void cnn_build(cnn_net *net)
     }
 }
 
-/* ---- `cnn`: forward and backward of one batch, in the order in which PyTorch's eager mode allocates
-        and frees */
+/* ---- Forward and backward of one batch, in the order in which PyTorch's eager mode allocates and frees */
 
 enum { CNN_INDEX_BYTES = 8, CNN_STATISTIC_BYTES = 4 };
 
@@ -47,17 +84,6 @@ static uint64_t cnn_map_bytes(cnn *state, uint64_t channels, uint64_t side)
     return maker_times(words, maker_times(words, state->value_bytes * channels, state->batch), side * side);
 }
 
-/* A block that a kernel on stream 0 makes from another one. */
-static uint32_t cnn_made(cnn *state, uint64_t bytes, uint32_t from)
-{
-    maker *words = &state->words;
-    uint32_t made = maker_new(words, bytes, 0);
-    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, from);
-    maker_touch(words, made);
-    return made;
-}
-
 /* The convolution's matrix of one image, and its kernel's time: 1 x 1 needs no matrix. */
 static void cnn_convolve(cnn *state, uint32_t unit, uint32_t times, uint32_t from, uint32_t to)
 {
@@ -65,14 +91,12 @@ static void cnn_convolve(cnn *state, uint32_t unit, uint32_t times, uint32_t fro
     const cnn_unit *of = &state->net.units[unit];
     uint64_t pixels = state->kept[unit].out_side * state->kept[unit].out_side;
     uint64_t taps = (uint64_t)of->kernel * of->kernel * of->in;
-    uint32_t matrix = of->kernel > 1 ? maker_new(words, state->value_bytes * taps * pixels, 0) : 0;
+    uint32_t matrix = of->kernel > 1 ? maker_new(words, state->value_bytes * taps * pixels) : 0;
     uint64_t flops = maker_times(words, 2 * times * taps * of->out, maker_times(words, pixels, state->batch));
-    maker_kernel(words, 0, flops / RATE_FLOPS_PER_NS);
-    maker_touch(words, from);
-    maker_touch(words, state->parameters[unit * CNN_UNIT_PARAMETERS]);
+    MAKER_KERNEL(words, 0, flops / RATE_FLOPS_PER_NS, from, state->parameters[unit * CNN_UNIT_PARAMETERS]);
     if (of->kernel > 1) maker_touch(words, matrix);
     maker_touch(words, to);
-    if (of->kernel > 1) maker_free(words, matrix, 0);
+    if (of->kernel > 1) maker_free(words, matrix);
 }
 
 /* Convolution and norm; ReLU, where there is one, works in place. */
@@ -84,16 +108,13 @@ static uint32_t cnn_unit_forward(cnn *state, uint32_t unit, uint32_t input, uint
     kept->in_side = side;
     kept->out_side = (side - 1) / of->stride + 1;            /* padded by half the kernel */
     uint64_t bytes = cnn_map_bytes(state, of->out, kept->out_side);
-    kept->convolved = maker_new(words, bytes, 0);
+    kept->convolved = maker_new(words, bytes);
     cnn_convolve(state, unit, 1, input, kept->convolved);
-    kept->made = maker_new(words, bytes, 0);
-    kept->mean = maker_new(words, CNN_STATISTIC_BYTES * of->out, 0);
-    kept->deviation = maker_new(words, CNN_STATISTIC_BYTES * of->out, 0);
-    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS * 2);
-    maker_touch(words, kept->convolved);
-    maker_touch(words, kept->made);
-    maker_touch(words, kept->mean);
-    maker_touch(words, kept->deviation);
+    kept->made = maker_new(words, bytes);
+    kept->mean = maker_new(words, CNN_STATISTIC_BYTES * of->out);
+    kept->deviation = maker_new(words, CNN_STATISTIC_BYTES * of->out);
+    MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS * 2, kept->convolved, kept->made, kept->mean,
+                 kept->deviation);
     return kept->made;
 }
 
@@ -105,10 +126,9 @@ static uint32_t cnn_block_forward(cnn *state, const cnn_block *block, uint32_t i
     at = cnn_unit_forward(state, first + 1, at, side);
     at = cnn_unit_forward(state, first + 2, at, state->kept[first + 1].out_side);
     if (block->has_shortcut) shortcut = cnn_unit_forward(state, first + 3, input, side);
-    maker_kernel(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, shortcut);
+    MAKER_KERNEL(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS, shortcut);
     maker_touch(words, at);                      /* the sum is made in place */
-    if (block->has_shortcut) maker_free(words, shortcut, 0);
+    if (block->has_shortcut) maker_free(words, shortcut);
     return at;
 }
 
@@ -116,10 +136,10 @@ static void cnn_head_forward(cnn *state, uint32_t at)
 {
     maker *words = &state->words;
     uint64_t logits_bytes = maker_times(words, state->value_bytes * state->classes, state->batch);
-    state->features = cnn_made(state, cnn_map_bytes(state, CNN_FEATURES, 1), at);
-    state->logits = cnn_made(state, logits_bytes, state->features);
-    state->likelihoods = cnn_made(state, logits_bytes, state->logits);
-    maker_free(words, state->logits, 0);
+    state->features = maker_made(words, cnn_map_bytes(state, CNN_FEATURES, 1), at);
+    state->logits = maker_made(words, logits_bytes, state->features);
+    state->likelihoods = maker_made(words, logits_bytes, state->logits);
+    maker_free(words, state->logits);
 }
 
 /* One step's halves. The gradients are all there at the end of the latter, and all else is freed. */
@@ -129,8 +149,8 @@ static void cnn_forward(cnn *state, uint32_t images, uint64_t side)
     uint64_t wide = state->kept[0].out_side;
     state->pooled_side = (wide - 1) / 2 + 1;
     uint64_t bytes = cnn_map_bytes(state, state->net.units[0].out, state->pooled_side);
-    state->pooled = cnn_made(state, bytes, at);
-    state->places = cnn_made(state, bytes / state->value_bytes * CNN_INDEX_BYTES, at);
+    state->pooled = maker_made(&state->words, bytes, at);
+    state->places = maker_made(&state->words, bytes / state->value_bytes * CNN_INDEX_BYTES, at);
     at = state->pooled;
     side = state->pooled_side;
     for (uint32_t i = 0; i < CNN_BLOCKS && !maker_is_over(&state->words); i++) {
@@ -143,17 +163,17 @@ static void cnn_forward(cnn *state, uint32_t images, uint64_t side)
 /* Takes the gradient behind ReLU, frees it and what ReLU kept; returns that before it. */
 static uint32_t cnn_relu_back(cnn *state, uint32_t unit, uint32_t gradient)
 {
-    uint32_t made = state->kept[unit].made, before = cnn_made(state, maker_bytes(&state->words, made), made);
-    maker_touch(&state->words, gradient);
-    maker_free(&state->words, gradient, 0);
-    maker_free(&state->words, made, 0);
+    maker *words = &state->words;
+    uint32_t made = state->kept[unit].made, before = maker_made(words, maker_bytes(words, made), made);
+    maker_touch(words, gradient);
+    MAKER_FREE(words, gradient, made);
     return before;
 }
 
 static void cnn_keep(cnn *state, uint32_t unit, uint32_t which, uint32_t from)
 {
     uint32_t parameter = unit * CNN_UNIT_PARAMETERS + which;
-    state->gradients[parameter] = cnn_made(state, state->bytes[parameter], from);
+    state->gradients[parameter] = maker_made(&state->words, state->bytes[parameter], from);
 }
 
 /* Norm and convolution. The gradient behind the norm stays the caller's; returns that of the input, of which the
@@ -162,17 +182,15 @@ static uint32_t cnn_unit_back(cnn *state, uint32_t unit, uint32_t gradient, uint
 {
     maker *words = &state->words;
     const cnn_kept *kept = &state->kept[unit];
-    uint32_t before = cnn_made(state, maker_bytes(words, kept->convolved), gradient), made = before;
+    uint32_t before = maker_made(words, maker_bytes(words, kept->convolved), gradient), made = before;
     maker_touch(words, kept->convolved);
     cnn_keep(state, unit, 1, before);
     cnn_keep(state, unit, 2, before);
-    maker_free(words, kept->convolved, 0);
-    maker_free(words, kept->mean, 0);
-    maker_free(words, kept->deviation, 0);
-    if (unit > 0) made = maker_new(words, maker_bytes(words, input), 0);
+    MAKER_FREE(words, kept->convolved, kept->mean, kept->deviation);
+    if (unit > 0) made = maker_new(words, maker_bytes(words, input));
     cnn_convolve(state, unit, 2, input, made);
     cnn_keep(state, unit, 0, before);
-    if (unit > 0) maker_free(words, before, 0);
+    if (unit > 0) maker_free(words, before);
     return made;
 }
 
@@ -185,16 +203,14 @@ static uint32_t cnn_block_back(cnn *state, const cnn_block *block, uint32_t grad
     for (uint32_t unit = first + 1; unit + 1 > first; unit--) {
         uint32_t before = cnn_relu_back(state, unit, at);
         at = cnn_unit_back(state, unit, before, unit > first ? state->kept[unit - 1].made : input);
-        maker_free(words, before, 0);
+        maker_free(words, before);
     }
     if (block->has_shortcut) {
         shortcut = cnn_unit_back(state, first + 3, behind, input);
-        maker_free(words, behind, 0);
+        maker_free(words, behind);
     }
-    maker_kernel(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, shortcut);
-    maker_touch(words, at);
-    maker_free(words, shortcut, 0);
+    MAKER_KERNEL(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS, shortcut, at);
+    maker_free(words, shortcut);
     return at;
 }
 
@@ -202,15 +218,14 @@ static uint32_t cnn_head_back(cnn *state, uint32_t last)
 {
     maker *words = &state->words;
     uint32_t matrix = CNN_PARAMETERS - 2, bias = CNN_PARAMETERS - 1;
-    uint32_t logits = cnn_made(state, maker_bytes(words, state->likelihoods), state->likelihoods);
-    maker_free(words, state->likelihoods, 0);
-    uint32_t features = cnn_made(state, maker_bytes(words, state->features), logits);
-    state->gradients[matrix] = cnn_made(state, state->bytes[matrix], state->features);
-    state->gradients[bias] = cnn_made(state, state->bytes[bias], logits);
-    maker_free(words, logits, 0);
-    maker_free(words, state->features, 0);
-    uint32_t map = cnn_made(state, maker_bytes(words, last), features);
-    maker_free(words, features, 0);
+    uint32_t logits = maker_made(words, maker_bytes(words, state->likelihoods), state->likelihoods);
+    maker_free(words, state->likelihoods);
+    uint32_t features = maker_made(words, maker_bytes(words, state->features), logits);
+    state->gradients[matrix] = maker_made(words, state->bytes[matrix], state->features);
+    state->gradients[bias] = maker_made(words, state->bytes[bias], logits);
+    MAKER_FREE(words, logits, state->features);
+    uint32_t map = maker_made(words, maker_bytes(words, last), features);
+    maker_free(words, features);
     return map;
 }
 
@@ -223,17 +238,15 @@ static void cnn_backward(cnn *state)
         uint32_t input = i > 0 ? state->kept[blocks[i - 1].first + 2].made : state->pooled;
         at = cnn_block_back(state, &blocks[i], at, input);
     }
-    maker_free(words, state->pooled, 0);
-    uint32_t wide = cnn_made(state, maker_bytes(words, state->kept[0].made), at);
+    maker_free(words, state->pooled);
+    uint32_t wide = maker_made(words, maker_bytes(words, state->kept[0].made), at);
     maker_touch(words, state->places);
-    maker_free(words, state->places, 0);
-    maker_free(words, at, 0);
+    MAKER_FREE(words, state->places, at);
     uint32_t before = cnn_relu_back(state, 0, wide);
-    maker_free(words, cnn_unit_back(state, 0, before, before), 0);
-    maker_free(words, before, 0);
+    MAKER_FREE(words, cnn_unit_back(state, 0, before, before), before);
 }
 
-/* ---- `cnn`: training ResNet-50: images of one size or of several, SGD with momentum */
+/* ---- Options and steps */
 
 /* Parameters, buffers, activations and gradients as PyTorch's eager mode has them: each norm keeps its input, each
    ReLU its output; gradients come as activations go. A convolution of more than a pixel works in the matrix of one
@@ -257,9 +270,9 @@ static const family_option cnn_options[CNN_OPTION_COUNT] = {
 static void cnn_setup_buffers(cnn *state, uint32_t unit)
 {
     uint64_t bytes = 4 * (uint64_t)state->net.units[unit].out;
-    maker_new(&state->words, bytes, 0);
-    maker_new(&state->words, bytes, 0);
-    maker_new(&state->words, 8, 0);
+    maker_new(&state->words, bytes);
+    maker_new(&state->words, bytes);
+    maker_new(&state->words, 8);
 }
 
 static void cnn_setup(cnn *state)
@@ -271,7 +284,7 @@ static void cnn_setup(cnn *state)
         if (unit == CNN_UNITS) state->bytes[i] = state->value_bytes * state->classes * features;
         else if (i % 3 == 0) state->bytes[i] = state->value_bytes * of->in * of->out * of->kernel * of->kernel;
         else state->bytes[i] = 4 * (uint64_t)of->out;
-        state->parameters[i] = maker_new(&state->words, state->bytes[i], 0);
+        state->parameters[i] = maker_new(&state->words, state->bytes[i]);
         if (unit < CNN_UNITS && i % 3 == 2) cnn_setup_buffers(state, unit);
     }
 }
@@ -281,14 +294,12 @@ static void cnn_update(cnn *state)
 {
     maker *words = &state->words;
     for (uint32_t i = 0; i < CNN_PARAMETERS && !maker_is_over(words); i++) {
-        uint32_t decayed = cnn_made(state, state->bytes[i], state->gradients[i]);
+        uint32_t decayed = maker_made(words, state->bytes[i], state->gradients[i]);
         maker_touch(words, state->parameters[i]);
-        if (!state->has_momenta) state->momenta[i] = maker_new(words, state->bytes[i], 0);
-        maker_kernel(words, 0, 3 * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS);
-        maker_touch(words, decayed);
-        maker_touch(words, state->momenta[i]);
-        maker_touch(words, state->parameters[i]);
-        maker_free(words, decayed, 0);
+        if (!state->has_momenta) state->momenta[i] = maker_new(words, state->bytes[i]);
+        MAKER_KERNEL(words, 0, 3 * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS, decayed, state->momenta[i],
+                     state->parameters[i]);
+        maker_free(words, decayed);
     }
     state->has_momenta = 1;
     maker_free_all(words, state->gradients, CNN_PARAMETERS, 0);
@@ -298,18 +309,14 @@ static void cnn_step(cnn *state, uint64_t side)
 {
     maker *words = &state->words;
     uint64_t bytes = cnn_map_bytes(state, 3, side), on_stream = state->input_stream;
-    uint32_t images = maker_new(words, bytes, on_stream);
-    uint32_t labels = maker_new(words, 8 * state->batch, on_stream);
-    maker_kernel(words, on_stream, bytes / RATE_HOST_BYTES_PER_NS);
-    maker_touch(words, images);
-    maker_touch(words, labels);
+    uint32_t images = maker_new_on(words, bytes, on_stream);
+    uint32_t labels = maker_new_on(words, 8 * state->batch, on_stream);
+    MAKER_KERNEL(words, on_stream, bytes / RATE_HOST_BYTES_PER_NS, images, labels);
     maker_wait(words, 0, on_stream);
     cnn_forward(state, images, side);
-    maker_kernel(words, 0, 1);
-    maker_touch(words, labels);
+    MAKER_KERNEL(words, 0, 1, labels);
     cnn_backward(state);
-    maker_free(words, images, 0);
-    maker_free(words, labels, 0);
+    MAKER_FREE(words, images, labels);
     cnn_update(state);
 }
 
@@ -324,20 +331,19 @@ static int cnn_make(const family_request *request, stream_builder *builder)
     state.classes = values[CNN_CLASSES].from;
     state.input_stream = values[CNN_STREAMS].from - 1;
     cnn_setup(&state);
-    uint32_t permanent = (uint32_t)builder->stream->block_count;
+    uint32_t permanent = maker_next(words);
     for (uint64_t step = 0; step < values[CNN_STEPS].from && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
         state.batch = maker_draw(words, values[CNN_BATCH].from, values[CNN_BATCH].to);
         cnn_step(&state, maker_draw_side(words, values[CNN_IMAGE].from, values[CNN_IMAGE].to));
     }
     if (state.has_momenta) maker_free_all(words, state.momenta, CNN_PARAMETERS, 0);
-    maker_free_run(words, 0, permanent, 0);
+    maker_free_run(words, 0, permanent);
     return maker_end(words);
 }
 
 const family family_cnn = {
     { "cnn", "training ResNet-50, with SGD and momentum: activations and gradients of images of one size or several",
-      "batch=32,image=224,classes=1000,steps=4,dtype=fp32,streams=1,seed=1",
       "2 x parameters (25,557,032), and of each image 11.1 M numbers before norms, 9.6 M behind them, and its own",
       UINT64_C(2987609992) },
     cnn_options, CNN_OPTION_COUNT, cnn_make

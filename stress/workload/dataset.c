@@ -13,7 +13,7 @@
    side=LO-HI: each batch has a side of its own, a multiple of 32 (training at several scales).
    Batches are made on stream 1, which stream 0 waits for before it uses one, and frees it. */
 enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4 };
-enum { DATASET_USER, DATASET_LOADER };           /* streams */
+enum { DATASET_USER = 0, DATASET_LOADER = 1 };   /* streams */
 
 enum {
     DATASET_ITEMS, DATASET_BATCH, DATASET_SIDE, DATASET_PREFETCH, DATASET_STEPS, DATASET_SEED, DATASET_OPTION_COUNT
@@ -46,17 +46,13 @@ static void dataset_load(dataset *state)
     uint64_t raw_bytes = maker_times(words, maker_times(words, count * DATASET_COLOURS, side), side);
     dataset_batch *made = &state->ring[(state->head + state->ready++) % (state->prefetch + 1)];
     state->left -= count;
-    uint32_t raw = maker_new(words, raw_bytes, DATASET_LOADER);
-    made->labels = maker_new(words, count * DATASET_LABEL_BYTES, DATASET_LOADER);
-    maker_kernel(words, DATASET_LOADER, raw_bytes / RATE_HOST_BYTES_PER_NS);
-    maker_touch(words, raw);
-    maker_touch(words, made->labels);
+    uint32_t raw = maker_new_on(words, raw_bytes, DATASET_LOADER);
+    made->labels = maker_new_on(words, count * DATASET_LABEL_BYTES, DATASET_LOADER);
+    MAKER_KERNEL(words, DATASET_LOADER, raw_bytes / RATE_HOST_BYTES_PER_NS, raw, made->labels);
     made->bytes = maker_times(words, raw_bytes, DATASET_VALUE_BYTES);
-    made->values = maker_new(words, made->bytes, DATASET_LOADER);
-    maker_kernel(words, DATASET_LOADER, made->bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, raw);
-    maker_touch(words, made->values);
-    maker_free(words, raw, DATASET_LOADER);
+    made->values = maker_new_on(words, made->bytes, DATASET_LOADER);
+    MAKER_KERNEL(words, DATASET_LOADER, made->bytes / RATE_MEMORY_BYTES_PER_NS, raw, made->values);
+    maker_free_all(words, &raw, 1, DATASET_LOADER);
 }
 
 static dataset_batch dataset_take(dataset *state)
@@ -73,12 +69,9 @@ static void dataset_use(dataset *state)
     if (state->ready == 0) dataset_load(state);              /* nothing is made ahead */
     dataset_batch taken = dataset_take(state);
     maker_wait(words, DATASET_USER, DATASET_LOADER);
-    maker_kernel(words, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, taken.values);
-    maker_touch(words, taken.labels);
+    MAKER_KERNEL(words, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS, taken.values, taken.labels);
     if (state->left > 0 && state->prefetch > 0) dataset_load(state);
-    maker_free(words, taken.values, DATASET_USER);
-    maker_free(words, taken.labels, DATASET_USER);
+    MAKER_FREE(words, taken.values, taken.labels);
 }
 
 static void dataset_epoch(dataset *state, uint64_t number)
@@ -109,7 +102,6 @@ static int dataset_make(const family_request *request, stream_builder *builder)
 
 const family family_dataset = {
     { "dataset", "a data set of images streams through a ring of prefetched batches, decoded on a stream of its own",
-      "items=50000,batch=256,side=224,prefetch=2,steps=2,seed=1",
       "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)); prefetch=0: x 5, + 8", UINT64_C(500963328) },
     dataset_options, DATASET_OPTION_COUNT, dataset_make
 };

@@ -74,23 +74,12 @@ static void embedding_shapes(embedding *state)
     }
 }
 
-/* A block that a kernel makes from another one. */
-static uint32_t embedding_made(embedding *state, uint64_t bytes, uint32_t from)
-{
-    maker *words = &state->words;
-    uint32_t made = maker_new(words, bytes, 0);
-    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, from);
-    maker_touch(words, made);
-    return made;
-}
-
 static uint32_t embedding_layer(embedding *state, uint32_t layer, uint32_t input)
 {
     uint64_t bytes = embedding_sample(state, state->outputs[layer]);
-    uint32_t linear = embedding_made(state, bytes, input);
-    state->kept[layer] = embedding_made(state, bytes, linear);           /* behind ReLU */
-    maker_free(&state->words, linear, 0);
+    uint32_t linear = maker_made(&state->words, bytes, input);
+    state->kept[layer] = maker_made(&state->words, bytes, linear);           /* behind ReLU */
+    maker_free(&state->words, linear);
     return state->kept[layer];
 }
 
@@ -101,39 +90,38 @@ static void embedding_forward(embedding *state, uint32_t dense, uint32_t indices
     uint32_t found[EMBEDDING_TABLES], at = dense;
     for (uint32_t i = 0; i < EMBEDDING_BOTTOM; i++) at = embedding_layer(state, i, at);
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
-        found[i] = embedding_made(state, vector_bytes, indices);
+        found[i] = maker_made(words, vector_bytes, indices);
         maker_touch(words, i);                   /* the table, by its block's number */
     }
-    state->vectors = embedding_made(state, EMBEDDING_VECTORS * vector_bytes, at);
+    state->vectors = maker_made(words, EMBEDDING_VECTORS * vector_bytes, at);
     maker_touch_all(words, found, EMBEDDING_TABLES);
     maker_free_all(words, found, EMBEDDING_TABLES, 0);
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
-    uint32_t all = embedding_made(state, embedding_sample(state, products), state->vectors);
-    uint32_t pairs = embedding_made(state, embedding_sample(state, EMBEDDING_PAIRS), all);
-    maker_free(words, all, 0);
-    state->joined = embedding_made(state, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
-    maker_free(words, pairs, 0);
+    uint32_t all = maker_made(words, embedding_sample(state, products), state->vectors);
+    uint32_t pairs = maker_made(words, embedding_sample(state, EMBEDDING_PAIRS), all);
+    maker_free(words, all);
+    state->joined = maker_made(words, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
+    maker_free(words, pairs);
     at = state->joined;
     for (uint32_t i = EMBEDDING_BOTTOM; i < EMBEDDING_LAYERS; i++) at = embedding_layer(state, i, at);
 }
 
 static void embedding_keep(embedding *state, uint64_t bytes, uint32_t from)
 {
-    state->gradients[state->gradient_count++] = embedding_made(state, bytes, from);
+    state->gradients[state->gradient_count++] = maker_made(&state->words, bytes, from);
 }
 
 /* Takes the gradient of the layer's output, frees what the layer kept; returns that of its input. */
 static uint32_t embedding_layer_back(embedding *state, uint32_t layer, uint32_t gradient)
 {
     maker *words = &state->words;
-    uint32_t linear = embedding_made(state, embedding_sample(state, state->outputs[layer]), state->kept[layer]);
-    maker_free(words, gradient, 0);
-    maker_free(words, state->kept[layer], 0);
+    uint32_t linear = maker_made(words, embedding_sample(state, state->outputs[layer]), state->kept[layer]);
+    MAKER_FREE(words, gradient, state->kept[layer]);
     embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer], linear);
     embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer + 1], linear);
     if (layer == 0) return linear;               /* the dense features have none */
-    uint32_t input = embedding_made(state, embedding_sample(state, state->inputs[layer]), linear);
-    maker_free(words, linear, 0);
+    uint32_t input = maker_made(words, embedding_sample(state, state->inputs[layer]), linear);
+    maker_free(words, linear);
     return input;
 }
 
@@ -151,20 +139,18 @@ static void embedding_backward(embedding *state)
 {
     maker *words = &state->words;
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
-    uint32_t at = embedding_made(state, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
+    uint32_t at = maker_made(words, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
     for (uint32_t i = EMBEDDING_LAYERS; i-- > EMBEDDING_BOTTOM; ) at = embedding_layer_back(state, i, at);
-    maker_free(words, state->joined, 0);
-    uint32_t all = embedding_made(state, embedding_sample(state, products), at);
-    uint32_t vectors = embedding_made(state, maker_bytes(words, state->vectors), all);
+    maker_free(words, state->joined);
+    uint32_t all = maker_made(words, embedding_sample(state, products), at);
+    uint32_t vectors = maker_made(words, maker_bytes(words, state->vectors), all);
     maker_touch(words, state->vectors);
-    maker_free(words, all, 0);
-    maker_free(words, at, 0);
-    maker_free(words, state->vectors, 0);
+    MAKER_FREE(words, all, at, state->vectors);
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) embedding_table_back(state, i, vectors);
-    at = embedding_made(state, embedding_sample(state, state->dim), vectors);
-    maker_free(words, vectors, 0);
+    at = maker_made(words, embedding_sample(state, state->dim), vectors);
+    maker_free(words, vectors);
     for (uint32_t i = EMBEDDING_BOTTOM; i-- > 0; ) at = embedding_layer_back(state, i, at);
-    maker_free(words, at, 0);
+    maker_free(words, at);
 }
 
 /* All in one kernel a parameter. The slots are made when they are first needed. */
@@ -172,14 +158,13 @@ static void embedding_update(embedding *state, int is_first)
 {
     maker *words = &state->words;
     if (is_first) {
-        state->state = (uint32_t)words->builder->stream->block_count;
+        state->state = maker_next(words);
         for (uint64_t i = 0; i < state->slots * EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
-            maker_new(words, state->bytes[i / state->slots], 0);
+            maker_new(words, state->bytes[i / state->slots]);
         }
     }
     for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
-        maker_kernel(words, 0, (2 + state->slots) * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS);
-        maker_touch(words, i);
+        MAKER_KERNEL(words, 0, (2 + state->slots) * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS, i);
         maker_touch_run(words, state->state + i * (uint32_t)state->slots, (uint32_t)state->slots);
     }
     maker_free_all(words, state->gradients, state->gradient_count, 0);
@@ -189,10 +174,10 @@ static void embedding_update(embedding *state, int is_first)
 static void embedding_step(embedding *state, int is_first)
 {
     maker *words = &state->words;
-    uint32_t dense = maker_new(words, embedding_sample(state, EMBEDDING_DENSE), 0);
-    uint32_t indices = maker_new(words, 8 * EMBEDDING_TABLES * state->batch, 0);
-    uint32_t offsets = maker_new(words, 8 * EMBEDDING_TABLES * state->batch, 0);
-    uint32_t labels = maker_new(words, embedding_sample(state, 1), 0);
+    uint32_t dense = maker_new(words, embedding_sample(state, EMBEDDING_DENSE));
+    uint32_t indices = maker_new(words, 8 * EMBEDDING_TABLES * state->batch);
+    uint32_t offsets = maker_new(words, 8 * EMBEDDING_TABLES * state->batch);
+    uint32_t labels = maker_new(words, embedding_sample(state, 1));
     const uint32_t inputs[] = { dense, indices, offsets, labels };
     maker_kernel(words, 0, maker_bytes(words, indices) * 2 / RATE_HOST_BYTES_PER_NS);
     maker_touch_all(words, inputs, 4);
@@ -213,21 +198,20 @@ static int embedding_make(const family_request *request, stream_builder *builder
     state.slots = values[EMBEDDING_SLOTS].from;
     state.is_sparse = values[EMBEDDING_GRADIENT].from > 0;
     embedding_shapes(&state);
-    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state.bytes[i], 0);
+    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state.bytes[i]);
     uint64_t step = 0;
     for (; step < values[EMBEDDING_STEPS].from && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
         state.batch = maker_draw(words, values[EMBEDDING_BATCH].from, values[EMBEDDING_BATCH].to);
         embedding_step(&state, step == 0);
     }
-    if (step > 0) maker_free_run(words, state.state, (uint32_t)state.slots * EMBEDDING_PARAMETERS, 0);
-    maker_free_run(words, 0, EMBEDDING_PARAMETERS, 0);
+    if (step > 0) maker_free_run(words, state.state, (uint32_t)state.slots * EMBEDDING_PARAMETERS);
+    maker_free_run(words, 0, EMBEDDING_PARAMETERS);
     return maker_end(words);
 }
 
 const family family_embedding = {
     { "embedding", "recommendation: large tables, and at the first step as large gradients and optimizer's slots",
-      "dim=16,rows=40000000,batch=128,steps=8,slots=2,gradient=dense,seed=1",
       "parameters x 4 bytes x (2 + slots), and 6,616 a sample - 28,672; sparse: about x (1 + slots)",
       UINT64_C(8651653648) },
     embedding_options, EMBEDDING_OPTION_COUNT, embedding_make

@@ -10,7 +10,7 @@ enum { FAMILY_MAX_OPTIONS = 16 };
 /* peak: how the highest sum of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has
    it. */
 typedef struct workload_family {
-    const char *name, *summary, *options, *peak;
+    const char *name, *summary, *peak;
     uint64_t    peak_bytes;
 } workload_family;
 

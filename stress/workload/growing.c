@@ -44,9 +44,8 @@ static void growing_prompt(growing *state)
 {
     uint64_t bytes = growing_bytes(state, state->length);
     for (uint64_t i = 0; i < 2 * state->layers && !maker_is_over(&state->words); i++) {
-        state->cache[i] = maker_new(&state->words, bytes, 0);
-        maker_kernel(&state->words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-        maker_touch(&state->words, state->cache[i]);
+        state->cache[i] = maker_new(&state->words, bytes);
+        MAKER_KERNEL(&state->words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, state->cache[i]);
     }
 }
 
@@ -54,13 +53,9 @@ static void growing_join(growing *state, uint32_t *held, uint32_t fresh)
 {
     maker *words = &state->words;
     uint64_t bytes = growing_bytes(state, state->length);
-    uint32_t longer = maker_new(words, bytes, 0);
-    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch(words, *held);
-    maker_touch(words, fresh);
-    maker_touch(words, longer);
-    maker_free(words, *held, 0);
-    maker_free(words, fresh, 0);
+    uint32_t longer = maker_new(words, bytes);
+    MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, *held, fresh, longer);
+    MAKER_FREE(words, *held, fresh);
     *held = longer;
 }
 
@@ -69,17 +64,17 @@ static void growing_layer(growing *state, uint32_t *held)
 {
     maker *words = &state->words;
     uint64_t fresh_bytes = growing_bytes(state, state->by), rows = maker_times(words, state->heads, state->by);
-    uint32_t fresh[2] = { maker_new(words, fresh_bytes, 0), maker_new(words, fresh_bytes, 0) };
+    uint32_t fresh[2] = { maker_new(words, fresh_bytes), maker_new(words, fresh_bytes) };
     maker_kernel(words, 0, fresh_bytes / RATE_MEMORY_BYTES_PER_NS);
     maker_touch_all(words, fresh, 2);
     growing_join(state, &held[0], fresh[0]);
     growing_join(state, &held[1], fresh[1]);
     uint64_t row_bytes = maker_times(words, maker_times(words, state->length, state->batch), GROWING_VALUE_BYTES);
-    uint32_t scores = maker_new(words, maker_times(words, rows, row_bytes), 0);
+    uint32_t scores = maker_new(words, maker_times(words, rows, row_bytes));
     maker_kernel(words, 0, maker_bytes(words, held[0]) / RATE_MEMORY_BYTES_PER_NS);
     maker_touch_all(words, held, 2);
     maker_touch(words, scores);
-    maker_free(words, scores, 0);
+    maker_free(words, scores);
 }
 
 static void growing_request(growing *state, uint64_t tokens)
@@ -119,7 +114,6 @@ static int growing_make(const family_request *request, stream_builder *builder)
 /* The peak is that of the longest request. */
 const family family_growing = {
     { "growing", "keys and values that grow token by token: each block is replaced by one that is a little longer",
-      "layers=32,heads=32,head=128,batch=1,prompt=256-2048,tokens=16,by=1,steps=4,seed=1",
       "batch x heads x 2 bytes x (prompt + tokens x by) x (2 layers x head + max(head, by)); "
       "tokens=0: x 2 layers x head",
       UINT64_C(1003724800) },

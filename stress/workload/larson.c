@@ -36,7 +36,7 @@ typedef struct larson_thread {
 } larson_thread;
 
 typedef struct larson {
-    stream_builder *builder;
+    maker     words;
     uint64_t  thread_count, block_count, rounds, size_low, size_high;        /* sizes in bytes */
     uint32_t *arrays;                            /* [array * block_count + place] */
     larson_thread threads[WORKLOAD_MAX_THREADS];
@@ -55,24 +55,18 @@ static uint32_t *larson_place(const larson *state, uint64_t thread, uint64_t pla
     return &state->arrays[array * state->block_count + place];
 }
 
-static int larson_alloc(larson *state, uint64_t thread, uint64_t place)
+static void larson_alloc(larson *state, uint64_t thread, uint64_t place)
 {
-    stream_builder *builder = state->builder;
     uint64_t *random = &state->threads[thread].random, on_stream = LARSON_FIRST_STREAM + thread;
     uint64_t bytes = state->size_low + splitmix64_below(random, state->size_high - state->size_low + 1);
-    slice no_tag = { NULL, 0 };
-    uint32_t block;
-    if (stream_alloc(builder, builder->stream->block_count, bytes, on_stream, no_tag, &block)) {
-        return -1;
-    }
+    uint32_t block = maker_new_on(&state->words, bytes, on_stream);
     *larson_place(state, thread, place) = block;
-    uint64_t duration_ns = bytes / RATE_MEMORY_BYTES_PER_NS;
-    return stream_kernel(builder, on_stream, duration_ns > 0 ? duration_ns : 1) || stream_touch(builder, block);
+    MAKER_KERNEL(&state->words, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, block);
 }
 
-static int larson_free(larson *state, uint64_t thread, uint64_t place)
+static void larson_free(larson *state, uint64_t thread, uint64_t place)
 {
-    return stream_free_on(state->builder, *larson_place(state, thread, place), LARSON_FIRST_STREAM + thread);
+    maker_free_all(&state->words, larson_place(state, thread, place), 1, LARSON_FIRST_STREAM + thread);
 }
 
 static uint64_t larson_stage_steps(const larson *state, uint64_t stage)
@@ -102,32 +96,34 @@ static int larson_can_run(const larson *state, uint64_t thread)
     return before->stage > self->stage || (before->stage == self->stage && before->steps_left == 0);
 }
 
-static int larson_enter(larson *state, uint64_t thread)
+static void larson_enter(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
     uint64_t before = larson_previous(state, thread, 1);
     int takes_over = larson_takes_over(state, thread);
     self->stage++;
     self->steps_left = larson_stage_steps(state, self->stage);
-    return takes_over
-        && stream_wait(state->builder, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
+    if (takes_over) maker_wait(&state->words, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
 }
 
-static int larson_turn(larson *state, uint64_t thread)
+static void larson_turn(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
-    stream_turn(state->builder, (uint32_t)thread);
-    if (self->steps_left == 0 && larson_enter(state, thread)) return -1;
+    stream_turn(state->words.builder, (uint32_t)thread);
+    if (self->steps_left == 0) larson_enter(state, thread);
     uint64_t step = --self->steps_left;
     if (!larson_is_round(state, self->stage)) {
-        return self->stage == 0 ? larson_alloc(state, thread, step) : larson_free(state, thread, step);
+        if (self->stage == 0) larson_alloc(state, thread, step);
+        else larson_free(state, thread, step);
+    } else if (step % 2 == 0) {
+        larson_alloc(state, thread, self->victim);
+    } else {
+        self->victim = splitmix64_below(&self->random, state->block_count);
+        larson_free(state, thread, self->victim);
     }
-    if (step % 2 == 0) return larson_alloc(state, thread, self->victim);
-    self->victim = splitmix64_below(&self->random, state->block_count);
-    return larson_free(state, thread, self->victim);
 }
 
-static int larson_run(larson *state, uint64_t seed)
+static void larson_run(larson *state, uint64_t seed)
 {
     uint8_t can_run[WORKLOAD_MAX_THREADS];
     turns order;
@@ -136,38 +132,36 @@ static int larson_run(larson *state, uint64_t seed)
         state->threads[thread].random = turns_seed(seed, thread + 1);
         state->threads[thread].steps_left = state->block_count;
     }
-    while (!state->builder->is_cut) {
+    while (!maker_is_over(&state->words)) {
         int can_any = 0;
         for (uint64_t thread = 0; thread < state->thread_count; thread++) {
             can_run[thread] = (uint8_t)larson_can_run(state, thread);
             can_any |= can_run[thread];
         }
-        if (!can_any) return 0;
-        if (larson_turn(state, turns_next(&order, can_run))) return -1;
+        if (!can_any) return;
+        larson_turn(state, turns_next(&order, can_run));
     }
-    return 0;
 }
 
 static int larson_make(const family_request *request, stream_builder *builder)
 {
     const family_value *values = request->values;
     larson state = { 0 };
-    state.builder = builder;
+    maker_begin(&state.words, builder, values[LARSON_SEED].from);
     state.thread_count = values[LARSON_THREADS].from;
     state.block_count = values[LARSON_BLOCKS].from;
     state.rounds = values[LARSON_ROUNDS].from;
     state.size_low = values[LARSON_SIZE].from << 10;
     state.size_high = values[LARSON_SIZE].to << 10;
-    state.arrays = calloc(state.thread_count * state.block_count, sizeof *state.arrays);
+    state.arrays = maker_array(&state.words, state.thread_count * state.block_count, sizeof *state.arrays);
     stream_threads(builder, (uint32_t)state.thread_count);
-    int failed = state.arrays ? larson_run(&state, values[LARSON_SEED].from) : stream_no_memory(builder);
+    larson_run(&state, values[LARSON_SEED].from);
     free(state.arrays);
-    return failed;
+    return maker_end(&state.words);
 }
 
 const family family_larson = {
     { "larson", "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",
-      "threads=4,blocks=250,rounds=10,size=8-1000,seed=1",
       "random: about threads x blocks x mean size", UINT64_C(528971069) },
     larson_options, LARSON_OPTION_COUNT, larson_make
 };

@@ -108,15 +108,26 @@ void maker_step(maker *self, const char *name, uint64_t number)
     maker_label(self, label);
 }
 
-uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream)
+uint32_t maker_new_on(maker *self, uint64_t bytes, uint64_t on_stream)
 {
     const slice no_tag = { NULL, 0 };
     uint32_t block = 0;
     if (!self->failed) {
-        uint64_t id = self->builder->stream->block_count;
-        self->failed = stream_alloc(self->builder, id, bytes, on_stream, no_tag, &block);
+        self->failed = stream_alloc(self->builder, maker_next(self), bytes, on_stream, no_tag, &block);
     }
     return block;
+}
+
+uint32_t maker_new(maker *self, uint64_t bytes)
+{
+    return maker_new_on(self, bytes, 0);
+}
+
+uint32_t maker_made(maker *self, uint64_t bytes, uint32_t from)
+{
+    uint32_t made = maker_new(self, bytes);
+    MAKER_KERNEL(self, 0, bytes / RATE_MEMORY_BYTES_PER_NS, from, made);
+    return made;
 }
 
 void maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream)
@@ -126,14 +137,19 @@ void maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t 
     }
 }
 
-void maker_free(maker *self, uint32_t block, uint64_t on_stream)
+void maker_free(maker *self, uint32_t block)
 {
-    maker_free_all(self, &block, 1, on_stream);
+    maker_free_all(self, &block, 1, 0);
 }
 
-void maker_free_run(maker *self, uint32_t first, uint32_t count, uint64_t on_stream)
+void maker_free_run(maker *self, uint32_t first, uint32_t count)
 {
-    for (uint32_t i = 0; i < count && !maker_is_over(self); i++) maker_free(self, first + i, on_stream);
+    for (uint32_t i = 0; i < count && !maker_is_over(self); i++) maker_free(self, first + i);
+}
+
+uint32_t maker_next(const maker *self)
+{
+    return (uint32_t)self->builder->stream->block_count;
 }
 
 uint64_t maker_bytes(const maker *self, uint32_t block)

@@ -34,16 +34,28 @@ uint64_t maker_draw_gap(maker *self, uint64_t mean_ns);
 
 void     maker_label(maker *self, const char *label);         /* `s LABEL`, which is kept once */
 void     maker_step(maker *self, const char *name, uint64_t number);         /* `s NAME`, with the number behind it */
-uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream); /* its block; its id is the block's number */
-void     maker_free(maker *self, uint32_t block, uint64_t on_stream);
+/* A new block, on stream 0 or another; its id is the block's number. */
+uint32_t maker_new(maker *self, uint64_t bytes);
+uint32_t maker_new_on(maker *self, uint64_t bytes, uint64_t on_stream);
+void     maker_free(maker *self, uint32_t block);             /* on stream 0 */
 void     maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream);
-void     maker_free_run(maker *self, uint32_t first, uint32_t count, uint64_t on_stream);    /* numbers in a row */
+void     maker_free_run(maker *self, uint32_t first, uint32_t count);        /* numbers in a row, on stream 0 */
 uint64_t maker_bytes(const maker *self, uint32_t block);
+uint32_t maker_next(const maker *self);                       /* the number of the next new block */
 void     maker_kernel(maker *self, uint64_t on_stream, uint64_t duration_ns);                /* at least 1 ns */
 void     maker_touch(maker *self, uint32_t block);                   /* by the kernel before */
 void     maker_touch_all(maker *self, const uint32_t *blocks, size_t count);
 void     maker_touch_run(maker *self, uint32_t first, uint32_t count);
 void     maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream);   /* nothing, where both are one */
+/* A new block that a kernel on stream 0 makes from another one, at the speed of memory. */
+uint32_t maker_made(maker *self, uint64_t bytes, uint32_t from);
+
+/* Blocks named one by one: as an array and its length; a kernel that touches them; their frees on stream 0. */
+#define MAKER_BLOCKS(...) \
+    (const uint32_t[]){ __VA_ARGS__ }, sizeof (const uint32_t[]){ __VA_ARGS__ } / sizeof(uint32_t)
+#define MAKER_KERNEL(words, on_stream, duration_ns, ...) \
+    (maker_kernel(words, on_stream, duration_ns), maker_touch_all(words, MAKER_BLOCKS(__VA_ARGS__)))
+#define MAKER_FREE(words, ...) maker_free_all(words, MAKER_BLOCKS(__VA_ARGS__), 0)
 
 /* ---- How long GPU work takes, for families whose kernels have shapes: a GPU of 2020 and its links, in
         round figures */

@@ -54,7 +54,7 @@ static uint64_t pareto_size(pareto *state)
 
 static void pareto_free(pareto *state, uint64_t place)
 {
-    maker_free(&state->words, state->blocks[place], 0);
+    maker_free(&state->words, state->blocks[place]);
     state->is_live[place] = 0;
 }
 
@@ -66,7 +66,7 @@ static void pareto_steps(pareto *state, uint64_t count)
             pareto_free(state, place);
             continue;
         }
-        state->blocks[place] = maker_new(&state->words, pareto_size(state), 0);
+        state->blocks[place] = maker_new(&state->words, pareto_size(state));
         state->is_live[place] = 1;
     }
     for (uint64_t place = 0; place < state->place_count && !maker_is_over(&state->words); place++) {
@@ -96,7 +96,6 @@ static int pareto_make(const family_request *request, stream_builder *builder)
 
 const family family_pareto = {
     { "pareto", "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",
-      "n=10000,places=2048,size=64-262144,seed=1",
       "random: few large blocks, each below HI, make most of it", UINT64_C(339588859) },
     pareto_options, PARETO_OPTION_COUNT, pareto_make
 };

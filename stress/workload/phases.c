@@ -1,6 +1,6 @@
 /* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint.
    Must not know of policies or devices. */
-#include "phases.h"
+#include "train.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,22 +8,45 @@
 
 #include "../base/splitmix64.h"
 
-/* ---- `phases`: a transformer's evaluation, without gradients: a prompt, then one token a sequence at a
-        time */
+enum {                                           /* up to the seed, in the order of train's options */
+    PHASES_LAYERS, PHASES_HIDDEN, PHASES_FF, PHASES_HEADS, PHASES_VOCAB, PHASES_BATCH, PHASES_SEQ, PHASES_STEPS,
+    PHASES_SEED, PHASES_UPDATES, PHASES_GENERATE, PHASES_STREAMS, PHASES_OPTION_COUNT
+};
+enum { PHASES_RESULTS = 2 };                     /* blocks a trial: the prompt's likelihoods, and all tokens */
+
+typedef struct phases {
+    train     model;                             /* its steps are trials; its batch is drawn for each */
+    uint64_t  batch_low, batch_high, updates, generate;
+    uint64_t  copy_stream;                       /* 1: copies from and to the host have a stream of their own */
+    uint64_t  trial;
+    uint32_t  data;                              /* of this trial */
+    uint32_t *cache;                             /* layers x 2: keys and values */
+    uint64_t  cached_rows;                       /* tokens of all sequences in it */
+    uint64_t  rows;                              /* tokens of this pass through the layers */
+    uint64_t  narrow_bytes, wide_bytes;          /* of this pass: rows x hidden, rows x ff */
+    uint32_t  best;                              /* first of the best trial's weights */
+    int       has_best;
+    uint32_t *results;
+    size_t    result_count;
+} phases;
+
+/* ---- Evaluation, without gradients: a prompt, then one token a sequence at a time */
 
 /* The pass reads all its weights, and multiplies them with every row: the slower of the two counts. */
 static uint64_t phases_matrix_ns(phases *run, uint64_t elements)
 {
-    uint64_t read_ns = train_times(&run->model, 2, elements) / RATE_MEMORY_BYTES_PER_NS;
-    uint64_t flops = train_times(&run->model, train_times(&run->model, 2, run->rows), elements);
+    maker *words = &run->model.words;
+    uint64_t read_ns = maker_times(words, 2, elements) / RATE_MEMORY_BYTES_PER_NS;
+    uint64_t flops = maker_times(words, maker_times(words, 2, run->rows), elements);
     return flops / RATE_FLOPS_PER_NS > read_ns ? flops / RATE_FLOPS_PER_NS : read_ns;
 }
 
 static void phases_rows(phases *run, uint64_t rows)
 {
+    maker *words = &run->model.words;
     run->rows = rows;
-    run->narrow_bytes = train_times(&run->model, train_times(&run->model, 2, rows), run->model.hidden);
-    run->wide_bytes = train_times(&run->model, train_times(&run->model, 2, rows), run->model.ff);
+    run->narrow_bytes = maker_times(words, maker_times(words, 2, rows), run->model.hidden);
+    run->wide_bytes = maker_times(words, maker_times(words, 2, rows), run->model.ff);
 }
 
 /* Keys or values of this pass join the cached ones: in a new block, as concatenating does. The first ones are the
@@ -31,19 +54,16 @@ static void phases_rows(phases *run, uint64_t rows)
 static void phases_cache(phases *run, uint32_t *cached, uint32_t fresh)
 {
     train *model = &run->model;
+    maker *words = &model->words;
     if (run->cached_rows == 0) {
         *cached = fresh;
         return;
     }
-    uint64_t row_bytes = train_times(model, 2, model->hidden);
-    uint64_t bytes = train_times(model, row_bytes, train_plus(model, run->cached_rows, run->rows));
-    uint32_t longer = train_new(model, bytes);
-    train_kernel(model, 0, train_times(model, 2, bytes) / RATE_MEMORY_BYTES_PER_NS);
-    train_touch(model, *cached);
-    train_touch(model, fresh);
-    train_touch(model, longer);
-    train_free(model, *cached);
-    train_free(model, fresh);
+    uint64_t row_bytes = maker_times(words, 2, model->hidden);
+    uint64_t bytes = maker_times(words, row_bytes, maker_plus(words, run->cached_rows, run->rows));
+    uint32_t longer = maker_new(words, bytes);
+    MAKER_KERNEL(words, 0, maker_times(words, 2, bytes) / RATE_MEMORY_BYTES_PER_NS, *cached, fresh, longer);
+    MAKER_FREE(words, *cached, fresh);
     *cached = longer;
 }
 
@@ -51,27 +71,23 @@ static void phases_cache(phases *run, uint32_t *cached, uint32_t fresh)
 static uint32_t phases_attention(phases *run, uint64_t layer, uint32_t source)
 {
     train *model = &run->model;
+    maker *words = &model->words;
     uint64_t narrow = run->narrow_bytes;
     uint32_t weights = model->weights + (uint32_t)layer * TRAIN_MATRICES, *cached = run->cache + layer * 2;
-    uint32_t norm = train_new(model, narrow);
-    uint32_t q = train_new(model, narrow), k = train_new(model, narrow), v = train_new(model, narrow);
-    train_free(model, norm);
-    uint32_t rotated_q = train_new(model, narrow), rotated_k = train_new(model, narrow);
-    train_free(model, q);
-    train_free(model, k);
+    uint32_t norm = maker_new(words, narrow);
+    uint32_t q = maker_new(words, narrow), k = maker_new(words, narrow), v = maker_new(words, narrow);
+    maker_free(words, norm);
+    uint32_t rotated_q = maker_new(words, narrow), rotated_k = maker_new(words, narrow);
+    MAKER_FREE(words, q, k);
     phases_cache(run, &cached[0], rotated_k);
     phases_cache(run, &cached[1], v);
-    uint32_t attention = train_new(model, narrow), projected = train_new(model, narrow);
-    uint32_t middle = train_new(model, narrow);
-    const uint32_t touched[] = { source, cached[0], cached[1], rotated_q, attention, projected, middle };
-    train_kernel(model, 0, phases_matrix_ns(run, train_times(model, 4, model->shapes[0])));
-    train_touch_run(model, weights, 4);
-    train_touch(model, model->norms + (uint32_t)layer * 2);
-    train_touch_all(model, touched, sizeof touched / sizeof touched[0]);
-    train_free(model, rotated_q);
-    train_free(model, attention);
-    train_free(model, projected);
-    train_free(model, source);
+    uint32_t attention = maker_new(words, narrow), projected = maker_new(words, narrow);
+    uint32_t middle = maker_new(words, narrow);
+    maker_kernel(words, 0, phases_matrix_ns(run, maker_times(words, 4, model->shapes[0])));
+    maker_touch_run(words, weights, 4);
+    maker_touch(words, model->norms + (uint32_t)layer * 2);
+    maker_touch_all(words, MAKER_BLOCKS(source, cached[0], cached[1], rotated_q, attention, projected, middle));
+    MAKER_FREE(words, rotated_q, attention, projected, source);
     return middle;
 }
 
@@ -79,24 +95,21 @@ static uint32_t phases_attention(phases *run, uint64_t layer, uint32_t source)
 static uint32_t phases_feed_forward(phases *run, uint64_t layer, uint32_t middle)
 {
     train *model = &run->model;
+    maker *words = &model->words;
     uint32_t weights = model->weights + (uint32_t)layer * TRAIN_MATRICES + 4;
-    uint32_t norm = train_new(model, run->narrow_bytes);
-    uint32_t gate = train_new(model, run->wide_bytes), up = train_new(model, run->wide_bytes);
-    train_free(model, norm);
-    uint32_t activation = train_new(model, run->wide_bytes);
-    train_free(model, gate);
-    uint32_t product = train_new(model, run->wide_bytes);
-    train_free(model, activation);
-    train_free(model, up);
-    uint32_t down = train_new(model, run->narrow_bytes), output = train_new(model, run->narrow_bytes);
-    const uint32_t touched[] = { middle, product, down, output };
-    train_kernel(model, 0, phases_matrix_ns(run, train_times(model, 3, model->shapes[4])));
-    train_touch_run(model, weights, 3);
-    train_touch(model, model->norms + (uint32_t)layer * 2 + 1);
-    train_touch_all(model, touched, sizeof touched / sizeof touched[0]);
-    train_free(model, product);
-    train_free(model, down);
-    train_free(model, middle);
+    uint32_t norm = maker_new(words, run->narrow_bytes);
+    uint32_t gate = maker_new(words, run->wide_bytes), up = maker_new(words, run->wide_bytes);
+    maker_free(words, norm);
+    uint32_t activation = maker_new(words, run->wide_bytes);
+    maker_free(words, gate);
+    uint32_t product = maker_new(words, run->wide_bytes);
+    MAKER_FREE(words, activation, up);
+    uint32_t down = maker_new(words, run->narrow_bytes), output = maker_new(words, run->narrow_bytes);
+    maker_kernel(words, 0, phases_matrix_ns(run, maker_times(words, 3, model->shapes[4])));
+    maker_touch_run(words, weights, 3);
+    maker_touch(words, model->norms + (uint32_t)layer * 2 + 1);
+    maker_touch_all(words, MAKER_BLOCKS(middle, product, down, output));
+    MAKER_FREE(words, product, down, middle);
     return output;
 }
 
@@ -104,15 +117,13 @@ static uint32_t phases_feed_forward(phases *run, uint64_t layer, uint32_t middle
 static uint32_t phases_layers(phases *run, uint32_t tokens)
 {
     train *model = &run->model;
-    uint32_t output = train_new(model, run->narrow_bytes);
-    train_kernel(model, 0, run->narrow_bytes / RATE_MEMORY_BYTES_PER_NS);
-    train_touch(model, tokens);
-    train_touch(model, model->embedding);
-    train_touch(model, output);
-    for (uint64_t layer = 0; layer < model->layers && !train_is_over(model); layer++) {
+    maker *words = &model->words;
+    uint32_t output = maker_new(words, run->narrow_bytes);
+    MAKER_KERNEL(words, 0, run->narrow_bytes / RATE_MEMORY_BYTES_PER_NS, tokens, model->embedding, output);
+    for (uint64_t layer = 0; layer < model->layers && !maker_is_over(words); layer++) {
         output = phases_feed_forward(run, layer, phases_attention(run, layer, output));
     }
-    run->cached_rows = train_plus(model, run->cached_rows, run->rows);
+    run->cached_rows = maker_plus(words, run->cached_rows, run->rows);
     return output;
 }
 
@@ -120,54 +131,50 @@ static uint32_t phases_layers(phases *run, uint32_t tokens)
 static void phases_logits(phases *run, uint32_t output, uint32_t made)
 {
     train *model = &run->model;
-    uint64_t bytes = train_times(model, train_times(model, 2, run->rows), model->vocab);
-    uint32_t logits = train_new(model, bytes);
-    const uint32_t touched[] = { output, model->head, model->last_norm, logits, made };
-    train_kernel(model, 0, phases_matrix_ns(run, train_times(model, model->vocab, model->hidden)));
-    train_touch_all(model, touched, sizeof touched / sizeof touched[0]);
-    train_free(model, logits);
-    train_free(model, output);
+    maker *words = &model->words;
+    uint64_t bytes = maker_times(words, maker_times(words, 2, run->rows), model->vocab);
+    uint32_t logits = maker_new(words, bytes);
+    maker_kernel(words, 0, phases_matrix_ns(run, maker_times(words, model->vocab, model->hidden)));
+    maker_touch_all(words, MAKER_BLOCKS(output, model->head, model->last_norm, logits, made));
+    MAKER_FREE(words, logits, output);
 }
 
 /* One more token of every sequence goes through the layers, and joins the 64-bit ones that did before: in a new
    block. */
 static uint32_t phases_generate(phases *run, uint32_t tokens)
 {
-    train *model = &run->model;
+    maker *words = &run->model.words;
     uint32_t output = phases_layers(run, tokens);
-    uint32_t longer = train_new(model, train_times(model, 8, run->cached_rows));
+    uint32_t longer = maker_new(words, maker_times(words, 8, run->cached_rows));
     phases_logits(run, output, longer);
-    train_kernel(model, 0, 1);
-    train_touch(model, tokens);
-    train_touch(model, longer);
-    train_free(model, tokens);
+    MAKER_KERNEL(words, 0, 1, tokens, longer);
+    maker_free(words, tokens);
     return longer;
 }
 
-void phases_evaluate(phases *run)
+/* Scores a prompt of drawn length, then generates token after token. Frees the trial's data, keeps two results. */
+static void phases_evaluate(phases *run)
 {
     train *model = &run->model;
+    maker *words = &model->words;
     train_draw(model);
     run->cached_rows = 0;
     phases_rows(run, model->tokens);
-    uint32_t tokens = train_new(model, train_times(model, 8, run->rows));
-    uint32_t likelihoods = train_new(model, train_times(model, 4, run->rows));
-    train_kernel(model, 0, 1);
-    train_touch(model, run->data);
-    train_touch(model, tokens);
-    train_free(model, run->data);
+    uint32_t tokens = maker_new(words, maker_times(words, 8, run->rows));
+    uint32_t likelihoods = maker_new(words, maker_times(words, 4, run->rows));
+    MAKER_KERNEL(words, 0, 1, run->data, tokens);
+    maker_free(words, run->data);
     phases_logits(run, phases_layers(run, tokens), likelihoods);
     phases_rows(run, model->batch);
-    for (uint64_t token = 0; token < run->generate && !train_is_over(model); token++) {
+    for (uint64_t token = 0; token < run->generate && !maker_is_over(words); token++) {
         tokens = phases_generate(run, tokens);
     }
-    train_free_all(model, run->cache, (size_t)model->layers * 2, 0);
+    maker_free_all(words, run->cache, (size_t)model->layers * 2, 0);
     run->results[run->result_count++] = likelihoods;
     run->results[run->result_count++] = tokens;
 }
 
-/* ---- `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes
-        a checkpoint */
+/* ---- Options and trials */
 
 /* What one phase needs, memory cached for another must serve: staging buffers of 32-bit tensors, activations and
    their gradients, key-value caches that grow token by token, a layer's state packed into one buffer. Some blocks
@@ -188,75 +195,47 @@ static const family_option phases_options[PHASES_OPTION_COUNT] = {
     { "streams",  1, 2,          1,     1,     0, NULL }
 };
 
-static void phases_label(phases *run, const char *phase)
-{
-    char label[40];
-    snprintf(label, sizeof label, "%s%" PRIu64, phase, run->trial);
-    train_step(&run->model, label);
-}
-
 static uint32_t phases_weight_count(const phases *run)
 {
     return (uint32_t)run->model.layers * (TRAIN_MATRICES + 2) + 3;
-}
-
-static void phases_free_run(phases *run, uint32_t first, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && !train_is_over(&run->model); i++) {
-        train_free(&run->model, first + i);
-    }
-}
-
-/* What follows on `stream` comes after all that was done on the other one so far. */
-static void phases_follow(phases *run, uint64_t stream, uint64_t other)
-{
-    if (stream != other) train_wait(&run->model, stream, other);
 }
 
 /* From the host in 32 bits, to the weight in 16. The buffer is freed where it was used last. */
 static void phases_load_tensor(phases *run, uint32_t weight)
 {
     train *model = &run->model;
-    uint64_t bytes = train_times(model, 2, model->words.builder->blocks[weight].bytes);
-    uint32_t staging = train_new_on(model, bytes, run->copy_stream);
-    train_kernel(model, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS);
-    train_touch(model, staging);
-    phases_follow(run, 0, run->copy_stream);
-    train_kernel(model, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    train_touch(model, staging);
-    train_touch(model, weight);
-    train_free(model, staging);
+    maker *words = &model->words;
+    uint64_t bytes = maker_times(words, 2, maker_bytes(words, weight));
+    uint32_t staging = maker_new_on(words, bytes, run->copy_stream);
+    MAKER_KERNEL(words, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, staging);
+    maker_wait(words, 0, run->copy_stream);
+    MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, staging, weight);
+    maker_free(words, staging);
 }
 
 /* Data: the 64-bit tokens of all updates. */
 static void phases_load(phases *run)
 {
     train *model = &run->model;
-    phases_label(run, "load");
-    model->batch = run->batch_low + splitmix64_below(&model->words.random, run->batch_high - run->batch_low + 1);
-    uint64_t tokens = train_times(model, train_times(model, model->batch, model->seq_high), run->updates + 1);
-    uint64_t bytes = train_times(model, 8, tokens);
-    run->data = train_new_on(model, bytes, run->copy_stream);
-    train_kernel(model, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS);
-    train_touch(model, run->data);
+    maker *words = &model->words;
+    maker_step(&run->model.words, "load", run->trial);
+    model->batch = maker_draw(words, run->batch_low, run->batch_high);
+    uint64_t tokens = maker_times(words, maker_times(words, model->batch, model->seq_high), run->updates + 1);
+    uint64_t bytes = maker_times(words, 8, tokens);
+    run->data = maker_new_on(words, bytes, run->copy_stream);
+    MAKER_KERNEL(words, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, run->data);
     train_setup_weights(model);
-    for (uint32_t i = 0; i < phases_weight_count(run) && !train_is_over(model); i++) {
+    for (uint32_t i = 0; i < phases_weight_count(run) && !maker_is_over(words); i++) {
         phases_load_tensor(run, model->weights + i);
     }
 }
 
-static void phases_use_data(phases *run)
-{
-    train_kernel(&run->model, 0, 1);
-    train_touch(&run->model, run->data);
-}
-
 static void phases_train(phases *run)
 {
-    phases_label(run, "train");
+    maker_step(&run->model.words, "train", run->trial);
     train_setup_state(&run->model);
-    for (uint64_t update = 0; update < run->updates && !train_is_over(&run->model); update++) {
-        phases_use_data(run);
+    for (uint64_t update = 0; update < run->updates && !maker_is_over(&run->model.words); update++) {
+        MAKER_KERNEL(&run->model.words, 0, 1, run->data);
         train_one_step(&run->model);
     }
 }
@@ -265,31 +244,30 @@ static void phases_train(phases *run)
 static void phases_save_layer(phases *run, uint32_t layer, uint32_t moment)
 {
     train *model = &run->model;
-    uint64_t bytes = train_times(model, 4, model->shapes_total);
+    maker *words = &model->words;
+    uint64_t bytes = maker_times(words, 4, model->shapes_total);
     uint32_t tensor = model->state + layer * TRAIN_MATRICES * TRAIN_MOMENTS + moment;
-    uint32_t packed = train_new(model, bytes);
-    train_kernel(model, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) train_touch(model, tensor + i * TRAIN_MOMENTS);
-    train_touch(model, packed);
-    phases_follow(run, run->copy_stream, 0);
-    train_kernel(model, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS);
-    train_touch(model, packed);
-    train_free_all(model, &packed, 1, run->copy_stream);
+    uint32_t packed = maker_new(words, bytes);
+    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
+    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) maker_touch(words, tensor + i * TRAIN_MOMENTS);
+    maker_touch(words, packed);
+    maker_wait(words, run->copy_stream, 0);
+    MAKER_KERNEL(words, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, packed);
+    maker_free_all(words, &packed, 1, run->copy_stream);
 }
 
 /* A copy of the weights is made before the one of an earlier trial is dropped. */
 static void phases_keep_best(phases *run)
 {
     train *model = &run->model;
-    uint32_t best = (uint32_t)model->words.builder->stream->block_count, count = phases_weight_count(run);
-    for (uint32_t i = 0; i < count && !train_is_over(model); i++) {
-        uint64_t bytes = model->words.builder->blocks[model->weights + i].bytes;
-        train_new(model, bytes);
-        train_kernel(model, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-        train_touch(model, model->weights + i);
-        train_touch(model, best + i);
+    maker *words = &model->words;
+    uint32_t best = maker_next(words), count = phases_weight_count(run);
+    for (uint32_t i = 0; i < count && !maker_is_over(words); i++) {
+        uint64_t bytes = maker_bytes(words, model->weights + i);
+        maker_new(words, bytes);
+        MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, model->weights + i, best + i);
     }
-    phases_free_run(run, run->best, run->has_best ? count : 0);
+    maker_free_run(&run->model.words, run->best, run->has_best ? count : 0);
     run->best = best;
     run->has_best = 1;
 }
@@ -299,36 +277,28 @@ static void phases_checkpoint(phases *run)
 {
     train *model = &run->model;
     uint32_t layers = (uint32_t)model->layers;
-    phases_label(run, "checkpoint");
-    for (uint32_t i = 0; i < layers * TRAIN_MOMENTS && !train_is_over(model); i++) {
+    maker_step(&run->model.words, "checkpoint", run->trial);
+    for (uint32_t i = 0; i < layers * TRAIN_MOMENTS && !maker_is_over(&model->words); i++) {
         phases_save_layer(run, i / TRAIN_MOMENTS, i % TRAIN_MOMENTS);
     }
-    phases_free_run(run, model->state, layers * TRAIN_MATRICES * TRAIN_MOMENTS);
+    maker_free_run(&run->model.words, model->state, layers * TRAIN_MATRICES * TRAIN_MOMENTS);
     if (splitmix64_below(&model->words.random, run->trial + 1) == 0) phases_keep_best(run);
-    phases_free_run(run, model->weights, phases_weight_count(run));
+    maker_free_run(&run->model.words, model->weights, phases_weight_count(run));
 }
 
 static void phases_trials(phases *run)
 {
     train *model = &run->model;
-    for (run->trial = 0; run->trial < model->steps && !train_is_over(model); run->trial++) {
+    maker *words = &model->words;
+    for (run->trial = 0; run->trial < model->steps && !maker_is_over(words); run->trial++) {
         phases_load(run);
         phases_train(run);
-        phases_label(run, "evaluate");
+        maker_step(&run->model.words, "evaluate", run->trial);
         phases_evaluate(run);
         phases_checkpoint(run);
     }
-    phases_free_run(run, run->best, run->has_best ? phases_weight_count(run) : 0);
-    train_free_all(model, run->results, run->result_count, 0);
-}
-
-/* Values of train's options, in its order: the first nine are the same ones. */
-static void phases_train_request(const family_request *request, family_request *model)
-{
-    static const family_value one = { 1, 1, 0 };
-    memset(model, 0, sizeof *model);
-    memcpy(model->values, request->values, (PHASES_SEED + 1) * sizeof request->values[0]);
-    model->values[TRAIN_ZERO3] = model->values[TRAIN_STREAMS] = one;
+    maker_free_run(&run->model.words, run->best, run->has_best ? phases_weight_count(run) : 0);
+    maker_free_all(words, run->results, run->result_count, 0);
 }
 
 static int phases_make(const family_request *request, stream_builder *builder)
@@ -336,7 +306,7 @@ static int phases_make(const family_request *request, stream_builder *builder)
     const family_value *values = request->values;
     family_request model;
     phases run = { 0 };
-    phases_train_request(request, &model);
+    train_request(&model, values, 1);
     int failed = train_begin(&run.model, &model, builder);
     run.batch_low = values[PHASES_BATCH].from;
     run.batch_high = values[PHASES_BATCH].to;
@@ -357,8 +327,6 @@ static int phases_make(const family_request *request, stream_builder *builder)
 
 const family family_phases = {
     { "phases", "trials that load, train, evaluate and save a transformer: memory of one phase must serve the next",
-      "layers=16,hidden=2048,ff=5504,heads=16,vocab=32000,batch=2-8,seq=256-2048,steps=4,seed=1,updates=2,"
-      "generate=16,streams=1",
       "of training: weights x 16 bytes and activations, beside the best weights so far", UINT64_C(32078961452) },
     phases_options, PHASES_OPTION_COUNT, phases_make
 };

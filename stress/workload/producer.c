@@ -4,7 +4,6 @@
 #include "maker.h"
 #include "../base/splitmix64.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the
@@ -36,125 +35,88 @@ static const family_option producer_options[PRODUCER_OPTION_COUNT] = {
 typedef struct producer_item { uint32_t block; uint64_t bytes; } producer_item;
 
 typedef struct producer {
-    stream_builder *builder;
-    uint64_t  random, count, max_bytes, images, side_low, side_high, depth, consumers;
+    maker     words;
+    uint64_t  count, max_bytes, images, side_low, side_high, depth, consumers;
     producer_item *queue;                        /* a ring of depth items */
     uint64_t  head, waiting_count;
     uint32_t *raw;                               /* the images of the batch that is being made */
 } producer;
-
-static int producer_alloc(producer *state, uint64_t bytes, uint32_t *block)
-{
-    slice no_tag = { NULL, 0 };
-    return stream_alloc(state->builder, state->builder->stream->block_count, bytes, PRODUCER_STREAM, no_tag, block);
-}
-
-static int producer_kernel(producer *state, uint64_t on_stream, uint64_t bytes, uint64_t bytes_per_ns)
-{
-    uint64_t duration_ns = bytes / bytes_per_ns;
-    return stream_kernel(state->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
-}
-
-static int producer_touch_raw(producer *state)
-{
-    int failed = 0;
-    for (uint64_t i = 0; i < state->images && !failed; i++) {
-        failed = stream_touch(state->builder, state->raw[i]);
-    }
-    return failed;
-}
-
-static uint64_t producer_draw_side(producer *state)
-{
-    return state->side_low + splitmix64_below(&state->random, state->side_high - state->side_low + 1);
-}
 
 static uint64_t producer_pad(uint64_t side)
 {
     return (side + PRODUCER_PADDING - 1) / PRODUCER_PADDING * PRODUCER_PADDING;
 }
 
-/* The images, in one byte a value. Returns through *bytes what they padded to one size take as 32-bit values. */
-static int producer_read_images(producer *state, uint64_t *bytes)
+/* The images, in one byte a value. Returns what they take padded to one size, as 32-bit values. */
+static uint64_t producer_read_images(producer *state)
 {
+    maker *words = &state->words;
     uint64_t height = 0, width = 0, read_bytes = 0;
-    for (uint64_t i = 0; i < state->images && !state->builder->is_cut; i++) {
-        uint64_t own_height = producer_draw_side(state), own_width = producer_draw_side(state);
+    for (uint64_t i = 0; i < state->images && !maker_is_over(words); i++) {
+        uint64_t own_height = maker_draw(words, state->side_low, state->side_high);
+        uint64_t own_width = maker_draw(words, state->side_low, state->side_high);
         uint64_t own_bytes = PRODUCER_COLOURS * own_height * own_width;
-        if (producer_alloc(state, own_bytes, &state->raw[i])) return -1;
+        state->raw[i] = maker_new_on(words, own_bytes, PRODUCER_STREAM);
         height = own_height > height ? own_height : height;
         width = own_width > width ? own_width : width;
         read_bytes += own_bytes;
     }
-    *bytes = state->images * PRODUCER_COLOURS * producer_pad(height) * producer_pad(width) * PRODUCER_VALUE_BYTES;
-    return producer_kernel(state, PRODUCER_STREAM, read_bytes, RATE_HOST_BYTES_PER_NS) || producer_touch_raw(state);
+    maker_kernel(words, PRODUCER_STREAM, read_bytes / RATE_HOST_BYTES_PER_NS);
+    maker_touch_all(words, state->raw, (size_t)state->images);
+    return state->images * PRODUCER_COLOURS * producer_pad(height) * producer_pad(width) * PRODUCER_VALUE_BYTES;
 }
 
-static int producer_batch(producer *state, producer_item *made)
+static void producer_batch(producer *state, producer_item *made)
 {
-    if (producer_read_images(state, &made->bytes) || producer_alloc(state, made->bytes, &made->block) ||
-        producer_kernel(state, PRODUCER_STREAM, made->bytes, RATE_MEMORY_BYTES_PER_NS) ||
-        producer_touch_raw(state) || stream_touch(state->builder, made->block)) {
-        return -1;
-    }
-    int failed = 0;
-    for (uint64_t i = 0; i < state->images && !failed; i++) {
-        failed = stream_free_on(state->builder, state->raw[i], PRODUCER_STREAM);
-    }
-    return failed;
+    maker *words = &state->words;
+    made->bytes = producer_read_images(state);
+    made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
+    maker_kernel(words, PRODUCER_STREAM, made->bytes / RATE_MEMORY_BYTES_PER_NS);
+    maker_touch_all(words, state->raw, (size_t)state->images);
+    maker_touch(words, made->block);
+    maker_free_all(words, state->raw, (size_t)state->images, PRODUCER_STREAM);
 }
 
-static int producer_message(producer *state, producer_item *made)
+static void producer_message(producer *state, producer_item *made)
 {
-    made->bytes = 1 + splitmix64_below(&state->random, state->max_bytes);
-    return producer_alloc(state, made->bytes, &made->block) ||
-           producer_kernel(state, PRODUCER_STREAM, made->bytes, RATE_LINK_BYTES_PER_NS) ||
-           stream_touch(state->builder, made->block);
+    maker *words = &state->words;
+    made->bytes = 1 + splitmix64_below(&words->random, state->max_bytes);
+    made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
+    MAKER_KERNEL(words, PRODUCER_STREAM, made->bytes / RATE_LINK_BYTES_PER_NS, made->block);
 }
 
-static int producer_produce(producer *state)
+static void producer_produce(producer *state)
 {
-    producer_item *made = &state->queue[(state->head + state->waiting_count) % state->depth];
-    state->waiting_count++;
-    return state->images > 0 ? producer_batch(state, made) : producer_message(state, made);
+    producer_item *made = &state->queue[(state->head + state->waiting_count++) % state->depth];
+    if (state->images > 0) producer_batch(state, made);
+    else producer_message(state, made);
 }
 
 /* Items are taken in order; which consumer takes one is chance. */
-static int producer_consume(producer *state)
+static void producer_consume(producer *state)
 {
+    maker *words = &state->words;
     const producer_item *taken = &state->queue[state->head];
     uint64_t on_stream = PRODUCER_STREAM;
     state->head = (state->head + 1) % state->depth;
     state->waiting_count--;
-    if (state->consumers > 0) {
-        on_stream += 1 + splitmix64_below(&state->random, state->consumers);
-        if (stream_wait(state->builder, on_stream, PRODUCER_STREAM)) return -1;
-    }
-    return producer_kernel(state, on_stream, taken->bytes, RATE_MEMORY_BYTES_PER_NS) ||
-           stream_touch(state->builder, taken->block) || stream_free_on(state->builder, taken->block, on_stream);
+    if (state->consumers > 0) on_stream += 1 + splitmix64_below(&words->random, state->consumers);
+    maker_wait(words, on_stream, PRODUCER_STREAM);
+    MAKER_KERNEL(words, on_stream, taken->bytes / RATE_MEMORY_BYTES_PER_NS, taken->block);
+    maker_free_all(words, &taken->block, 1, on_stream);
 }
 
 /* The pace of both sides is chance, within what the queue allows. Each step ends with an empty queue. */
-static int producer_step(producer *state)
+static void producer_step(producer *state)
 {
     uint64_t left = state->count;
-    while ((left > 0 || state->waiting_count > 0) && !state->builder->is_cut) {
+    while ((left > 0 || state->waiting_count > 0) && !maker_is_over(&state->words)) {
         int can_produce = left > 0 && state->waiting_count < state->depth;
-        int produces = can_produce && (state->waiting_count == 0 || splitmix64_below(&state->random, 2) == 0);
+        int produces = can_produce && (state->waiting_count == 0 || splitmix64_below(&state->words.random, 2) == 0);
         left -= (uint64_t)produces;
-        if (produces ? producer_produce(state) : producer_consume(state)) return -1;
+        if (produces) producer_produce(state);
+        else producer_consume(state);
     }
-    return 0;
-}
-
-static int producer_steps(producer *state, uint64_t steps)
-{
-    for (uint64_t step = 0; step < steps && !state->builder->is_cut; step++) {
-        char label[32];
-        snprintf(label, sizeof label, "step%" PRIu64, step);
-        if (stream_step(state->builder, slice_of(label)) || producer_step(state)) return -1;
-    }
-    return 0;
 }
 
 /* An option that would be without effect is a mistake; said with its default it does no harm. */
@@ -175,9 +137,9 @@ static int producer_make(const family_request *request, stream_builder *builder)
 {
     const family_value *values = request->values;
     producer state = { 0 };
+    maker *words = &state.words;
     if (producer_judge(values, builder)) return -1;
-    state.builder = builder;
-    state.random = values[PRODUCER_SEED].from;
+    maker_begin(words, builder, values[PRODUCER_SEED].from);
     state.count = values[PRODUCER_N].from;
     state.max_bytes = values[PRODUCER_MAX].from << 20;
     state.images = values[PRODUCER_IMAGES].from;
@@ -185,18 +147,19 @@ static int producer_make(const family_request *request, stream_builder *builder)
     state.side_high = values[PRODUCER_SIDE].to;
     state.depth = values[PRODUCER_DEPTH].from;
     state.consumers = values[PRODUCER_CONSUMERS].from;
-    state.queue = calloc(state.depth, sizeof *state.queue);
-    state.raw = calloc(state.images + 1, sizeof *state.raw);
-    int failed = state.queue && state.raw ? producer_steps(&state, values[PRODUCER_STEPS].from)
-                                          : stream_no_memory(builder);
+    state.queue = maker_array(words, state.depth, sizeof *state.queue);
+    state.raw = maker_array(words, state.images, sizeof *state.raw);
+    for (uint64_t step = 0; step < values[PRODUCER_STEPS].from && !maker_is_over(words); step++) {
+        maker_step(words, "step", step);
+        producer_step(&state);
+    }
     free(state.queue);
     free(state.raw);
-    return failed;
+    return maker_end(words);
 }
 
 const family family_producer = {
     { "producer", "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
-      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=16,consumers=1,seed=1",
       "random: at most depth items; images: and those of one batch", UINT64_C(12180482) },
     producer_options, PRODUCER_OPTION_COUNT, producer_make
 };

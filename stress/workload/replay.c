@@ -769,6 +769,6 @@ static int replay_make(const family_request *request, stream_builder *builder)
 const family family_replay = {
     { "replay",
       "a recorded trace: gpuarena-trace 1, RMM's CSV log or intervals, by content; a PyTorch snapshot (.pickle)",
-      "FILE", NULL, 0 },
+      NULL, 0 },
     NULL, 0, replay_make
 };

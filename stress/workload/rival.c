@@ -52,21 +52,11 @@ static size_t rival_events(const family_value *values, stream_event *events)
 
 static int rival_train(const family_request *request, stream_builder *builder)
 {
-    static const family_value one = { 1, 1, 0 };
     family_request model;
     train state;
-    memset(&model, 0, sizeof model);
-    memcpy(model.values, request->values, (RIVAL_SEED + 1) * sizeof request->values[0]);
-    model.values[TRAIN_ZERO3] = request->values[RIVAL_ZERO3];
-    model.values[TRAIN_STREAMS] = one;
+    train_request(&model, request->values, request->values[RIVAL_ZERO3].from);
     train_begin(&state, &model, builder);
-    train_step(&state, "setup");
-    train_setup_weights(&state);
-    train_setup_state(&state);
-    for (uint64_t step = 0; step < state.steps && !train_is_over(&state); step++) {
-        maker_step(&state.words, "step", step);
-        train_one_step(&state);
-    }
+    train_run(&state);
     return train_end(&state);
 }
 
@@ -103,8 +93,6 @@ static int rival_make(const family_request *request, stream_builder *builder)
 
 const family family_rival = {
     { "rival", "training, while another process takes size MiB before operation from, and gives it back before until",
-      "layers=8,hidden=2048,ff=5504,heads=16,vocab=32000,batch=4,seq=512-2048,steps=8,seed=1,zero3=8,size=74300,"
-      "from=2500,until=5000,repeat=1",
       "the training's own, as train's", UINT64_C(7742871556) },
     rival_options, RIVAL_OPTION_COUNT, rival_make
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- `serve`: published models, and published distributions of how long prompts and answers are */
+/* ---- Published models, and published distributions of how long prompts and answers are */
 
 /* Llama 2 and 3 as their model cards have them. */
 const serve_model serve_models[SERVE_MODELS] = {
@@ -57,8 +57,7 @@ uint64_t serve_most_tokens(uint64_t lengths, int which)
     return serve_lengths[lengths].points[which][SERVE_POINTS - 1].tokens;
 }
 
-/* ---- `serve`: room for keys and values, in blocks of so many tokens or in one piece, within a budget
-        */
+/* ---- Room for keys and values, in blocks of so many tokens or in one piece, within a budget */
 
 /* Tokens of a request that lie in shared blocks. */
 static uint64_t serve_shared_tokens(const serve *state, const serve_request *request)
@@ -94,13 +93,13 @@ static uint64_t serve_least_budget(const serve *state, uint64_t tokens)
 static uint32_t serve_new(serve *state, uint64_t bytes)
 {
     state->held_bytes += bytes;
-    return maker_new(&state->words, bytes, 0);
+    return maker_new(&state->words, bytes);
 }
 
 static void serve_free(serve *state, uint32_t block, uint64_t bytes)
 {
     state->held_bytes -= bytes;
-    maker_free(&state->words, block, 0);
+    maker_free(&state->words, block);
 }
 
 static int serve_room(serve *state, serve_request *request, uint64_t count)
@@ -149,9 +148,7 @@ static int serve_hold_piece(serve *state, serve_request *request, uint64_t token
     uint32_t made = serve_new(state, bytes);
     if (request->block_count > 0) {
         uint64_t old_bytes = request->room * state->token_bytes;
-        maker_kernel(words, 0, 2 * old_bytes / RATE_MEMORY_BYTES_PER_NS);
-        maker_touch(words, request->blocks[0]);
-        maker_touch(words, made);
+        MAKER_KERNEL(words, 0, 2 * old_bytes / RATE_MEMORY_BYTES_PER_NS, request->blocks[0], made);
         serve_free(state, request->blocks[0], old_bytes);
     }
     request->blocks[0] = made;
@@ -180,8 +177,7 @@ static void serve_drop(serve *state, serve_request *request)
     request->room = 0;
 }
 
-/* ---- `serve`: a language model's server: requests come at random, are batched as they come, and share
-        a cache of keys and values within a budget */
+/* ---- Options, requests and the scheduler */
 
 /* Continuous batching, in the order of vLLM's scheduler: requests that wait are admitted first come first served,
    while there is room for their prompts, and their prompts are computed, up to chunk tokens a step; else each running
@@ -225,12 +221,12 @@ static void serve_setup_weights(serve *state)
     uint64_t hidden = model->hidden, projected = hidden + 2 * model->kv * model->head;
     const uint64_t sizes[] = { hidden, hidden * projected, hidden * hidden, hidden, 2 * hidden * model->ff,
                                hidden * model->ff };
-    maker_new(&state->words, 2 * model->vocab * hidden, 0);
+    maker_new(&state->words, 2 * model->vocab * hidden);
     for (uint64_t i = 0; i < model->layers * 6 && !maker_is_over(&state->words); i++) {
-        maker_new(&state->words, 2 * sizes[i % 6], 0);
+        maker_new(&state->words, 2 * sizes[i % 6]);
     }
-    maker_new(&state->words, 2 * hidden, 0);
-    maker_new(&state->words, 2 * model->vocab * hidden, 0);
+    maker_new(&state->words, 2 * hidden);
+    maker_new(&state->words, 2 * model->vocab * hidden);
 }
 
 static void serve_setup_requests(serve *state, const family_value *values)
@@ -260,8 +256,8 @@ static void serve_compute(serve *state, uint64_t tokens, uint64_t requests, uint
     uint64_t matrix_ns = 2 * parameters / RATE_FLOPS_PER_NS * tokens;
     uint64_t step_ns = read_ns > matrix_ns ? read_ns : matrix_ns;
     const uint32_t made[] = {
-        maker_new(words, narrow, 0), maker_new(words, narrow, 0), maker_new(words, 4 * tokens * model->ff, 0),
-        maker_new(words, 2 * tokens * model->ff, 0), maker_new(words, 4 * requests * model->vocab, 0)
+        maker_new(words, narrow), maker_new(words, narrow), maker_new(words, 4 * tokens * model->ff),
+        maker_new(words, 2 * tokens * model->ff), maker_new(words, 4 * requests * model->vocab)
     };
     maker_kernel(words, 0, step_ns);
     maker_touch_all(words, made, sizeof made / sizeof made[0]);
@@ -420,7 +416,7 @@ static int serve_make(const family_request *request, stream_builder *builder)
     if (!state.words.failed) {
         serve_setup_requests(&state, values);
         if (values[SERVE_WEIGHTS].from > 0) serve_setup_weights(&state);
-        weights = (uint32_t)builder->stream->block_count;
+        weights = maker_next(&state.words);
         serve_run(&state);
     }
     for (uint64_t i = 0; state.requests && i < state.request_count; i++) free(state.requests[i].blocks);
@@ -428,14 +424,12 @@ static int serve_make(const family_request *request, stream_builder *builder)
     free(state.requests);
     free(state.preempted);
     free(state.running);
-    maker_free_run(&state.words, 0, weights, 0);
+    maker_free_run(&state.words, 0, weights);
     return maker_end(&state.words);
 }
 
 const family family_serve = {
     { "serve", "a language model's server: requests come at random, batched, with a cache in blocks or in one piece",
-      "model=llama3-8b,lengths=conv,layout=blocks,requests=48,rate=8,batch=256,budget=3072,block=16,prefix=256,"
-      "sharing=50,chunk=2048,weights=1,seed=1",
       "weights (16 bits), keys and values up to the budget, and activations of a step's tokens",
       UINT64_C(19567358976) },
     serve_options, SERVE_OPTION_COUNT, serve_make

@@ -64,9 +64,9 @@ static void tape_setup(tape *state)
 {
     maker *words = &state->words;
     uint64_t rows = state->vocab + TAPE_POSITIONS + 2;       /* and a norm's scale and shift */
-    maker_new(words, maker_times(words, 2 * rows, state->hidden), 0);
+    maker_new(words, maker_times(words, 2 * rows, state->hidden));
     for (uint64_t i = 0; i < state->layers * TAPE_MATRICES && !maker_is_over(words); i++) {
-        maker_new(words, tape_matrix_bytes(state, i % TAPE_MATRICES), 0);
+        maker_new(words, tape_matrix_bytes(state, i % TAPE_MATRICES));
     }
 }
 
@@ -87,7 +87,7 @@ static uint64_t tape_unit(const tape *state, const tape_entry *entry)
 static uint32_t tape_retain(tape *state, uint64_t bytes, uint32_t from)
 {
     maker *words = &state->words;
-    uint32_t made = maker_new(words, bytes, 0);
+    uint32_t made = maker_new(words, bytes);
     maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
     if (from != made) maker_touch(words, from);
     maker_touch(words, made);
@@ -104,7 +104,7 @@ static void tape_forward(tape *state, uint32_t *laid)
         uint64_t scratch_bytes = maker_times(words, entry->scratch, unit);
         uint32_t scratch = scratch_bytes ? tape_retain(state, scratch_bytes, before) : before;
         laid[i] = tape_retain(state, bytes, scratch);
-        if (scratch_bytes) maker_free(words, scratch, 0);
+        if (scratch_bytes) maker_free(words, scratch);
         before = laid[i];
     }
     uint32_t *head = laid + state->tape_count - 3;
@@ -124,7 +124,7 @@ static void tape_backward(tape *state, const uint32_t *laid)
         int is_head = i >= state->tape_count - 3, is_last = i == state->tape_count - 2;
         if (is_head || !tape_layer[in_layer].is_mask) {
             uint32_t made = tape_retain(state, maker_bytes(words, laid[i]), laid[i]);
-            if (!is_last) maker_free(words, gradient, 0);
+            if (!is_last) maker_free(words, gradient);
             gradient = made;
         }
         if (!is_head && in_layer == 0) {
@@ -132,10 +132,10 @@ static void tape_backward(tape *state, const uint32_t *laid)
                 state->gradients[gradient_count++] = tape_retain(state, tape_matrix_bytes(state, matrix), laid[i]);
             }
         }
-        if (state->keep == 0) maker_free(words, laid[i], 0);
+        if (state->keep == 0) maker_free(words, laid[i]);
     }
-    if (state->keep == 0) maker_free(words, laid[state->tape_count - 1], 0);
-    maker_free(words, gradient, 0);
+    if (state->keep == 0) maker_free(words, laid[state->tape_count - 1]);
+    maker_free(words, gradient);
     maker_free_all(words, state->gradients, gradient_count, 0);
 }
 
@@ -161,7 +161,7 @@ static void tape_steps(tape *state, const family_value *values)
     for (; held > 0 && !maker_is_over(words); held--) {
         maker_free_all(words, tape_of(state, step - held), state->tape_count, 0);
     }
-    maker_free_run(words, 0, (uint32_t)(1 + state->layers * TAPE_MATRICES), 0);
+    maker_free_run(words, 0, (uint32_t)(1 + state->layers * TAPE_MATRICES));
 }
 
 static int tape_make(const family_request *request, stream_builder *builder)
@@ -188,7 +188,6 @@ static int tape_make(const family_request *request, stream_builder *builder)
 /* The peak is more than is told where gradients of weights outweigh a tape: with few tokens. */
 const family family_tape = {
     { "tape", "activations that tapes retain: laid down in order, taken up in reverse; a held tape outlives its step",
-      "layers=12,hidden=768,heads=12,vocab=30522,batch=8,seq=64-512,steps=8,keep=1,seed=1",
       "weights x 2 bytes + (keep + 1) tapes of layers x sbh (34 + 5 as/h) + 2 sb (h + vocab) + 4; keep=0: + 2 sb "
       "vocab",
       UINT64_C(4499422664) },

@@ -1,4 +1,4 @@
-/* `train`, inside: what a decoder-only transformer trains with, and the words in which its steps stand.
+/* `train`, inside: what a decoder-only transformer trains with.
    `phases` and `rival` train with them. */
 #ifndef STRESS_WORKLOAD_TRAIN_H
 #define STRESS_WORKLOAD_TRAIN_H
@@ -38,18 +38,14 @@ typedef struct train {
     uint64_t narrow_bytes, wide_bytes, sums_bytes, layer_ns; /* tokens x hidden, tokens x ff, 4 B a token */
 } train;
 
-/* Fills what does not change from step to step, from the options. */
-void train_shapes(train *state, const family_request *request, stream_builder *builder);
-/* The same, and room for what a step keeps. Returns 0, or -1 with a problem; train_end must follow in both cases, and
-   returns the same for all that was done since. */
+/* What a family asks of train whose first options, up to the seed, are train's in its order. */
+void train_request(family_request *model, const family_value *values, uint64_t zero3);
+/* Fills what does not change from step to step, and makes room for what a step keeps. Returns 0, or -1 with a
+   problem; train_end must follow in both cases, and returns the same for all that was done since. */
 int train_begin(train *state, const family_request *request, stream_builder *builder);
 int train_end(train *state);
 /* Draws this step's sequence length and fills what depends on it. */
 void train_draw(train *state);
-
-/* a x b, and a + b; past 2^64 - 1 the train fails with a problem and they return 0. */
-uint64_t train_times(train *state, uint64_t left, uint64_t right);
-uint64_t train_plus(train *state, uint64_t left, uint64_t right);
 
 /* Weights: 7 matrices a layer, 2 norms a layer, embedding, head, last norm: blocks with numbers that follow on each
    other, on stream 0. Then, with LoRA, adapters; then master weight and two moments of every trained tensor. Both may
@@ -57,17 +53,6 @@ uint64_t train_plus(train *state, uint64_t left, uint64_t right);
 void train_setup_weights(train *state);
 void train_setup_state(train *state);
 void train_one_step(train *state);               /* draws; forward, loss, backward, update */
-
-int      train_is_over(const train *state);      /* failed, or cut by --ops */
-void     train_step(train *state, const char *label);
-uint32_t train_new(train *state, uint64_t bytes);
-uint32_t train_new_on(train *state, uint64_t bytes, uint64_t on_stream);
-void     train_free(train *state, uint32_t block);
-void     train_free_all(train *state, const uint32_t *blocks, size_t count, uint64_t on_stream);
-void     train_kernel(train *state, uint64_t on_stream, uint64_t duration_ns);           /* at least 1 ns */
-void     train_touch(train *state, uint32_t block);                  /* by the kernel before */
-void     train_touch_all(train *state, const uint32_t *blocks, size_t count);
-void     train_touch_run(train *state, uint32_t first, uint32_t count);
-void     train_wait(train *state, uint64_t on_stream, uint64_t for_stream);
+void train_run(train *state);                    /* all of it: both setups, and the steps */
 
 #endif

@@ -138,7 +138,7 @@ static void test_sums(void)
     CHECK_U64(maker_times(&test.words, UINT64_C(1) << 32, UINT64_C(1) << 32), ==, 0);
     CHECK_INT(maker_end(&test.words), ==, -1);
     CHECK_U64(maker_plus(&test.words, UINT64_MAX, 1), ==, 0);
-    maker_new(&test.words, 8, 0);
+    maker_new(&test.words, 8);
     maker_step(&test.words, "step", 1);
     CHECK_MSG(test.stream.op_count == 0, "nothing is written once it has failed");
     end(&test);
