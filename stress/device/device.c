@@ -38,6 +38,12 @@ static void cuda_device_count(const cuda_device *self, device_counters *counters
     (void)self; (void)counters;
 }
 
+static uint64_t cuda_device_calls(const cuda_device *self)
+{
+    (void)self;
+    return 0;
+}
+
 static void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
 {
     (void)self; (void)watch; (void)user;
@@ -156,6 +162,11 @@ static void cuda_device_count(const cuda_device *self, device_counters *counters
     counters->calls = self->table.calls;
     counters->held_bytes = cuda_table_held_bytes(&self->table);
     counters->held_peak_bytes = self->table.held_peak_bytes;
+}
+
+static uint64_t cuda_device_calls(const cuda_device *self)
+{
+    return self->table.calls;
 }
 
 static void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
@@ -294,11 +305,6 @@ struct device_lock {
 };
 
 static __thread uint64_t device_lock_called;     /* each thread its own: counting keeps nobody waiting */
-
-uint64_t device_lock_calls(void)
-{
-    return device_lock_called;
-}
 
 static const gpuarena_driver *device_lock_enter(const gpuarena_driver *self, int is_locked)
 {
@@ -538,19 +544,29 @@ void device_thread(device *self, uint64_t thread)
 }
 
 /* Calls on memory, plain, of other kinds, and virtual. */
-static const sim_call device_calls[] = {
+static const sim_call device_calls_counted[] = {
     SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_HOST_ALLOC, SIM_CALL_FREE_HOST, SIM_CALL_MALLOC_MANAGED,
     SIM_CALL_MALLOC_ASYNC, SIM_CALL_FREE_ASYNC, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
     SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
 };
 
+uint64_t device_calls(const device *self)
+{
+    uint64_t calls = 0;
+    if (self->lock) return device_lock_called;
+    if (!self->machine) return cuda_device_calls(self->cuda);
+    for (size_t index = 0; index < sizeof device_calls_counted / sizeof device_calls_counted[0]; index++)
+        calls += sim_calls(self->machine, 0, device_calls_counted[index]);
+    return calls;
+}
+
 static void device_count_simulated(const device *self, device_counters *counters)
 {
     sim_counters counted;
     sim_get_counters(self->machine, 0, &counted);
-    for (size_t index = 0; index < sizeof device_calls / sizeof device_calls[0]; index++) {
-        counters->calls += counted.calls[device_calls[index]];
-        counters->call_vns += counted.vns[device_calls[index]];
+    for (size_t index = 0; index < sizeof device_calls_counted / sizeof device_calls_counted[0]; index++) {
+        counters->calls += counted.calls[device_calls_counted[index]];
+        counters->call_vns += counted.vns[device_calls_counted[index]];
     }
     counters->is_virtual = 1;
     counters->held_bytes = counted.held_bytes + counted.host_bytes + counted.managed_bytes;

@@ -15,8 +15,6 @@ typedef struct device_lock device_lock;
    capture are called as they come, since waits among them may last. NULL: no host memory, *driver is as it was. */
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams);
 void         device_lock_close(device_lock *self);           /* nobody is in it; NULL is fine */
-/* How many calls on memory (device_counters.calls, device.h) this thread has made through such tables so far. */
-uint64_t     device_lock_calls(void);
 
 typedef struct device_config {
     int        is_cuda;                          /* 0: simulated, as `sim` says */
@@ -65,6 +63,8 @@ void device_begin_op(device *self, uint64_t op);
 /* Who makes the calls from now on, to the table and below: a number of its own, from 1. CUDA: it knows itself. */
 void device_thread(device *self, uint64_t thread);
 void device_count(const device *self, device_counters *counters);
+/* device_counters.calls, at little cost; of a shared device those of this thread, of all that it has called. */
+uint64_t device_calls(const device *self);
 /* From now on the watcher is told what memory comes and goes; NULL: nobody. */
 void device_watch(device *self, sim_watch_fn *watch, void *user);
 const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */

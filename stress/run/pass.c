@@ -12,79 +12,60 @@
 #include "../base/progress.h"
 #include "../workload/workload.h"
 
-/* ---- Clocks around calls */
+/* ---- Calls to the pool, and clocks around them */
 
-static uint64_t clock_virtual_ns(const pass_clock *clock)
+/* The machine whose host idles until an operation is due; NULL: operations have no rate, or CUDA's device
+   has no virtual time. */
+static sim *caller_rated(const caller *self)
 {
-    return sim_now_ns(device_simulated(clock->pool->device));
-}
-
-static int clock_is_rated(const pass_clock *clock)
-{
-    return clock->rate && device_simulated(clock->pool->device);
-}
-
-/* timing NULL: a pass without clocks; in others nobody hears of arrivals. */
-static pass_clock pass_clock_of(pool *of, pass_timing *timing, arrivals *heard, uint64_t rate)
-{
-    const pass_clock made = { of, timing, timing ? NULL : heard, rate, 0, 0, 0, 0, 0, 0 };
-    return made;
+    return self->rate ? device_simulated(self->pool->device) : NULL;
 }
 
 /* What comes now was due for nobody: frees between rounds, and at the end. The next that arrives begins anew. */
-static void pass_clock_rest(pass_clock *clock)
+static void caller_rest(caller *self)
 {
-    clock->is_due = 0;
-    clock->arrived = 0;
+    self->is_due = 0;
+    self->arrived = 0;
 }
 
 /* Of so many operations a second, number `count`: exact to the nanosecond, without drift. */
-static uint64_t clock_due(const pass_clock *clock, uint64_t count)
+static uint64_t caller_due(const caller *self, uint64_t count)
 {
     const uint64_t second_ns = 1000000000;
-    return count / clock->rate * second_ns + count % clock->rate * second_ns / clock->rate;
+    return count / self->rate * second_ns + count % self->rate * second_ns / self->rate;
 }
 
-/* Right before an allocation or free, and before the device is told of it: with a rate a simulated host idles until
-   it is due. CUDA has no virtual time: nothing. */
-static void pass_clock_arrive(pass_clock *clock)
+/* Right before an allocation or free, and before the device is told of it. */
+static void caller_arrive(caller *self)
 {
-    if (!clock_is_rated(clock)) return;
-    sim *machine = device_simulated(clock->pool->device);
+    sim *machine = caller_rated(self);
+    if (!machine) return;
     uint64_t now_ns = sim_now_ns(machine);
-    if (!clock->arrived) clock->start_ns = now_ns;
-    clock->due_ns = clock->start_ns + clock_due(clock, clock->arrived++);
-    if (now_ns < clock->due_ns) sim_advance(machine, clock->due_ns - now_ns);
-    clock->begun_ns = sim_now_ns(machine);
-    clock->is_due = 1;
+    if (!self->arrived) self->start_ns = now_ns;
+    self->due_ns = self->start_ns + caller_due(self, self->arrived++);
+    if (now_ns < self->due_ns) sim_advance(machine, self->due_ns - now_ns);
+    self->begun_ns = sim_now_ns(machine);
+    self->is_due = 1;
 }
 
-static void clock_served(pass_clock *clock)
+static void caller_served(caller *self)
 {
-    if (!clock->arrivals || !clock->is_due) return;
-    clock->is_due = 0;
-    uint64_t now_ns = clock_virtual_ns(clock);
-    histogram_add(&clock->arrivals->waited, now_ns - clock->due_ns);
-    histogram_add(&clock->arrivals->served, now_ns - clock->begun_ns);
+    if (!self->arrivals || !self->is_due) return;
+    self->is_due = 0;
+    uint64_t now_ns = sim_now_ns(caller_rated(self));
+    histogram_add(&self->arrivals->waited, now_ns - self->due_ns);
+    histogram_add(&self->arrivals->served, now_ns - self->begun_ns);
 }
 
-static uint64_t clock_driver_calls(const pass_clock *clock)
+gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    device_counters counted;
-    device_count(clock->pool->device, &counted);
-    return counted.calls;
-}
-
-/* pool_alloc and pool_free, whose results they are. */
-static gpuarena_result pass_clock_alloc(pass_clock *clock, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    const pass_timing *timing = clock->timing;
-    uint64_t calls = clock_driver_calls(clock), start_ns = timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_alloc(clock->pool, ptr, bytes, stream);
+    const pass_timing *timing = self->timing;
+    uint64_t calls = device_calls(self->pool->device), start_ns = timing ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_alloc(self->pool, ptr, bytes, stream);
     uint64_t spent_ns = timing ? progress_clock_ns() - start_ns : 0;
-    int is_miss = clock_driver_calls(clock) != calls;
-    clock->misses += (uint64_t)is_miss;
-    clock_served(clock);
+    int is_miss = device_calls(self->pool->device) != calls;
+    self->misses += (uint64_t)is_miss;
+    caller_served(self);
     if (!timing) return result;
     histogram *apart = is_miss ? timing->misses : timing->hits;
     histogram_add(timing->allocs, spent_ns);
@@ -92,12 +73,12 @@ static gpuarena_result pass_clock_alloc(pass_clock *clock, void **ptr, uint64_t 
     return result;
 }
 
-static gpuarena_result pass_clock_free(pass_clock *clock, void *ptr, uint64_t bytes, gpuarena_stream stream)
+gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    uint64_t start_ns = clock->timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(clock->pool, ptr, bytes, stream);
-    if (clock->timing) histogram_add(clock->timing->frees, progress_clock_ns() - start_ns);
-    clock_served(clock);
+    uint64_t start_ns = self->timing ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_free(self->pool, ptr, bytes, stream);
+    if (self->timing) histogram_add(self->timing->frees, progress_clock_ns() - start_ns);
+    caller_served(self);
     return result;
 }
 
@@ -147,16 +128,16 @@ int pass_steady_round(pass_steady *self)
 
 /* ---- The thread's scope of tags around an allocation */
 
-/* pass_clock_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have
+/* caller_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have
    labels that are no names of tags or beyond GPUARENA_TAGS. */
-static gpuarena_result pass_tags_alloc(pass_clock *clock, const op_stream *from, const op *next, void **ptr,
+static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const op *next, void **ptr,
                                        gpuarena_stream stream)
 {
-    int is_tagged = from->tags && clock->pool->arena && !clock->timing;
+    int is_tagged = from->tags && by->pool->arena && !by->timing;
     uint32_t label = is_tagged ? from->tags[next->first] : 0;
-    if (!label) return pass_clock_alloc(clock, ptr, next->value, stream);
+    if (!label) return caller_alloc(by, ptr, next->value, stream);
     uint32_t before = gpuarena_tag_scope(gpuarena_tag(from->labels[label - 1]));
-    gpuarena_result result = pass_clock_alloc(clock, ptr, next->value, stream);
+    gpuarena_result result = caller_alloc(by, ptr, next->value, stream);
     gpuarena_tag_scope(before);
     return result;
 }
@@ -375,7 +356,7 @@ typedef struct pass {
     oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
     pass_timing         *timing;                 /* NULL: verifying pass, probe */
-    pass_clock           clock;
+    caller               by;
     pass_result         *result;
     device_counters      before;
     uint64_t             begun_vns;              /* of the host's virtual clock, when the counters were read */
@@ -472,7 +453,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     problem why = { 0, "" };
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
-    gpuarena_result result = pass_tags_alloc(&run->clock, run->stream, next, &ptr, stream);
+    gpuarena_result result = pass_tags_alloc(&run->by, run->stream, next, &ptr, stream);
     run->result->ops++;
     run->result->allocs++;
     pass_digest(run, (uint64_t)(uint32_t)result);
@@ -513,7 +494,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     if (pass_end_uses(run, number, stream)) return -1;
     if (pool_follows(&run->pool)) stream = block->home;
     block->is_live = 0;
-    gpuarena_result result = pass_clock_free(&run->clock, block->ptr, block->bytes, pass_handle(run, stream));
+    gpuarena_result result = caller_free(&run->by, block->ptr, block->bytes, pass_handle(run, stream));
     run->result->ops++;
     record_free(run->settings->recording, number);
     pass_digest(run, (uint64_t)(uint32_t)result);
@@ -633,7 +614,7 @@ static void pass_drive_once(pass *run)
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
         if (interrupt_signal() && pass_stop(run, PASS_ERROR, "interrupted")) return;
-        if (next->kind == OP_ALLOC || next->kind == OP_FREE) pass_clock_arrive(&run->clock);
+        if (next->kind == OP_ALLOC || next->kind == OP_FREE) caller_arrive(&run->by);
         device_begin_op(run->device, run->op);
         record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
@@ -647,7 +628,7 @@ static void pass_drive_once(pass *run)
 /* What is live is freed, as ops of their own. */
 static int pass_rewind(pass *run)
 {
-    pass_clock_rest(&run->clock);
+    caller_rest(&run->by);
     for (size_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
         device_begin_op(run->device, run->op);
@@ -691,7 +672,7 @@ static void pass_count_driver(pass *run)
     run->result->driver_calls = after.calls - run->before.calls;
     run->result->driver_vns = after.call_vns - run->before.call_vns;
     run->result->is_virtual = after.is_virtual;
-    run->result->misses = run->clock.misses;
+    run->result->misses = run->by.misses;
 }
 
 /* Everything given back, every invariant of an arena holds, and it ends without complaint. */
@@ -712,7 +693,7 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 
 static int pass_end_blocks(pass *run)
 {
-    pass_clock_rest(&run->clock);
+    caller_rest(&run->by);
     for (size_t block = 0; block < run->stream->block_count; block++) {
         if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
     }
@@ -806,7 +787,10 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
-        run.clock = pass_clock_of(&run.pool, timing, settings->arrivals, settings->rate);
+        run.by.pool = &run.pool;
+        run.by.timing = timing;
+        run.by.arrivals = timing ? NULL : settings->arrivals;        /* in a timing pass nobody hears of them */
+        run.by.rate = settings->rate;
         device_count(run.device, &run.before);
         run.begun_vns = pass_now_vns(&run);
         pass_drive(&run);

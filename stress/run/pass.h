@@ -20,24 +20,28 @@
 #include "../workload/workload.h"
 #include "oracle.h"
 
-/* ---- A pass's calls to the pool: how long each takes, whether it needed the driver, and when it was
-        meant to begin */
+/* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and
+        when it was meant to begin */
 
 typedef struct pass_timing {                     /* of a timing pass: one clock pair around each call */
     histogram *allocs, *frees;
     histogram *hits, *misses;                    /* the allocs apart: without or with a call of the driver; or NULL */
 } pass_timing;
 
-typedef struct pass_clock {
-    pool          *pool;
-    pass_timing   *timing;                       /* NULL: none */
-    arrivals      *arrivals;                     /* NULL: none is kept .. */
-    uint64_t       rate;                         /* .. arrivals a second; 0: each when the one before is done */
-    uint64_t       start_ns, begun_ns, due_ns;   /* virtual */
-    uint64_t       arrived;                      /* operations so far .. */
-    int            is_due;                       /* .. the latest of which has not been made yet */
-    uint64_t       misses;                       /* allocations that called the driver, refused ones too */
-} pass_clock;
+typedef struct caller {                          /* set before: the first four; the rest zero */
+    pool              *pool;
+    const pass_timing *timing;                   /* NULL: none */
+    arrivals          *arrivals;                 /* NULL: none is kept .. */
+    uint64_t           rate;                     /* .. arrivals a second; 0: each when the one before is done */
+    uint64_t           start_ns, begun_ns, due_ns;           /* virtual */
+    uint64_t           arrived;                  /* operations so far .. */
+    int                is_due;                   /* .. the latest of which has not been made yet */
+    uint64_t           misses;                   /* allocations that called the driver, refused ones too */
+} caller;
+
+/* pool_alloc and pool_free, whose results they are. */
+gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
+gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
 
 /* ---- Where the first repetition of a pass begins: what comes before it is the warm-up, what follows is
         steady */

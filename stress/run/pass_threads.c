@@ -38,13 +38,16 @@ typedef struct workers_shared {
     int                 may_go, must_stop;
 } workers_shared;
 
-typedef struct worker {                          /* set before: shared, pool, steps, histograms; the rest zero */
+enum { WORKER_ALLOCS, WORKER_FREES, WORKER_HITS, WORKER_MISSES, WORKER_HISTOGRAMS };
+
+typedef struct worker {                          /* set before: all up to `timing`; the rest zero */
     workers_shared *shared;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
+    caller          by;
     const step     *steps;
     size_t          step_count;
-    histogram      *allocs, *frees;              /* NULL: no clock; else these are there, too: */
-    histogram      *hits, *misses;               /* the allocs apart: whether this thread called the driver in them */
+    histogram      *latencies;                   /* NULL: no clock */
+    pass_timing     timing;                      /* these */
     uint64_t        start_ns, end_ns, ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
@@ -78,23 +81,12 @@ static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
     return self->shared->streams->list[stream].handle;
 }
 
-static gpuarena_result worker_timed_alloc(worker *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    uint64_t calls = device_lock_calls(), start_ns = progress_clock_ns();
-    gpuarena_result result = pool_alloc(&self->pool, ptr, bytes, stream);
-    uint64_t spent_ns = progress_clock_ns() - start_ns;
-    histogram_add(self->allocs, spent_ns);
-    histogram_add(device_lock_calls() != calls ? self->misses : self->hits, spent_ns);
-    return result;
-}
-
 static void worker_alloc(worker *self, const step *next)
 {
     slot *made = &self->shared->slots[next->slot];
     void *ptr = NULL;
     gpuarena_stream stream = worker_handle(self, next->stream);
-    gpuarena_result result = self->allocs ? worker_timed_alloc(self, &ptr, made->bytes, stream)
-                                          : pool_alloc(&self->pool, &ptr, made->bytes, stream);
+    gpuarena_result result = caller_alloc(&self->by, &ptr, made->bytes, stream);
     self->ops++;
     made->ptr = ptr;
     __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
@@ -124,9 +116,7 @@ static void worker_free(worker *self, const step *next)
     slot *freed = &self->shared->slots[next->slot];
     gpuarena_stream stream = worker_handle(self, pool_goes_home(&self->pool) ? freed->home : next->stream);
     if (worker_await(self, freed) != SLOT_LIVE) return;
-    uint64_t start_ns = self->frees ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(&self->pool, freed->ptr, freed->bytes, stream);
-    if (self->frees) histogram_add(self->frees, progress_clock_ns() - start_ns);
+    gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
     if (result) {
         worker_failed(self, "free", result);
@@ -200,7 +190,7 @@ static int threads_go(threads *run)
     return threads_fail(run, PASS_ERROR, "thread %" PRIu32 " of %" PRIu32 " cannot be started", made + 1, run->count);
 }
 
-static void threads_add_up(threads *run, pass_timing *timing)
+static void threads_add_up(threads *run, const pass_timing *timing)
 {
     uint64_t start_ns = UINT64_MAX, end_ns = 0;
     for (uint32_t at = 0; at < run->count; at++) {
@@ -210,10 +200,10 @@ static void threads_add_up(threads *run, pass_timing *timing)
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
         if (!timing) continue;
-        histogram_merge(timing->allocs, self->allocs);
-        histogram_merge(timing->frees, self->frees);
-        if (timing->hits) histogram_merge(timing->hits, self->hits);
-        if (timing->misses) histogram_merge(timing->misses, self->misses);
+        histogram_merge(timing->allocs, self->timing.allocs);
+        histogram_merge(timing->frees, self->timing.frees);
+        if (timing->hits) histogram_merge(timing->hits, self->timing.hits);
+        if (timing->misses) histogram_merge(timing->misses, self->timing.misses);
     }
     run->result->wall_ns = end_ns - start_ns;
 }
@@ -349,12 +339,13 @@ static int threads_workers(threads *run, const pass_timing *timing)
         worker *self = &run->workers[at];
         self->shared = &run->shared;
         self->pool = run->pool;
+        self->by.pool = &self->pool;
         if (!timing) continue;
-        self->allocs = calloc(1, sizeof *self->allocs);
-        self->frees = calloc(1, sizeof *self->frees);
-        self->hits = calloc(1, sizeof *self->hits);
-        self->misses = calloc(1, sizeof *self->misses);
-        if (!self->allocs || !self->frees || !self->hits || !self->misses) return -1;
+        histogram *own = self->latencies = calloc(WORKER_HISTOGRAMS, sizeof *own);
+        if (!own) return -1;
+        const pass_timing apart = { &own[WORKER_ALLOCS], &own[WORKER_FREES], &own[WORKER_HITS], &own[WORKER_MISSES] };
+        self->timing = apart;
+        self->by.timing = &self->timing;
     }
     return 0;
 }
@@ -387,12 +378,7 @@ static int threads_open(threads *run, const policy *chosen)
 static void threads_close(threads *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    for (uint32_t at = 0; run->workers && at < run->count; at++) {
-        free(run->workers[at].allocs);
-        free(run->workers[at].frees);
-        free(run->workers[at].hits);
-        free(run->workers[at].misses);
-    }
+    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].latencies);
     free(run->workers);
     free(run->steps);
     free(run->shared.slots);

@@ -214,6 +214,12 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
     return 0;
 }
 
+uint64_t sim_calls(const sim *machine, int device, sim_call kind)
+{
+    const sim_device *found = sim_find_device(machine, device);
+    return found ? found->calls[kind] : 0;
+}
+
 void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 {
     const sim_device *found = sim_find_device(machine, device);

@@ -222,7 +222,7 @@ static void test_locked_device(void)
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     const gpuarena_driver *table = device_driver(shared);
-    uint64_t calls = device_lock_calls();
+    uint64_t calls = device_calls(shared);
     CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
     CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
     CHECK(!table->clear(table, memory, 4 * MIB, NULL));
@@ -242,7 +242,7 @@ static void test_locked_device(void)
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(table->now_ns(table) > 0);
     CHECK_MSG(!open_entries(table), "no entry goes past the lock");
-    CHECK_MSG(device_lock_calls() - calls == 9, "calls on memory alone are counted, each once");
+    CHECK_MSG(device_calls(shared) - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
     device_close(shared, NULL);
