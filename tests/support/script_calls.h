@@ -622,11 +622,18 @@ static gpuarena_result do_fail(reader *in)
 
 static gpuarena_result do_heal(reader *in) { (void)in; device.fault_count = 0; return GPUARENA_OK; }
 
-static gpuarena_result do_lie(reader *in)        /* lie null|misaligned|overlap|wrap: the next obtain */
+/* lie null|misaligned|overlap|wrap: the next obtain; lie destroyed: the next destroy; lie free SIZE: info, from now on */
+static gpuarena_result do_lie(reader *in)
 {
-    device.lie = take_word(in, "null") ? LIE_NULL : take_word(in, "misaligned") ? LIE_MISALIGNED
-        : take_word(in, "overlap") ? LIE_OVERLAP : take_word(in, "wrap") ? LIE_WRAP : LIE_NONE;
-    if (!device.lie) blame("what kind of lie?");
+    if (take_word(in, "destroyed")) device.is_destroyed_wrongly = 1;
+    else if (take_word(in, "free")) {
+        device.is_said = 1;
+        device.said_free = read_sum(in);
+    } else {
+        device.lie = take_word(in, "null") ? LIE_NULL : take_word(in, "misaligned") ? LIE_MISALIGNED
+            : take_word(in, "overlap") ? LIE_OVERLAP : take_word(in, "wrap") ? LIE_WRAP : LIE_NONE;
+        if (!device.lie) blame("what kind of lie?");
+    }
     return GPUARENA_OK;
 }
 

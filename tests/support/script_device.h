@@ -54,6 +54,8 @@ static struct {
     int holder_count;
     int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
     device_lie lie;                              /* what the next obtain does */
+    uint64_t said_free;                          /* what info answers as free, if is_said */
+    int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
     uint64_t host_bytes, event_count;
@@ -134,7 +136,9 @@ static void device_note_asked(uint64_t bytes)
 static int device_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     int code = device_begin(ENTRY_info, 0);
-    return code ? code : device.real.memory.info(self, kind, free_bytes, total_bytes);
+    if (!code) code = device.real.memory.info(self, kind, free_bytes, total_bytes);
+    if (!code && device.is_said) *free_bytes = device.said_free;
+    return code;
 }
 
 /* The address of a range that no device should give. */
@@ -208,6 +212,8 @@ static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t b
     int code = device_begin(ENTRY_destroy, bytes);
     if (!code) code = device.real.vm.destroy(self, page, bytes);
     if (!code) device_give(self, bytes);
+    if (!code && device.is_destroyed_wrongly) code = SIM_UNKNOWN;
+    device.is_destroyed_wrongly = 0;
     return code;
 }
 
