@@ -53,11 +53,25 @@ static int is_allowed_in_turn(const char *text, const uint64_t before[ENTRY_COUN
 {
     int by_host = device.struck[ENTRY_host] > before[ENTRY_host];
     if (result == GPUARENA_OK) return 1;
-    if (!turn_struck()) return 0;
+    if (!turn_struck() || (!device.fault_count && !device.lost)) return 0;
     if (device.lost) return result == GPUARENA_DEVICE_LOST || result == GPUARENA_INVALID_ARGUMENT;
     if (by_host) return traits_of(text) & ASKS_MEMORY && result == GPUARENA_HOST_MEMORY;
     if (result == GPUARENA_OUT_OF_MEMORY) return traits_of(text) & (ASKS_MEMORY | PREDICTS);
-    return device.struck[ENTRY_COUNT] > before[ENTRY_COUNT] && result == result_of_code(turn.code);
+    return device.struck[ENTRY_COUNT] > before[ENTRY_COUNT]
+        && (result == result_of_code(turn.code) || (turn.code == SIM_OUT_OF_MEMORY && result == GPUARENA_DRIVER_ERROR));
+}
+
+static void judge_unchanged(const snapshot *before, const snapshot *after);
+
+/* A call that failed has undone what it did, unless the driver refused that, too. */
+static void judge_undone(const char *text, const uint64_t before[ENTRY_COUNT + 1])
+{
+    static const device_entry undoing[] = { ENTRY_destroy, ENTRY_unmap, ENTRY_release, ENTRY_give_back };
+    if (device.lost || !(traits_of(text) & ASKS_MEMORY) || call.arena < 0) return;
+    for (size_t at = 0; at < COUNT(undoing); at++)
+        if (device.struck[undoing[at]] > before[undoing[at]]) return;
+    snapshot after = look_at(call.arena);
+    judge_unchanged(&call.before, &after);
 }
 
 static void run_served(const char *text)
@@ -66,8 +80,10 @@ static void run_served(const char *text)
     gpuarena_result result;
     gpuarena_failure failure;
     memcpy(struck, device.struck, sizeof struck);
-    call.is_refused = 0;
+    call.is_refused = turn.is_on;
     run_plain(text, &result);
+    call.is_refused = 0;
+    if (turn.is_on && result != GPUARENA_OK && !place.trouble[0]) judge_undone(text, struck);
     if (place.trouble[0] || (turn.is_on ? is_allowed_in_turn(text, struck, result) : result == GPUARENA_OK)) return;
     char sentence[400];
     gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
@@ -376,18 +392,25 @@ static void drop_world(void)
     memset(pressures, 0, sizeof pressures);
 }
 
-/* Once, with each $NAME replaced. */
+/* The text with each $NAME replaced. */
+static void put_values(char line[LINE_BYTES], const script_case *self, const char *text, const char *const names[],
+                       char values[][WORD_BYTES])
+{
+    char next[LINE_BYTES];
+    snprintf(line, LINE_BYTES, "%s", text);
+    for (int which = 0; which < self->variant_count; which++) {
+        put_in(next, sizeof next, line, names[which], values[which]);
+        memcpy(line, next, sizeof next);
+    }
+}
+
 static void run_once(const script_case *self, const char *const names[], char values[][WORD_BYTES], uint64_t nth)
 {
-    char line[LINE_BYTES], next[LINE_BYTES];
+    char line[LINE_BYTES];
     int started = 0;
     for (int at = 0; at < self->line_count && !place.trouble[0]; at++) {
         place.line = self->numbers[at];
-        snprintf(line, sizeof line, "%s", self->lines[at]);
-        for (int which = 0; which < self->variant_count; which++) {
-            put_in(next, sizeof next, line, names[which], values[which]);
-            memcpy(line, next, sizeof line);
-        }
+        put_values(line, self, self->lines[at], names, values);
         run_line(line, ';');
         if (!turn.is_on || !world.arena_count || started++) continue;
         device_fault fault = { turn.entry, 0, nth, turn.lasting ? UINT64_MAX : 1, 0, turn.code };
@@ -398,7 +421,9 @@ static void run_once(const script_case *self, const char *const names[], char va
 /* turn ENTRY CODE [ever]: the case is run until none of its calls is left that could fail. */
 static void run_turns(const script_case *self, const char *const names[], char values[][WORD_BYTES])
 {
-    reader in = { self->turn };
+    char text[LINE_BYTES];
+    put_values(text, self, self->turn, names, values);
+    reader in = { text };
     memset(&turn, 0, sizeof turn);
     if (self->turn[0]) {
         turn.is_on = 1;
@@ -416,7 +441,8 @@ static void run_turns(const script_case *self, const char *const names[], char v
             snprintf(place.trouble, sizeof place.trouble, "%.400s (call %" PRIu64 ")", trouble, nth);
         }
         drop_world();
-        if (!struck && turn.is_on && nth < 4 && !place.trouble[0]) blame("fewer than 3 calls failed in turn");
+        if (!struck && turn.is_on && turn.entry == ENTRY_COUNT && nth < 4 && !place.trouble[0])
+            blame("fewer than 3 calls failed in turn");
         if (!struck || nth == MOST_TURNS) break;
     }
     memset(&turn, 0, sizeof turn);
