@@ -622,7 +622,7 @@ static gpuarena_result do_fail(reader *in)
 
 static gpuarena_result do_heal(reader *in) { (void)in; device.fault_count = 0; return GPUARENA_OK; }
 
-/* lie null|misaligned|overlap|wrap: the next obtain; lie destroyed: the next destroy; lie free SIZE: info, from now on */
+/* lie null|misaligned|overlap|wrap: of the next obtain. lie destroyed: the next destroy. lie free SIZE: info. */
 static gpuarena_result do_lie(reader *in)
 {
     if (take_word(in, "destroyed")) device.is_destroyed_wrongly = 1;

@@ -58,7 +58,8 @@ static int is_allowed_in_turn(const char *text, const uint64_t before[ENTRY_COUN
     if (by_host) return traits_of(text) & ASKS_MEMORY && result == GPUARENA_HOST_MEMORY;
     if (result == GPUARENA_OUT_OF_MEMORY) return traits_of(text) & (ASKS_MEMORY | PREDICTS);
     return device.struck[ENTRY_COUNT] > before[ENTRY_COUNT]
-        && (result == result_of_code(turn.code) || (turn.code == SIM_OUT_OF_MEMORY && result == GPUARENA_DRIVER_ERROR));
+        && (result == result_of_code(turn.code)
+            || (turn.code == SIM_OUT_OF_MEMORY && result == GPUARENA_DRIVER_ERROR));
 }
 
 static void judge_unchanged(const snapshot *before, const snapshot *after);
