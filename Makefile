@@ -199,9 +199,10 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 	        --limit 5806604763 "$$@" --no-timing -q --out map=stress/report/pictures/$$name.svg || exit 1; \
 	done
 
-# MUTANTS=40 MUTANTS_SEED=1 MUTANTS_LINES=FROM-TO
-mutants: $(call PROGRAMS,$(wildcard tests/unit/arena/*.c))  ## random small mistakes in the header: which share the unit tests find; minutes
-	$(Q)BUILD='$(BUILD)' perl tests/mutation/mutants.pl
+# MUTANTS=40 MUTANTS_SEED=1 MUTANTS_LINES=FROM-TO; of other sources: MUTANTS_OF='stress/sim stress/cudart' MUTANTS_BY='tests/unit/sim tests/unit/cuda'
+MUTANTS_BY ?= tests/unit/arena
+mutants: $(call PROGRAMS,$(wildcard $(MUTANTS_BY:%=%/*.c)))  ## random small mistakes in the header: which share the unit tests find; minutes
+	$(Q)BUILD='$(BUILD)' MUTANTS_OF='$(MUTANTS_OF)' MUTANTS_BY='$(MUTANTS_BY)' CUDA_FLAGS='$(CUDA_FLAGS)' CUDA_SONAME='$(CUDA_SONAME)' perl tests/mutation/mutants.pl
 
 coverage:  ## lines of the header that no test runs, and branches that none takes, in BUILD/coverage; needs gcc
 	$(Q)rm -f $$(find '$(BUILD)/coverage' -name '*.gcda' 2>/dev/null)

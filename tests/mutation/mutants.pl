@@ -1,8 +1,10 @@
 #!/usr/bin/perl
-# Draws mutants of gpuarena.h by chance, each one small mistake, and asks the quick unit tests to find them. It prints
-# the share that is found, and every mutant that is not.
-# It must not know the tests, nor the header beyond C: a mistake that is planted by hand is in planted.t.
-# Run: make mutants (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_JOBS=at once;
+# Draws mutants by chance, each one small mistake, and asks tests to find them: of gpuarena.h, by the quick unit tests;
+# or of the simulated device and libcudart's substitute, by theirs. It prints the share that is found, and every mutant
+# that is not.
+# It must not know the tests, nor the sources beyond C: a mistake that is planted by hand is in planted.t.
+# Run: make mutants, or make mutants MUTANTS_OF='stress/sim stress/cudart' MUTANTS_BY='tests/unit/sim tests/unit/cuda'
+# (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_JOBS=at once;
 # MUTANTS_WITHOUT=REGEX: tests that are left out, to see whether others find what they find)
 use strict;
 use warnings;
@@ -10,13 +12,16 @@ use Cwd qw(getcwd);
 use File::Basename qw(basename);
 use File::Temp qw(tempdir);
 use POSIX qw(:sys_wait_h _exit);
+use Time::HiRes qw(time);
 
 my $count   = $ENV{MUTANTS} || 40;
 my $seed    = $ENV{MUTANTS_SEED} || 1;
 my $jobs    = $ENV{MUTANTS_JOBS} || 2;
 my $build   = $ENV{BUILD} || 'build';
-my $folder  = 'tests/unit/arena';
-my $cc      = ($ENV{CC} || 'cc') . ' -std=c99 -D_POSIX_C_SOURCE=200809L -O0 -w -DGPUARENA_NO_CUDA';
+my @of      = split ' ', $ENV{MUTANTS_OF} || 'gpuarena.h';           # the header, or folders of what tests link with
+my @folders = split ' ', $ENV{MUTANTS_BY} || 'tests/unit/arena';
+my $header  = $of[0] eq 'gpuarena.h';
+my $cc      = ($ENV{CC} || 'cc') . ' -std=c99 -D_POSIX_C_SOURCE=200809L -O0 -w';
 my $seconds = 20;                                                    # a mutant that runs longer loops: it is found
 my $scratch = tempdir(CLEANUP => 1);
 my $built   = $build =~ m{^/} ? $build : getcwd() . "/$build";
@@ -75,30 +80,84 @@ sub places {
     return grep { my $line = 1 + (substr($text, 0, $_->[1]) =~ tr/\n//); $line >= $from && $line <= $to } @places;
 }
 
-# ---- tests
+# ---- what tests are linked with: a library that each mutant brings
 
 # The header of one folder as a library in another: the status of the compiler.
-sub library {
+sub header_library {
     my ($from, $to) = @_;
     my $name = 'libmutant.so';
-    return system("$cc -shared -fPIC -Wl,-soname,$name -DGPUARENA_IMPLEMENTATION -x c $from/gpuarena.h -o $to/$name 2>$to/err");
+    return system("$cc -DGPUARENA_NO_CUDA -shared -fPIC -Wl,-soname,$name -DGPUARENA_IMPLEMENTATION -x c $from/gpuarena.h "
+                  . "-o $to/$name 2>$to/err");
 }
 
-# The quick tests are linked once with a library that each mutant brings; those that look inside are compiled each time.
+# The simulated device and the substitute, which has a copy of it, from these objects.
+my $soname = $ENV{CUDA_SONAME} // '';                                # without the CUDA Toolkit there is no substitute
+my $cuda   = $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
+
+sub device_libraries {
+    my ($to, @objects) = @_;
+    my @device = grep { !m{/stress_cudart_} } @objects;
+    return system("cc -shared -Wl,-soname,libmutant.so @device -o $to/libmutant.so -lpthread -lm 2>$to/err")
+        || ($soname && system("cc -shared -Wl,-soname,$soname -Wl,--version-script,$built/cudart.map -Wl,-z,now,-z,nodelete,-Bsymbolic "
+                              . "@objects -o $to/$soname -lpthread -lm -ldl 2>$to/err"));
+}
+
+# An object of one source, whose text is in a file: a source includes its neighbours, so that it is compiled in its place.
+sub object_of { my ($source) = @_; return ($source =~ s{/}{_}gr) =~ s/\.c$/.o/r }
+sub compile {
+    my ($source, $text, $to) = @_;
+    my ($folder, $object) = ($source =~ s{/[^/]*$}{}r, object_of($source));
+    return system("cd $folder && $cc $cuda -fPIC -x c -c - -o $to/$object <$text 2>$to/err");
+}
+
+my @sources = $header ? ('gpuarena.h') : map { sort glob "$_/*.c" } @of;
+my @beside = $header ? () : grep { my $each = $_; !grep { $_ eq $each } @sources }
+    (qw(stress/base/problem.c stress/base/slice.c), glob('stress/sim/*.c'), $soname ? glob('stress/cudart/*.c') : ());
+
+# What tests load, of the sources as they are, or with one that is mutated: 0; else it does not compile, or to the same.
+sub libraries {
+    my ($where, $mutated) = @_;
+    if ($header) {
+        return 1 if header_library($where, $where);
+        return $where ne "$scratch/base" && system("cmp -s $scratch/base/libmutant.so $where/libmutant.so") == 0;
+    }
+    my @objects = map { object_of($_) } @sources, @beside;
+    if (!$mutated) {
+        for my $source (@sources, @beside) { return 1 if compile($source, getcwd() . "/$source", $where) }
+        return device_libraries($where, map { "$where/$_" } @objects);
+    }
+    my $object = object_of($mutated);
+    return 1 if compile($mutated, "$where/" . basename($mutated), $where)
+        || system("cmp -s $scratch/base/$object $where/$object") == 0;
+    return device_libraries($where, map { $_ eq $object ? "$where/$_" : "$scratch/base/$_" } @objects);
+}
+
+# ---- tests
+
+# The quick tests are linked once with a library that each mutant brings; those that look inside the header are compiled
+# each time. A test that takes long is asked late.
 sub prepare {
-    system("cp -r stress tests $scratch/ && mkdir $scratch/run") == 0 or die 'cp';
-    library('.', $scratch) == 0 or die 'the header as it is does not compile';
-    my @tests;
-    for my $source (sort glob "$folder/test_*.c") {
+    system("cp -r stress tests $scratch/ && mkdir $scratch/run $scratch/base && ln -s ../tests $scratch/run/tests") == 0
+        or die 'cp';
+    spew("$scratch/base/gpuarena.h", slurp('gpuarena.h')) if $header;
+    libraries("$scratch/base") == 0 or die 'what is to be mutated does not compile as it is: ', slurp("$scratch/base/err");
+    my %seconds;
+    for my $source (map { sort glob "$_/test_*.c" } @folders) {
         my $name = basename($source, '.c');
         next if $ENV{MUTANTS_WITHOUT} && $name =~ /$ENV{MUTANTS_WITHOUT}/;
         my $text = slurp($source);
-        if ($text =~ /define GPUARENA_STATIC|"(?:paged_pages|section)\.h"/) { push @looks_inside, $name; next }
-        system("cc $built/obj/$folder/$name.o -o $scratch/$name $scratch/libmutant.so $link") == 0
+        if ($header && $text =~ /define GPUARENA_STATIC|"(?:paged_pages|section)\.h"/) {
+            push @looks_inside, $source;
+            next;
+        }
+        my $own = $header ? '' : "-L$scratch/base" . ($soname && " -l:$soname");
+        system("cc $built/obj/" . ($source =~ s/\.c$/.o/r) . " -o $scratch/$name $scratch/base/libmutant.so $own $link") == 0
             or die "$name does not link: make mutants builds what is needed";
-        push @tests, $name;
+        my $begin = time;
+        passes("$scratch/base", "$scratch/$name", "$scratch/out") or die "$name does not pass as it is: ", slurp("$scratch/out");
+        $seconds{$name} = time - $begin;
     }
-    return @tests;
+    return sort { $seconds{$a} <=> $seconds{$b} } keys %seconds;
 }
 
 sub passes {
@@ -106,16 +165,17 @@ sub passes {
     return system("cd $scratch/run && LD_LIBRARY_PATH=$library timeout $seconds $program >$output 2>&1") == 0;
 }
 
-# The test that finds this header; '' if none does; undef if it does not compile, or to the same code as without.
+# The test that finds this mutant; '' if none does; undef if it does not compile, or to the same code as without.
 sub found_by {
-    my ($where, @tests) = @_;
-    return undef if library($where, $where);
-    return undef if $where ne "$scratch/base" && system("cmp -s $scratch/libmutant.so $where/libmutant.so") == 0;
+    my ($where, $mutated, @tests) = @_;
+    return undef if libraries($where, $mutated);
     for my $test (@tests) { return $test if !passes($where, "$scratch/$test", "$where/out") }
+    return '' if !@looks_inside;
     system("cp -r $scratch/stress $scratch/tests $where/") == 0 or die 'cp';
-    for my $test (@looks_inside) {
+    for my $source (@looks_inside) {
+        my $test = basename($source, '.c');
         my $extra = $test eq 'test_bounds' ? '-finstrument-functions' : '';
-        system("cd $where && $cc $extra -iquote . -iquote tests/support $folder/$test.c -o $where/$test $link "
+        system("cd $where && $cc -DGPUARENA_NO_CUDA $extra -iquote . -iquote tests/support $source -o $where/$test $link "
                . "2>$where/err") == 0 or return undef;
         return $test if !passes($where, "$where/$test", "$where/out");
     }
@@ -124,22 +184,21 @@ sub found_by {
 
 # ---- the run
 
-my $header = slurp('gpuarena.h');
-my @places = places($header);
+my %text = map { $_ => slurp($_) } @sources;
+my @places = map { my $source = $_; map { [@$_, $source] } places($text{$source}) } @sources;
 @places >= $count or die scalar(@places), " places only\n";
 my @tests = prepare();
-mkdir "$scratch/base";
-spew("$scratch/base/gpuarena.h", $header);
-my $sound = found_by("$scratch/base", @tests);
-die "the header as it is does not pass: ", $sound // 'it does not compile', "\n" if !defined $sound || $sound ne '';
+my @inside = $header ? found_by("$scratch/base", 'gpuarena.h') : ();
+die "the header as it is does not pass: ", $inside[0] // 'it does not compile', "\n" if $header && ($inside[0] // '?') ne '';
 
 sub describe {
     my ($place) = @_;
-    my ($kind, $at, $length, $instead) = @$place;
-    my $line = 1 + (substr($header, 0, $at) =~ tr/\n//);
-    my $begin = 1 + rindex $header, "\n", $at;
-    my $was = substr($header, $begin, index($header, "\n", $at) - $begin) =~ s/^\s+//r;
-    return sprintf 'line %d, %s: `%s` -> `%s` in: %s', $line, $kind, substr($header, $at, $length) =~ s/^\s+//r,
+    my ($kind, $at, $length, $instead, $source) = @$place;
+    my $text = $text{$source};
+    my $line = 1 + (substr($text, 0, $at) =~ tr/\n//);
+    my $begin = 1 + rindex $text, "\n", $at;
+    my $was = substr($text, $begin, index($text, "\n", $at) - $begin) =~ s/^\s+//r;
+    return sprintf '%s line %d, %s: `%s` -> `%s` in: %s', $source, $line, $kind, substr($text, $at, $length) =~ s/^\s+//r,
                    $instead =~ s/^\s+//r, $was;
 }
 
@@ -152,10 +211,10 @@ while ($found + @survivors < $count || %running) {
         my $child = fork // die "fork: $!";
         if (!$child) {
             mkdir $where;
-            my $mutant = $header;
+            my $mutant = $text{ $place->[4] };
             substr($mutant, $place->[1], $place->[2]) = $place->[3];
-            spew("$where/gpuarena.h", $mutant);
-            my $by = found_by($where, @tests);
+            spew("$where/" . basename($place->[4]), $mutant);
+            my $by = found_by($where, $place->[4], @tests);
             spew("$scratch/answer$drawn", $by // 'void');
             system("rm -rf $where");
             _exit(0);
