@@ -15,9 +15,9 @@
 #include "test_cudart.h"
 
 /* Two devices of 1 GiB. */
-static inline sim *machine_attach(const char *faults)
+static inline sim *machine_attach(const char *fault_text)
 {
-    return cudart_open(2, GIB(1), faults);
+    return cudart_open(2, GIB(1), fault_text);
 }
 
 static inline uint64_t machine_held(const sim *machine, int device)

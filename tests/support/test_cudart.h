@@ -13,19 +13,21 @@
 #include "stress/cudart/cudart.h"
 #include "tap.h"
 
+#ifndef COUNT                                    /* else sim_device.h has them */
 #define KIB(count) ((size_t)(count) << 10)
 #define MIB(count) ((size_t)(count) << 20)
 #define GIB(count) ((size_t)(count) << 30)
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#endif
 
 /* CHECK_CODE(call, cudaError..): what a call answers, by name. Evaluated once. */
 #define CHECK_CODE(call, expected) CHECK_STR(cudaGetErrorName(call), cudaGetErrorName(expected))
 #define CHECK_DONE(call) CHECK_CODE(call, cudaSuccess)
 
 /* A machine that serves all calls from now on. Ends the test program if it cannot be made. */
-static inline sim *cudart_open(uint32_t devices, uint64_t capacity_bytes, const char *faults)
+static inline sim *cudart_open(uint32_t devices, uint64_t capacity_bytes, const char *fault_text)
 {
-    sim_config config = { devices, capacity_bytes, 0, NULL, faults, 0, 0 };
+    sim_config config = { devices, capacity_bytes, 0, NULL, fault_text, 0, 0 };
     problem why = { 0, "" };
     sim *machine = sim_create(&config, &why);
     if (!machine) {

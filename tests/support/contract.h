@@ -1,0 +1,729 @@
+/* The contract of a CUDA device, asked of whoever claims to keep it: cases are scripts, a face is a way to make the
+   calls. It must not know what any case says, nor who is behind a face.
+   Included by test_sim_contract.c and test_cuda_contract.c; the cases are in tests/contract, whose README is the
+   language. */
+#ifndef TESTS_CONTRACT_H
+#define TESTS_CONTRACT_H
+
+#include "sim_device.h"
+#include "stress/sim/codes.h"
+#include "stress/sim/mempool.h"
+
+enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 10, CONTRACT_TEXT = 400 };
+#define CONTRACT_UNTOUCHED ((uint64_t)0x5EED00)  /* what outputs hold before a call */
+
+typedef struct contract contract;
+
+typedef struct face {                            /* codes are the CUDA runtime's */
+    const char *name;
+    int is_cuda;                                 /* 0: contents are patterns, and calls take no time of their own */
+    void (*attach)(sim *machine);                /* NULL: nothing to attach; machine NULL: none any more */
+    void (*table)(sim *machine, int device, gpuarena_driver *driver);
+    int  (*stream_create)(const contract *self, int is_blocking, void **stream);
+    int  (*stream_destroy)(const contract *self, void *stream);
+    int  (*stream_query)(const contract *self, void *stream);
+    int  (*stream_wait)(const contract *self, void *stream);
+    int  (*work)(const contract *self, void *stream, uint64_t work_ns);
+    int  (*begin)(const contract *self, void *stream, int mode);
+    int  (*end)(const contract *self, void *stream, void **made);
+    int  (*launch)(const contract *self, void *made, void *stream, uint64_t op);
+    int  (*graph_drop)(const contract *self, void *made);
+    int  (*fill)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern);
+    int  (*has)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
+    const char *(*settle)(const contract *self, int code, int is_table);     /* after a call: what it left behind that
+                                                                                it must not; NULL: nothing */
+} face;
+
+typedef struct thing { char name[16], kind; int device; uint64_t value, bytes; } thing;
+
+typedef struct step {                            /* as it is written, and what became of it */
+    char        text[CONTRACT_TEXT];
+    const char *words[CONTRACT_WORDS];           /* NULL behind the last */
+    int         count;
+    const char *name;                            /* of what it makes; NULL: nothing */
+    const char *code, *finding;                  /* expected; NULL: success, and none */
+    uint64_t    finding_count;
+    char        kind;                            /* of what was made */
+    uint64_t    made, bytes;
+    int         is_table;                        /* it called the driver table */
+} step;
+
+struct contract {
+    const face *face;
+    sim        *machine;
+    gpuarena_driver drivers[CONTRACT_DEVICES], *driver;      /* the current device's */
+    int         device, device_count;
+    thing       things[CONTRACT_THINGS];
+    int         thing_count;
+    uint64_t    marked_ns, op;
+    char        why[400];                        /* what is wrong; "": nothing yet */
+};
+
+static inline void contract_blame(contract *self, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    if (!self->why[0]) vsnprintf(self->why, sizeof self->why, format, values);
+    va_end(values);
+}
+
+/* ---- values: sums of numbers with units and of things */
+
+static inline thing *contract_thing(contract *self, const char *name, size_t length)
+{
+    for (int i = self->thing_count; i-- > 0;)
+        if (strncmp(self->things[i].name, name, length) == 0 && !self->things[i].name[length]) return &self->things[i];
+    return NULL;
+}
+
+static inline uint64_t contract_number(contract *self, const char *text, size_t length)
+{
+    static const struct { const char *unit; uint64_t factor; } units[] = {
+        { "", 1 }, { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 }, { "T", (uint64_t)1 << 40 }, { "us", 1000 },
+        { "ms", 1000000 }, { "s", 1000000000 },
+    };
+    char *end;
+    uint64_t number = strtoull(text, &end, 10);
+    for (size_t i = 0; i < COUNT(units); i++)
+        if (strlen(units[i].unit) == length - (size_t)(end - text) && !strncmp(end, units[i].unit, strlen(units[i].unit)))
+            return number * units[i].factor;
+    contract_blame(self, "%s is no number", text);
+    return 0;
+}
+
+static inline uint64_t contract_value(contract *self, const char *text)
+{
+    static const struct { const char *name; uint64_t value; } fixed[] = {
+        { "null", 0 }, { "legacy", 1 }, { "own", 2 }, { "nothing", 99 }, { "max", UINT64_MAX },
+        { "global", 0 }, { "local", 1 }, { "relaxed", 2 }, { "off", 0 }, { "on", 1 },
+        { "none", 0 }, { "active", 1 }, { "host", 0x10000 },
+    };
+    uint64_t sum = 0, sign = 1;
+    if (!text) {
+        contract_blame(self, "a word is missing");
+        return 0;
+    }
+    for (const char *term = text;; term++) {
+        size_t length = strcspn(term, "+-");
+        const thing *known = contract_thing(self, term, length);
+        uint64_t value = 0;
+        size_t i = 0;
+        while (!known && i < COUNT(fixed) && (strncmp(fixed[i].name, term, length) || fixed[i].name[length])) i++;
+        if (known) value = known->value;
+        else if (i < COUNT(fixed)) value = fixed[i].value;
+        else value = contract_number(self, term, length);
+        sum += sign * value;
+        term += length;
+        if (!*term) return sum;
+        sign = *term == '+' ? 1 : UINT64_MAX;
+    }
+}
+
+static inline void *contract_ptr(contract *self, const char *text)
+{
+    return (void *)(uintptr_t)contract_value(self, text);
+}
+
+/* The thing that a value starts with. */
+static inline const thing *contract_base(contract *self, const char *text)
+{
+    static const thing none = { "", 'm', 0, 0, 0 };
+    const thing *known = text ? contract_thing(self, text, strcspn(text, "+-")) : NULL;
+    return known ? known : &none;
+}
+
+/* The size that a word says, or that the thing has. */
+static inline uint64_t contract_size(contract *self, const step *at, int word)
+{
+    return at->words[word] ? contract_value(self, at->words[word]) : contract_base(self, at->words[1])->bytes;
+}
+
+/* ---- calls: each answers a code */
+
+#define A(word) contract_value(self, at->words[word])
+#define P(word) contract_ptr(self, at->words[word])
+#define S(word) ((gpuarena_stream)contract_ptr(self, at->words[word]))
+#define T       (at->is_table = 1, self->driver)
+
+static inline int contract_made(step *at, char kind, const void *made, uint64_t bytes)
+{
+    at->kind = kind;
+    at->made = (uint64_t)(uintptr_t)made;
+    at->bytes = bytes;
+    return 0;
+}
+
+static inline gpuarena_memory contract_memory(char kind)
+{
+    return kind == 'p' ? GPUARENA_MEMORY_PINNED : kind == 'u' ? GPUARENA_MEMORY_MANAGED
+         : kind == 'a' ? GPUARENA_MEMORY_ASYNC : kind == '?' ? (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1)
+                                               : GPUARENA_MEMORY_DEVICE;
+}
+
+static inline int contract_obtain(contract *self, step *at, char kind)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    gpuarena_stream stream = at->words[2] ? S(2) : NULL;
+    int code = T->memory.obtain(self->driver, contract_memory(kind), &made, A(1), stream);
+    contract_made(at, kind, made, A(1));
+    return code;
+}
+
+static int call_get(contract *self, step *at)    { return contract_obtain(self, at, 'm'); }
+static int call_pin(contract *self, step *at)    { return contract_obtain(self, at, 'p'); }
+static int call_manage(contract *self, step *at) { return contract_obtain(self, at, 'u'); }
+static int call_draw(contract *self, step *at)   { return contract_obtain(self, at, 'a'); }
+
+static int call_free(contract *self, step *at)
+{
+    return T->memory.give_back(self->driver, contract_memory(contract_base(self, at->words[1])->kind), P(1),
+                               contract_size(self, at, 2), NULL);
+}
+
+static int call_return(contract *self, step *at)
+{
+    return T->memory.give_back(self->driver, GPUARENA_MEMORY_ASYNC, P(1), contract_size(self, at, 3), S(2));
+}
+
+static int call_info(contract *self, step *at)
+{
+    uint64_t free_bytes = CONTRACT_UNTOUCHED, total_bytes = CONTRACT_UNTOUCHED;
+    int code = T->memory.info(self->driver, contract_memory(at->words[1][0]), &free_bytes, &total_bytes);
+    if (code == 0 && (free_bytes != A(2) || total_bytes != A(3)))
+        contract_blame(self, "%" PRIu64 " of %" PRIu64 " are free", free_bytes, total_bytes);
+    contract_made(at, 'n', (void *)(uintptr_t)(free_bytes + total_bytes - CONTRACT_UNTOUCHED), 0);
+    return code;
+}
+
+static int call_reserve(contract *self, step *at)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = T->vm.reserve(self->driver, &made, A(1), at->words[2] ? A(2) : 0);
+    contract_made(at, 'r', made, A(1));
+    return code;
+}
+
+static int call_release(contract *self, step *at)
+{
+    return T->vm.release(self->driver, P(1), contract_size(self, at, 2));
+}
+
+static int call_create(contract *self, step *at)
+{
+    uint64_t page = CONTRACT_UNTOUCHED;
+    int code = T->vm.create(self->driver, &page, A(1), 0);
+    contract_made(at, 'h', (void *)(uintptr_t)page, A(1));
+    return code;
+}
+
+static int call_destroy(contract *self, step *at)
+{
+    return T->vm.destroy(self->driver, A(1), contract_size(self, at, 2));
+}
+
+static int call_map(contract *self, step *at)
+{
+    uint64_t bytes = at->words[3] ? A(3) : contract_base(self, at->words[2])->bytes;
+    return T->vm.map(self->driver, P(1), bytes, A(2));
+}
+
+static int call_access(contract *self, step *at) { return T->vm.access(self->driver, P(1), A(2), (uint32_t)A(3)); }
+static int call_unmap(contract *self, step *at)  { return T->vm.unmap(self->driver, P(1), A(2)); }
+
+/* A page of so many bytes, mapped at the address with access. */
+static int call_back(contract *self, step *at)
+{
+    uint64_t page = CONTRACT_UNTOUCHED;
+    int code = T->vm.create(self->driver, &page, A(2), 0);
+    contract_made(at, 'h', (void *)(uintptr_t)page, A(2));
+    if (!code) code = self->driver->vm.map(self->driver, P(1), A(2), page);
+    return code ? code : self->driver->vm.access(self->driver, P(1), A(2), 1);
+}
+
+static int call_clear(contract *self, step *at) { return T->clear(self->driver, P(1), A(2), S(3)); }
+
+static int call_stream(contract *self, step *at)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = self->face->stream_create(self, !at->words[1], &made);
+    contract_made(at, 's', made, 0);
+    return code;
+}
+
+static int call_event(contract *self, step *at)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = T->events.create(self->driver, &made);
+    contract_made(at, 'e', made, 0);
+    return code;
+}
+
+static int call_drop(contract *self, step *at)
+{
+    char kind = contract_base(self, at->words[1])->kind;
+    if (kind == 'e') return T->events.destroy(self->driver, P(1));
+    return kind == 'g' ? self->face->graph_drop(self, P(1)) : self->face->stream_destroy(self, P(1));
+}
+
+static int call_query(contract *self, step *at)
+{
+    if (contract_base(self, at->words[1])->kind == 'e') return T->events.query(self->driver, P(1));
+    return self->face->stream_query(self, P(1));
+}
+
+static int call_sync(contract *self, step *at)
+{
+    if (!at->words[1]) return T->events.device_wait(self->driver);
+    if (contract_base(self, at->words[1])->kind == 'e') return T->events.host_wait(self->driver, P(1));
+    return self->face->stream_wait(self, P(1));
+}
+
+static int call_record(contract *self, step *at) { return T->events.record(self->driver, P(1), S(2)); }
+static int call_await(contract *self, step *at)  { return T->events.stream_wait(self->driver, S(1), P(2)); }
+static int call_work(contract *self, step *at)   { return self->face->work(self, P(1), A(2)); }
+
+static int call_use(contract *self, step *at)
+{
+    if (!self->face->is_cuda) sim_begin_op(self->machine, self->op);
+    return sim_access(self->machine, self->device, S(1), P(2), A(3), A(4), self->op++);
+}
+
+static int call_begin(contract *self, step *at) { return self->face->begin(self, P(1), (int)A(2)); }
+
+static int call_end(contract *self, step *at)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = self->face->end(self, P(1), &made);
+    if (code && made) contract_blame(self, "a graph, and code %d", code);
+    return contract_made(at, 'g', code ? (void *)(uintptr_t)CONTRACT_UNTOUCHED : made, 0), code;
+}
+
+static int call_launch(contract *self, step *at)
+{
+    if (!self->face->is_cuda) sim_begin_op(self->machine, self->op);
+    return self->face->launch(self, P(1), P(2), self->op++);
+}
+
+static int call_capturing(contract *self, step *at)
+{
+    int active = (int)CONTRACT_UNTOUCHED;
+    int code = T->capture.active(self->driver, S(1), &active);
+    if (code == 0 && active != (int)A(2)) contract_blame(self, "capturing: %d", active);
+    return code;
+}
+
+static int call_mode(contract *self, step *at)
+{
+    int mode = (int)A(1), code = T->capture.exchange_mode(self->driver, &mode);
+    if (code == 0 && mode != (int)A(2)) contract_blame(self, "the mode was %d", mode);
+    return code;
+}
+
+static int call_fill(contract *self, step *at) { return self->face->fill(self, P(1), A(2), A(3)); }
+
+/* ---- what is told to the machine, and asked of it */
+
+static int tell_device(contract *self, step *at)
+{
+    self->device = (int)A(1);
+    self->driver = &self->drivers[self->device];
+    return 0;
+}
+
+static int tell_peers(contract *self, step *at)   { self->driver->peers = A(1); return 0; }
+static int tell_thread(contract *self, step *at)  { sim_thread(self->machine, A(1)); return 0; }
+static int tell_op(contract *self, step *at)      { self->op = A(1); sim_begin_op(self->machine, A(1)); return 0; }
+static int tell_advance(contract *self, step *at) { sim_advance(self->machine, A(1)); return 0; }
+static int tell_rival(contract *self, step *at)   { sim_rival(self->machine, self->device, A(1), 0); return 0; }
+static int tell_reuse(contract *self, step *at)   { sim_reuse_handles(self->machine, (int)A(1)); return 0; }
+static int tell_chunk(contract *self, step *at)   { return sim_pool_chunk(self->machine, self->device, A(1)); }
+
+/* What cudaMemPoolSetAttribute and cudaMemPoolTrimTo do to the device's own pool. */
+static int tell_pool(contract *self, step *at)
+{
+    mempool *own = mempool_of(&self->machine->devices[self->device]);
+    const char *asked = at->words[1];
+    if (strcmp(asked, "trim") == 0) mempool_trim(&self->machine->devices[self->device], own, A(2));
+    else if (strcmp(asked, "threshold") == 0) own->threshold_bytes = A(2);
+    else {
+        own->follow = strcmp(asked, "follow") == 0;
+        own->opportunistic = strcmp(asked, "opportunistic") == 0;
+        own->internal = strcmp(asked, "internal") == 0;
+    }
+    return 0;
+}
+
+static inline int contract_kind(contract *self, const char *name)
+{
+    static const struct { const char *text, *cuda_name; } names[SIM_CALL_KINDS] = {
+#define X(kind, text, cuda_name, code, cost) { text, cuda_name },
+        SIM_CALLS(X)
+#undef X
+    };
+    for (int i = 0; name && i < SIM_CALL_KINDS; i++)
+        if (strcmp(names[i].cuda_name, name) == 0 || (names[i].text && strcmp(names[i].text, name) == 0)) return i;
+    contract_blame(self, "%s is no call", name ? name : "nothing");
+    return 0;
+}
+
+static int tell_fail(contract *self, step *at)
+{
+    sim_fail_call(self->machine, (sim_call)contract_kind(self, at->words[1]), A(2), 0, (int)A(3));
+    return 0;
+}
+
+static inline sim_counters contract_counters(const contract *self, int device)
+{
+    sim_counters counters;
+    sim_get_counters(self->machine, device, &counters);
+    return counters;
+}
+
+static inline int contract_expect(contract *self, uint64_t found, uint64_t expected)
+{
+    if (found != expected) contract_blame(self, "it is %" PRIu64 ", expected %" PRIu64, found, expected);
+    return 0;
+}
+
+static int ask_calls(contract *self, step *at)
+{
+    return contract_expect(self, contract_counters(self, self->device).calls[contract_kind(self, at->words[1])], A(2));
+}
+
+static int ask_spent(contract *self, step *at)
+{
+    return contract_expect(self, contract_counters(self, self->device).vns[contract_kind(self, at->words[1])], A(2));
+}
+
+static int ask_is(contract *self, step *at) { return contract_expect(self, A(1), A(2)); }
+
+static int ask_differ(contract *self, step *at)
+{
+    if (A(1) == A(2)) contract_blame(self, "they are the same");
+    return 0;
+}
+
+static int ask_aligned(contract *self, step *at) { return contract_expect(self, A(1) % A(2), 0); }
+
+static int ask_holds(contract *self, step *at)
+{
+    return contract_expect(self, (uint64_t)sim_holds(self->machine, self->device, P(1), A(2)), 1);
+}
+
+static int ask_lacks(contract *self, step *at)
+{
+    return contract_expect(self, (uint64_t)sim_holds(self->machine, self->device, P(1), A(2)), 0);
+}
+
+/* What went by since the last time, to a millisecond: calls take some of it. Or exactly, and no less. */
+static int ask_clock(contract *self, step *at)
+{
+    uint64_t now_ns = sim_now_ns(self->machine), since_ns = now_ns - self->marked_ns, slack_ns = 1000000;
+    self->marked_ns = now_ns;
+    if (at->words[1] && (since_ns + slack_ns < A(1) || since_ns > A(1) + slack_ns))
+        contract_blame(self, "%" PRIu64 " ns went by", since_ns);
+    return 0;
+}
+
+static int ask_took(contract *self, step *at)
+{
+    return contract_expect(self, sim_now_ns(self->machine) - self->marked_ns, A(1));
+}
+
+static int ask_has(contract *self, step *at)
+{
+    uint64_t bad_offset = CONTRACT_UNTOUCHED;
+    int found = self->face->has(self, P(1), A(2), A(3), &bad_offset);
+    if (found != !at->words[4] || (!found && bad_offset != A(4)))
+        contract_blame(self, found ? "it has" : "it has not, from byte %" PRIu64, bad_offset);
+    return 0;
+}
+
+static int ask_figure(contract *self, step *at)
+{
+    static const struct { const char *name; size_t offset; } figures[] = {
+#define FIGURE(name, field) { name, offsetof(sim_counters, field) }
+        FIGURE("held", held_bytes), FIGURE("peak", held_peak_bytes), FIGURE("handles", handle_count),
+        FIGURE("mappings", mapping_count), FIGURE("addresses", reserved_address_bytes),
+        FIGURE("rivals", rival_bytes), FIGURE("host", host_bytes), FIGURE("host_peak", host_peak_bytes),
+        FIGURE("managed", managed_bytes), FIGURE("managed_peak", managed_peak_bytes),
+        FIGURE("pool", pool_reserved_bytes), FIGURE("pool_peak", pool_reserved_peak_bytes),
+        FIGURE("drawn", pool_used_bytes), FIGURE("lies", lies_held), FIGURE("found", findings),
+#undef FIGURE
+    };
+    sim_counters counters = contract_counters(self, self->device);
+    for (size_t i = 0; i < COUNT(figures); i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&counters + figures[i].offset, sizeof value);
+        if (strcmp(figures[i].name, at->words[0]) == 0) return contract_expect(self, value, A(1));
+    }
+    contract_blame(self, "no such word");
+    return 0;
+}
+
+static int ask_nothing_left(contract *self, step *at)
+{
+    (void)at;
+    for (int i = 0; i < self->device_count; i++) {
+        sim_counters now = contract_counters(self, i);
+        contract_expect(self, now.held_bytes + now.handle_count + now.mapping_count + now.reserved_address_bytes
+                        + now.host_bytes + now.managed_bytes, 0);
+    }
+    return 0;
+}
+
+static const struct { const char *word; int (*make)(contract *self, step *at); } contract_verbs[] = {
+    { "get", call_get }, { "pin", call_pin }, { "manage", call_manage }, { "draw", call_draw }, { "free", call_free },
+    { "return", call_return }, { "info", call_info }, { "reserve", call_reserve }, { "release", call_release },
+    { "create", call_create }, { "destroy", call_destroy }, { "map", call_map }, { "access", call_access },
+    { "unmap", call_unmap }, { "back", call_back }, { "clear", call_clear }, { "stream", call_stream },
+    { "event", call_event }, { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
+    { "record", call_record }, { "await", call_await }, { "work", call_work }, { "use", call_use },
+    { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
+    { "mode", call_mode }, { "fill", call_fill },
+    { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
+    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse }, { "chunk", tell_chunk }, { "rule", tell_pool },
+    { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "differ", ask_differ },
+    { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock }, { "took", ask_took },
+    { "has", ask_has }, { "empty", ask_nothing_left },
+};
+#undef A
+#undef P
+#undef S
+#undef T
+
+/* ---- one step: `[sim:|cuda:] [NAME =] WORD .. [-> CODE] [! FINDING]`; `!!`: two findings, the latest says this */
+
+static inline void contract_parse(step *at, const char *text, size_t length)
+{
+    memset(at, 0, sizeof *at);
+    snprintf(at->text, sizeof at->text, "%.*s", (int)length, text);
+    char *finding = strstr(at->text, " !"), *rest = at->text;
+    if (finding) {
+        *finding++ = '\0';
+        at->finding_count = strspn(finding, "!");
+        at->finding = finding + at->finding_count + 1;
+    }
+    while (*(rest += strspn(rest, " "))) {
+        char *word = rest;
+        rest += strcspn(rest, " ");
+        if (*rest) *rest++ = '\0';
+        if (at->count > 1 && strcmp(at->words[at->count - 1], "->") == 0) {
+            at->code = word;
+            at->words[--at->count] = NULL;
+        } else if (strcmp(word, "=") == 0) {
+            at->name = at->words[0];
+            at->count = 0;
+            at->words[0] = NULL;
+        } else if (at->count < CONTRACT_WORDS - 1) {
+            at->words[at->count++] = word;
+        }
+    }
+}
+
+/* A code as scripts name it: CUDA's name without `cudaError`, or the number. */
+static inline int contract_is_code(const char *expected, int code)
+{
+    const char *name = codes_name(code);
+    char number[16];
+    snprintf(number, sizeof number, "%d", code);
+    return strcmp(expected, number) == 0 || (strncmp(name, "cudaError", 9) == 0 && strcmp(expected, name + 9) == 0);
+}
+
+/* All that a call which fails must leave as it was. */
+static inline void contract_state(const contract *self, uint64_t *state)
+{
+    for (int i = 0; i < self->device_count; i++) {
+        sim_counters now = contract_counters(self, i);
+        *state++ = now.held_bytes;
+        *state++ = now.handle_count;
+        *state++ = now.mapping_count;
+        *state++ = now.reserved_address_bytes;
+        *state++ = now.host_bytes + now.managed_bytes + now.pool_reserved_bytes + now.pool_used_bytes;
+    }
+}
+
+static inline void contract_judge(contract *self, step *at, int code, uint64_t findings, const uint64_t *before)
+{
+    uint64_t now = sim_finding_count(self->machine), after[CONTRACT_DEVICES * 5] = { 0 };
+    const char *last = now ? sim_finding(self->machine, now - 1) : NULL;
+    if (at->code ? !contract_is_code(at->code, code) : code != 0)
+        contract_blame(self, "answers %d, %s", code, codes_name(code));
+    if (now != findings + at->finding_count || (at->finding && !strstr(last ? last : "", at->finding)))
+        contract_blame(self, "%" PRIu64 " findings, the latest: %s", now - findings, now > findings ? last : "none");
+    if (code) {
+        contract_state(self, after);
+        if (memcmp(before, after, sizeof after)) contract_blame(self, "it failed, and something changed");
+        if (at->kind && at->made != CONTRACT_UNTOUCHED) contract_blame(self, "it failed, and wrote its output");
+    }
+    const char *left = self->face->settle ? self->face->settle(self, code, at->is_table) : NULL;
+    if (left) contract_blame(self, "%s", left);
+    if (at->name && self->thing_count < CONTRACT_THINGS) {
+        thing *made = &self->things[self->thing_count++];
+        snprintf(made->name, sizeof made->name, "%s", at->name);
+        made->kind = at->kind;
+        made->device = self->device;
+        made->value = at->made;
+        made->bytes = at->bytes;
+    }
+}
+
+static inline void contract_step(contract *self, const char *text, size_t length)
+{
+    step at;
+    uint64_t before[CONTRACT_DEVICES * 5] = { 0 }, findings = sim_finding_count(self->machine);
+    size_t skip = strspn(text, " \n");
+    if (skip >= length) return;
+    const char *only = self->face->is_cuda ? "sim:" : "cuda:";
+    contract_parse(&at, text + skip, length - skip);
+    if (at.count && strcmp(at.words[0], only) == 0) return;
+    if (at.words[0] && (!strcmp(at.words[0], "sim:") || !strcmp(at.words[0], "cuda:"))) {
+        for (int i = 0; i < at.count; i++) at.words[i] = at.words[i + 1];
+    }
+    size_t verb = 0;
+    while (at.words[0] && verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at.words[0])) verb++;
+    contract_state(self, before);
+    int (*make)(contract *, step *) = verb < COUNT(contract_verbs) ? contract_verbs[verb].make : ask_figure;
+    if (at.words[0]) contract_judge(self, &at, make(self, &at), findings, before);
+    if (self->why[0] && strncmp(self->why, "step ", 5)) {
+        char said[sizeof self->why];
+        memcpy(said, self->why, sizeof said);
+        snprintf(self->why, sizeof self->why, "step `%.*s`: %.250s", (int)(length - skip), text + skip, said);
+    }
+}
+
+/* ---- cases */
+
+/* The machine of a case: `devices=2 memory=256M context=0 mappings=0 vm=on faults=..`. */
+static inline void contract_open(contract *self, const face *asked, const char *options)
+{
+    sim_config config = { 2, MIB(256), 0, NULL, NULL, 0, 0 };
+    char text[CONTRACT_TEXT];
+    memset(self, 0, sizeof *self);
+    self->face = asked;
+    snprintf(text, sizeof text, "%s", options);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        char *value = strchr(word, '=');
+        if (!value) continue;
+        *value++ = '\0';
+        uint64_t number = strcmp(word, "faults") ? contract_value(self, value) : 0;
+        if (!strcmp(word, "devices")) config.device_count = (uint32_t)number;
+        if (!strcmp(word, "memory")) config.capacity_bytes = number;
+        if (!strcmp(word, "context")) config.context_bytes = number;
+        if (!strcmp(word, "mappings")) config.most_mappings = (uint32_t)number;
+        if (!strcmp(word, "vm")) config.without_vm = !number;
+        if (!strcmp(word, "faults")) config.faults = value;
+    }
+    self->machine = bench_open(&config).machine;
+    self->device_count = config.device_count < CONTRACT_DEVICES ? (int)config.device_count : CONTRACT_DEVICES;
+    if (asked->attach) asked->attach(self->machine);
+    for (int i = 0; i < self->device_count; i++) asked->table(self->machine, i, &self->drivers[i]);
+    self->driver = &self->drivers[0];
+    for (int i = 0; asked->is_cuda && i < self->device_count; i++) {         /* contexts are there from the start */
+        uint64_t unused;
+        self->drivers[i].memory.info(&self->drivers[i], GPUARENA_MEMORY_DEVICE, &unused, &unused);
+        sim_reset_counters(self->machine, i);
+    }
+    self->marked_ns = sim_now_ns(self->machine);
+}
+
+static inline void contract_close(contract *self)
+{
+    if (self->face->attach) self->face->attach(NULL);
+    sim_destroy(self->machine);
+}
+
+static inline void contract_steps(contract *self, const char *steps)
+{
+    while (*steps && !self->why[0]) {
+        size_t length = strcspn(steps, ";\n");
+        contract_step(self, steps, length);
+        steps += length + (steps[length] != '\0');
+    }
+}
+
+/* One case by one face: one check. */
+static inline void contract_case(const face *asked, const char *title, const char *options, const char *steps)
+{
+    contract self;
+    contract_open(&self, asked, options);
+    contract_steps(&self, steps);
+    if (!CHECK_MSG(!self.why[0], "%s: %s", asked->name, title)) printf("#   %s\n", self.why);
+    contract_close(&self);
+}
+
+/* What a capture prohibits: whom, by the capture's mode and the caller's; each such call, which is refused then, and the
+   capture is invalid. Waiting for the device is prohibited whatever the modes are. */
+static inline void contract_prohibitions(const face *asked)
+{
+    static const struct { const char *mode, *caller, *caller_mode; int prohibited; } rows[] = {
+        { "global", "1", "global", 1 }, { "global", "1", "local", 1 }, { "global", "1", "relaxed", 0 },
+        { "local", "1", "global", 1 }, { "local", "1", "local", 1 }, { "local", "1", "relaxed", 0 },
+        { "relaxed", "1", "global", 0 }, { "relaxed", "1", "local", 0 }, { "relaxed", "1", "relaxed", 0 },
+        { "global", "2", "global", 1 }, { "global", "2", "local", 0 }, { "global", "2", "relaxed", 0 },
+        { "local", "2", "global", 0 }, { "local", "2", "local", 0 }, { "relaxed", "2", "global", 0 },
+    };
+    static const struct { const char *call, *named; } calls[] = {
+        { "sync", "cudaDeviceSynchronize" }, { "get 2M", "" }, { "pin 2M", "" }, { "free a", "" },
+        { "query e0", "cudaEventQuery" }, { "sync e0", "cudaEventSynchronize" }, { "query s3", "" }, { "sync s3", "" },
+        { "reserve 2M", "" }, { "release r", "" }, { "create 2M", "" }, { "destroy q", "" }, { "map t q", "" },
+        { "access t+2M 2M off", "" }, { "unmap t+2M 2M", "" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        contract self = { NULL, NULL, { { 0 } }, NULL, 0, 0, { { "", 0, 0, 0, 0 } }, 0, 0, 0, "" };
+        for (size_t call = 0; call < COUNT(calls) && !self.why[0]; call++) {
+            int refused = rows[i].prohibited || call == 0;
+            char steps[600];
+            snprintf(steps, sizeof steps, "s1 = stream; s3 = stream; e0 = event; a = get 4M; r = reserve 2M; q = create 2M\n"
+                     "t = reserve 4M; p = back t+2M 2M; thread 1; begin s1 %s; thread %s; mode %s global\n"
+                     "%s%s%s\n capturing s1 active; thread 1; end s1%s", rows[i].mode, rows[i].caller, rows[i].caller_mode,
+                     calls[call].call, refused ? " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and"
+                     " the capture is invalid" : "", "", refused ? " -> StreamCaptureInvalidated" : "");
+            contract_open(&self, asked, "");
+            contract_steps(&self, steps);
+            contract_close(&self);
+        }
+        if (!CHECK_MSG(!self.why[0], "%s: captured in mode %s by 1: thread %s in mode %s is %s", asked->name, rows[i].mode,
+                       rows[i].caller, rows[i].caller_mode, rows[i].prohibited ? "prohibited" : "free"))
+            printf("#   %s\n", self.why);
+    }
+}
+
+/* A title at the start of a line, with options in braces; steps in the indented lines below; # is a comment. Before
+   the first title: steps that every case of the file begins with. */
+static inline void contract_file(const face *faces, size_t face_count, const char *name)
+{
+    static char text[1 << 16], steps[1 << 13], prologue[1 << 10];
+    char path[300], title[160] = "", options[CONTRACT_TEXT] = "", *line, *next;
+    snprintf(path, sizeof path, "%.*scontract/%s.txt", (int)(strlen(__FILE__) - strlen("support/contract.h")), __FILE__,
+             name);
+    FILE *in = fopen(path, "r");
+    size_t length = in ? fread(text, 1, sizeof text - 1, in) : 0;
+    if (!in || !length || length == sizeof text - 1) {
+        printf("Bail out! cannot read %s\n", path);
+        exit(1);
+    }
+    fclose(in);
+    text[length] = '\0';
+    steps[0] = '\0';
+    for (line = text; line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = '\0';
+        if (line[strspn(line, " ")] == '#') continue;
+        if (line[0] == ' ') strcat(strcat(steps, line), "\n");
+        if (next && (line[0] == ' ' || !line[0])) continue;
+        if (!title[0]) memcpy(prologue, steps, sizeof prologue);
+        for (size_t i = 0; title[0] && i < face_count; i++) {
+            char all[sizeof steps + sizeof prologue];
+            if ((strstr(options, "only-sim") && faces[i].is_cuda) || (strstr(options, "only-cuda") && !faces[i].is_cuda)) continue;
+            snprintf(all, sizeof all, "%s%s", strstr(options, "bare") ? "" : prologue, steps);
+            contract_case(&faces[i], title, options, all);
+        }
+        steps[0] = '\0';
+        char *brace = strchr(line, '{');
+        snprintf(options, sizeof options, "%.*s", brace ? (int)strcspn(brace + 1, "}") : 0, brace ? brace + 1 : "");
+        snprintf(title, sizeof title, "%.*s", brace ? (int)(brace - line) : 150, line);
+    }
+}
+
+#endif
