@@ -9,14 +9,15 @@
 #include "stress/sim/codes.h"
 #include "stress/sim/mempool.h"
 
-enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 10, CONTRACT_TEXT = 400 };
+enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400 };
 #define CONTRACT_UNTOUCHED ((uint64_t)0x5EED00)  /* what outputs hold before a call */
 
 typedef struct contract contract;
+typedef struct step step;
 
 typedef struct face {                            /* codes are the CUDA runtime's */
     const char *name;
-    int is_cuda;                                 /* 0: contents are patterns, and calls take no time of their own */
+    int cuda;                                    /* the version; 0: the simulator, where contents are patterns */
     void (*attach)(sim *machine);                /* NULL: nothing to attach; machine NULL: none any more */
     void (*table)(sim *machine, int device, gpuarena_driver *driver);
     int  (*stream_create)(const contract *self, int is_blocking, void **stream);
@@ -30,23 +31,24 @@ typedef struct face {                            /* codes are the CUDA runtime's
     int  (*graph_drop)(const contract *self, void *made);
     int  (*fill)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern);
     int  (*has)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
+    int  (*by_name)(contract *self, step *at);   /* any call of CUDA's by its name; NULL: there is none */
     const char *(*settle)(const contract *self, int code, int is_table);     /* after a call: what it left behind that
                                                                                 it must not; NULL: nothing */
 } face;
 
 typedef struct thing { char name[16], kind; int device; uint64_t value, bytes; } thing;
 
-typedef struct step {                            /* as it is written, and what became of it */
+struct step {                                    /* as it is written, and what became of it */
     char        text[CONTRACT_TEXT];
-    const char *words[CONTRACT_WORDS];           /* NULL behind the last */
+    char       *words[CONTRACT_WORDS];           /* NULL behind the last */
     int         count;
-    const char *name;                            /* of what it makes; NULL: nothing */
+    char       *name;                            /* of what it makes; NULL: nothing */
     const char *code, *finding;                  /* expected; NULL: success, and none */
     uint64_t    finding_count;
     char        kind;                            /* of what was made */
     uint64_t    made, bytes;
-    int         is_table;                        /* it called the driver table */
-} step;
+    int         is_table;                        /* it called the driver table, or by name */
+};
 
 struct contract {
     const face *face;
@@ -56,6 +58,7 @@ struct contract {
     thing       things[CONTRACT_THINGS];
     int         thing_count;
     uint64_t    marked_ns, op;
+    unsigned char outputs[4][256];               /* of the latest call by name */
     char        why[400];                        /* what is wrong; "": nothing yet */
 };
 
@@ -97,7 +100,9 @@ static inline uint64_t contract_value(contract *self, const char *text)
         { "null", 0 }, { "legacy", 1 }, { "own", 2 }, { "nothing", 99 }, { "max", UINT64_MAX },
         { "global", 0 }, { "local", 1 }, { "relaxed", 2 }, { "off", 0 }, { "on", 1 },
         { "none", 0 }, { "active", 1 }, { "host", 0x10000 },
+        { "h2h", 0 }, { "h2d", 1 }, { "d2h", 2 }, { "d2d", 3 }, { "any", 4 },          /* enum cudaMemcpyKind */
     };
+    static unsigned char here[1 << 20];          /* memory of the host */
     uint64_t sum = 0, sign = 1;
     if (!text) {
         contract_blame(self, "a word is missing");
@@ -111,6 +116,9 @@ static inline uint64_t contract_value(contract *self, const char *text)
         while (!known && i < COUNT(fixed) && (strncmp(fixed[i].name, term, length) || fixed[i].name[length])) i++;
         if (known) value = known->value;
         else if (i < COUNT(fixed)) value = fixed[i].value;
+        else if (strncmp(term, "here", length) == 0) value = (uint64_t)(uintptr_t)here;
+        else if (strncmp(term, "out", 3) == 0)   /* out1: the first output; out1.3: its third word of 8 bytes */
+            memcpy(&value, self->outputs[term[3] - '1'] + (term[4] == '.' ? term[5] - '1' : 0) * 8, sizeof value);
         else value = contract_number(self, term, length);
         sum += sign * value;
         term += length;
@@ -284,7 +292,7 @@ static int call_work(contract *self, step *at)   { return self->face->work(self,
 
 static int call_use(contract *self, step *at)
 {
-    if (!self->face->is_cuda) sim_begin_op(self->machine, self->op);
+    if (!self->face->cuda) sim_begin_op(self->machine, self->op);
     return sim_access(self->machine, self->device, S(1), P(2), A(3), A(4), self->op++);
 }
 
@@ -300,7 +308,7 @@ static int call_end(contract *self, step *at)
 
 static int call_launch(contract *self, step *at)
 {
-    if (!self->face->is_cuda) sim_begin_op(self->machine, self->op);
+    if (!self->face->cuda) sim_begin_op(self->machine, self->op);
     return self->face->launch(self, P(1), P(2), self->op++);
 }
 
@@ -335,6 +343,7 @@ static int tell_thread(contract *self, step *at)  { sim_thread(self->machine, A(
 static int tell_op(contract *self, step *at)      { self->op = A(1); sim_begin_op(self->machine, A(1)); return 0; }
 static int tell_advance(contract *self, step *at) { sim_advance(self->machine, A(1)); return 0; }
 static int tell_rival(contract *self, step *at)   { sim_rival(self->machine, self->device, A(1), 0); return 0; }
+static int tell_takes(contract *self, step *at)   { self->machine->runtime_work_ns = A(1); return 0; }
 static int tell_reuse(contract *self, step *at)   { sim_reuse_handles(self->machine, (int)A(1)); return 0; }
 static int tell_chunk(contract *self, step *at)   { return sim_pool_chunk(self->machine, self->device, A(1)); }
 
@@ -362,6 +371,8 @@ static inline int contract_kind(contract *self, const char *name)
     };
     for (int i = 0; name && i < SIM_CALL_KINDS; i++)
         if (strcmp(names[i].cuda_name, name) == 0 || (names[i].text && strcmp(names[i].text, name) == 0)) return i;
+    for (int i = 0; name && i < SIM_CALL_KINDS; i++)         /* as cudaGraphInstantiateWithFlags is a cudaGraphInstantiate */
+        if (strncmp(names[i].cuda_name, name, strlen(names[i].cuda_name)) == 0) return i;
     contract_blame(self, "%s is no call", name ? name : "nothing");
     return 0;
 }
@@ -461,6 +472,12 @@ static int ask_figure(contract *self, step *at)
     return 0;
 }
 
+static int ask_says(contract *self, step *at)
+{
+    if (strcmp((const char *)self->outputs[0], at->words[1])) contract_blame(self, "it says %s", (const char *)self->outputs[0]);
+    return 0;
+}
+
 static int ask_nothing_left(contract *self, step *at)
 {
     (void)at;
@@ -482,10 +499,10 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
     { "mode", call_mode }, { "fill", call_fill },
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
-    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse }, { "chunk", tell_chunk }, { "rule", tell_pool },
+    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse }, { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
     { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "differ", ask_differ },
     { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock }, { "took", ask_took },
-    { "has", ask_has }, { "empty", ask_nothing_left },
+    { "has", ask_has }, { "empty", ask_nothing_left }, { "says", ask_says },
 };
 #undef A
 #undef P
@@ -568,23 +585,40 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
     }
 }
 
+/* `twice CALL`: the call is made to fail, which changes nothing, and made again. Which calls were: */
+static unsigned char contract_refused[SIM_CALL_KINDS];
+
 static inline void contract_step(contract *self, const char *text, size_t length)
 {
     step at;
     uint64_t before[CONTRACT_DEVICES * 5] = { 0 }, findings = sim_finding_count(self->machine);
     size_t skip = strspn(text, " \n");
     if (skip >= length) return;
-    const char *only = self->face->is_cuda ? "sim:" : "cuda:";
+    const char *only = self->face->cuda ? "sim:" : "cuda:";
     contract_parse(&at, text + skip, length - skip);
     if (at.count && strcmp(at.words[0], only) == 0) return;
     if (at.words[0] && (!strcmp(at.words[0], "sim:") || !strcmp(at.words[0], "cuda:"))) {
         for (int i = 0; i < at.count; i++) at.words[i] = at.words[i + 1];
     }
+    int is_twice = at.words[0] && !strcmp(at.words[0], "twice");
+    for (int i = 0; is_twice && i < at.count; i++) at.words[i] = at.words[i + 1];
+    at.count -= is_twice;
     size_t verb = 0;
     while (at.words[0] && verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at.words[0])) verb++;
     contract_state(self, before);
     int (*make)(contract *, step *) = verb < COUNT(contract_verbs) ? contract_verbs[verb].make : ask_figure;
-    if (at.words[0]) contract_judge(self, &at, make(self, &at), findings, before);
+    if (at.words[0] && (!strncmp(at.words[0], "cu", 2) || !strncmp(at.words[0], "nvml", 4))) make = self->face->by_name;
+    if (is_twice) {
+        step failing = at;
+        int kind = contract_kind(self, at.words[0]);
+        contract_refused[kind] = 1;
+        failing.code = "Unknown";
+        failing.name = NULL;
+        failing.finding_count = 0;
+        sim_fail_call(self->machine, (sim_call)kind, 1, 0, SIM_UNKNOWN);
+        contract_judge(self, &failing, make(self, &failing), findings, before);
+    }
+    if (at.words[0] && make) contract_judge(self, &at, make(self, &at), findings, before);
     if (self->why[0] && strncmp(self->why, "step ", 5)) {
         char said[sizeof self->why];
         memcpy(said, self->why, sizeof said);
@@ -619,7 +653,7 @@ static inline void contract_open(contract *self, const face *asked, const char *
     if (asked->attach) asked->attach(self->machine);
     for (int i = 0; i < self->device_count; i++) asked->table(self->machine, i, &self->drivers[i]);
     self->driver = &self->drivers[0];
-    for (int i = 0; asked->is_cuda && i < self->device_count; i++) {         /* contexts are there from the start */
+    for (int i = self->device_count; asked->cuda && i-- > 0;) {              /* contexts are there from the start */
         uint64_t unused;
         self->drivers[i].memory.info(&self->drivers[i], GPUARENA_MEMORY_DEVICE, &unused, &unused);
         sim_reset_counters(self->machine, i);
@@ -670,7 +704,8 @@ static inline void contract_prohibitions(const face *asked)
         { "access t+2M 2M off", "" }, { "unmap t+2M 2M", "" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        contract self = { NULL, NULL, { { 0 } }, NULL, 0, 0, { { "", 0, 0, 0, 0 } }, 0, 0, 0, "" };
+        contract self;
+        self.why[0] = '\0';
         for (size_t call = 0; call < COUNT(calls) && !self.why[0]; call++) {
             int refused = rows[i].prohibited || call == 0;
             char steps[600];
@@ -715,7 +750,8 @@ static inline void contract_file(const face *faces, size_t face_count, const cha
         if (!title[0]) memcpy(prologue, steps, sizeof prologue);
         for (size_t i = 0; title[0] && i < face_count; i++) {
             char all[sizeof steps + sizeof prologue];
-            if ((strstr(options, "only-sim") && faces[i].is_cuda) || (strstr(options, "only-cuda") && !faces[i].is_cuda)) continue;
+            if ((strstr(options, "only-sim") && faces[i].cuda) || (strstr(options, "only-cuda") && !faces[i].cuda)
+                || (strstr(options, "cuda=") && faces[i].cuda < atoi(strstr(options, "cuda=") + 5))) continue;
             snprintf(all, sizeof all, "%s%s", strstr(options, "bare") ? "" : prologue, steps);
             contract_case(&faces[i], title, options, all);
         }

@@ -75,13 +75,6 @@ static inline uint64_t vm_backed(const gpuarena_driver *driver, void *address, u
     return page;
 }
 
-static inline const char *vm_last_finding(const sim_bench *bench)
-{
-    uint64_t count = sim_finding_count(bench->machine);
-    const char *text = count > 0 ? sim_finding(bench->machine, count - 1) : NULL;
-    return text ? text : "(none)";
-}
-
 /* Nothing of virtual memory is left, and so many findings were made. */
 static inline void vm_expect_clean(const sim_bench *bench, uint64_t findings)
 {

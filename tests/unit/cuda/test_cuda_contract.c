@@ -4,6 +4,7 @@
    It must not know what the cases say: tests/contract. */
 #ifndef GPUARENA_NO_CUDA
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include "contract.h"
 #endif
@@ -274,6 +275,53 @@ static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern
     return 1;
 }
 
+/* ---- any function of CUDA by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
+        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. On the machines that CUDA runs on both lie in
+        registers, and a function leaves alone what it is given too much. */
+
+typedef int any_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static uint64_t argument(contract *self, char *word, int *outputs)
+{
+    static char texts[4][64];
+    if (word[0] == '\'') {
+        char *text = texts[*outputs];
+        snprintf(text, sizeof texts[0], "%.*s", (int)strcspn(word + 1, "'"), word + 1);
+        return (uint64_t)(uintptr_t)text;
+    }
+    if (word[0] != '&') return contract_value(self, word);
+    unsigned char *output = self->outputs[(*outputs)++];
+    memset(output, 0, sizeof self->outputs[0]);
+    uint64_t before = CONTRACT_UNTOUCHED;
+    char held[64] = "";
+    memcpy(output, &before, sizeof before);
+    if (word[1]) snprintf(held, sizeof held, "%s", word + 2);
+    for (char *each = strtok(held, ","); each; each = strtok(NULL, ","), output += sizeof before) {
+        before = contract_value(self, each);
+        memcpy(output, &before, sizeof before);
+    }
+    return (uint64_t)(uintptr_t)self->outputs[*outputs - 1];
+}
+
+static int by_name(contract *self, step *at)
+{
+    static void *all;
+    any_function *function;
+    uint64_t values[8] = { 0 }, made;
+    int outputs = 0;
+    if (!all) all = dlopen(NULL, RTLD_NOW);
+    void *found = dlsym(all, at->words[0]);
+    if (!found) return contract_blame(self, "there is no such function"), 0;
+    memcpy(&function, &found, sizeof function);
+    for (int i = 1; i < at->count && i <= 8; i++) values[i - 1] = argument(self, at->words[i], &outputs);
+    at->is_table = 1;
+    is_libcuda = strncmp(at->words[0], "cuda", 4) != 0 || strncmp(at->words[0], "cudart_", 7) == 0;
+    int code = function(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]);
+    memcpy(&made, self->outputs[0], sizeof made);
+    if (at->name) contract_made(at, 'n', (void *)(uintptr_t)made, 0);
+    return code;
+}
+
 /* ---- what a call leaves */
 
 static const char *settle_runtime(const contract *self, int code, int is_table)
@@ -294,17 +342,38 @@ static const char *settle_table(const contract *self, int code, int is_table)
     return kept ? "the table left an error" : self->device && device ? "the table left its device current" : NULL;
 }
 
-#define REST stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch, graph_drop, fill, has
+#define REST stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch, graph_drop, fill, has, by_name
 static const face faces[] = {
-    { "runtime", 1, cudart_attach, runtime_table, REST, settle_runtime },
-    { "table", 1, cudart_attach, header_table, REST, settle_table },
+    { "runtime", CUDART_VERSION, cudart_attach, runtime_table, REST, settle_runtime },
+    { "table", CUDART_VERSION, cudart_attach, header_table, REST, settle_table },
 };
+
+/* Kernels cannot run, so that what is theirs fails anyhow; host functions and versions: test_cudart_calls.c. */
+static void test_all_calls_were_refused(void)
+{
+    static const char *const elsewhere[] = { "LaunchKernel", "LaunchCooperative", "cudaFunc", "Occupancy", "LaunchHostFunc",
+                                             "GetDeviceProperties", "CaptureInfo", "EntryPoint",
+                                             CUDART_VERSION < 12000 ? "cudaInitDevice" : "?",
+                                             CUDART_VERSION < 12000 ? "cudaStreamGetId" : "?" };
+    static const char *const names[SIM_CALL_KINDS] = {
+#define X(kind, text, runtime_name, code, cost) runtime_name,
+        SIM_CALLS(X)
+#undef X
+    };
+    for (int i = 0; i < SIM_CALL_KINDS; i++) {
+        int is_elsewhere = 0;
+        for (size_t j = 0; j < COUNT(elsewhere); j++) is_elsewhere |= strstr(names[i], elsewhere[j]) != NULL;
+        if (is_elsewhere == contract_refused[i]) CHECK_MSG(0, "%s is made to fail, once", names[i]);
+    }
+}
 
 static void run(void)
 {
     static const char *const files[] = { "memory", "virtual", "streams", "captures" };
     for (size_t i = 0; i < COUNT(files); i++) contract_file(faces, COUNT(faces), files[i]);
+    contract_file(faces, 1, "runtime");
     contract_file(faces, 1, "pools");             /* gpuarena.h's table has a pool of its own */
+    test_all_calls_were_refused();
     for (size_t i = 0; i < COUNT(faces); i++) contract_prohibitions(&faces[i]);
 }
 #endif

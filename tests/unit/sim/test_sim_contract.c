@@ -62,7 +62,7 @@ static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern
 
 static const face faces[] = {
     { "sim", 0, NULL, table, stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch,
-      graph_drop, fill, has, NULL },
+      graph_drop, fill, has, NULL, NULL },
 };
 
 int main(void)

@@ -1,66 +1,10 @@
-/* The cost model: figures by hand against what calls charge, and the text form with every way of getting it wrong.
+/* The table of costs: its arithmetic, and its text form with every way of getting it wrong.
    Must not know where the costs are kept. */
 #include "sim_device.h"
 
 #include <inttypes.h>
 
-#define MICROSECONDS(count) ((uint64_t)(count) * 1000)
-
 static char path[512];                           /* of the file that tests write */
-
-static uint64_t spent(const sim_bench *bench, sim_call kind)
-{
-    return bench_counters(bench).vns[kind];
-}
-
-/* The reference's figures: cudaMalloc 120 us + 0.12 us/MiB, 5 us in an open slab; cudaFree 75 + 0.37, 4 in a slab;
-   cudaMemGetInfo 10; a context 150,000. */
-static void test_golden_costs(void)
-{
-    sim_bench bench = bench_open_sized(GIB(80), NULL);
-    void *block, *slab, *piece, *refused;
-    CHECK_U64(sim_now_ns(bench.machine), ==, MICROSECONDS(150000));
-    bench_obtain(&bench.driver, GIB(1), &block);
-    CHECK_U64(spent(&bench, SIM_CALL_OBTAIN), ==, 120000 + 1024 * 120);
-    bench_obtain(&bench.driver, 1000, &slab);
-    CHECK_U64(spent(&bench, SIM_CALL_OBTAIN), ==, 120000 + 1024 * 120 + 120000 + 2 * 120);
-    bench_obtain(&bench.driver, 1000, &piece);
-    CHECK_U64(spent(&bench, SIM_CALL_OBTAIN), ==, 120000 + 1024 * 120 + 120000 + 2 * 120 + 5000);
-    bench_obtain(&bench.driver, GIB(80), &refused);
-    CHECK_U64(spent(&bench, SIM_CALL_OBTAIN), ==, 120000 + 1024 * 120 + 120000 + 2 * 120 + 5000 + 120000);
-    bench_give_back(&bench.driver, block, GIB(1));
-    CHECK_U64(spent(&bench, SIM_CALL_GIVE_BACK), ==, 75000 + 1024 * 370);
-    bench_give_back(&bench.driver, piece, 1000);
-    CHECK_U64(spent(&bench, SIM_CALL_GIVE_BACK), ==, 75000 + 1024 * 370 + 4000);
-    bench_give_back(&bench.driver, slab, 1000);
-    CHECK_U64(spent(&bench, SIM_CALL_GIVE_BACK), ==, 75000 + 1024 * 370 + 4000 + 75000 + 2 * 370);
-    bench_give_back(&bench.driver, slab, 1000);
-    CHECK_U64(spent(&bench, SIM_CALL_GIVE_BACK), ==, 75000 + 1024 * 370 + 4000 + 75000 + 2 * 370 + 4000);
-    bench_free_bytes(&bench.driver);
-    CHECK_U64(spent(&bench, SIM_CALL_INFO), ==, 10000);
-    CHECK_U64(sim_now_ns(bench.machine), ==, MICROSECONDS(150000) + spent(&bench, SIM_CALL_OBTAIN)
-              + spent(&bench, SIM_CALL_GIVE_BACK) + spent(&bench, SIM_CALL_INFO));
-    bench_close(&bench);
-}
-
-static void test_the_clock(void)
-{
-    sim_config config = { 2, 0, 0, NULL, NULL, 0, 0 };
-    sim_bench bench = bench_open(&config);
-    gpuarena_driver again, other;
-    uint64_t start_ns = sim_now_ns(bench.machine);
-    sim_driver(bench.machine, 0, &again);
-    CHECK_MSG(sim_now_ns(bench.machine) == start_ns, "a second table of a device creates no second context");
-    sim_driver(bench.machine, 1, &other);
-    CHECK_U64(sim_now_ns(bench.machine), ==, start_ns + MICROSECONDS(150000));
-    sim_advance(bench.machine, 2000);
-    CHECK_U64(bench.driver.now_ns(&bench.driver), ==, start_ns + MICROSECONDS(150000) + 2000);
-    CHECK_U64(spent(&bench, SIM_CALL_OBTAIN), ==, 0);
-    CHECK_U64(spent(&bench, SIM_CALL_INFO), ==, 0);
-    sim_advance(bench.machine, UINT64_MAX - 1);
-    CHECK_MSG(sim_now_ns(bench.machine) == UINT64_MAX, "the clock stops at its end and does not wrap");
-    bench_close(&bench);
-}
 
 static void test_arithmetic_is_exact(void)
 {
@@ -206,14 +150,26 @@ static void test_costs_of_the_configuration(void)
     sim_costs costs = *sim_costs_default();
     sim_config config = { 1, 0, 0, NULL, NULL, 0, 0 };
     void *ptr;
+    uint64_t page = 0;
     costs.of[SIM_COST_CONTEXT].fixed_ns = 1;
+    costs.of[SIM_COST_VM_CREATE].per_mib_ns = 1000;
+    costs.of[SIM_COST_VM_MAP].per_mib_ns = 3000;
+    costs.of[SIM_COST_VM_UNMAP].per_mib_ns = 5000;
     costs.of[SIM_COST_MALLOC_BLOCK].per_mib_ns = 1000;
     config.costs = &costs;
     sim_bench bench = bench_open(&config);
     memset(&costs, 0, sizeof costs);
     CHECK_U64(sim_now_ns(bench.machine), ==, 1);
     bench_obtain(&bench.driver, MIB(3), &ptr);
-    CHECK_MSG(spent(&bench, SIM_CALL_OBTAIN) == 120000 + 4 * 1000, "3 MiB are two granules; the table was copied");
+    CHECK_MSG(bench_counters(&bench).vns[SIM_CALL_OBTAIN] == 120000 + 4 * 1000, "3 MiB are two granules; the table was copied");
+    CHECK_INT(bench.driver.vm.reserve(&bench.driver, &ptr, MIB(4), 0), ==, 0);
+    CHECK_INT(bench.driver.vm.create(&bench.driver, &page, MIB(4), 0), ==, 0);
+    CHECK_INT(bench.driver.vm.map(&bench.driver, ptr, MIB(4), page), ==, 0);
+    CHECK_INT(bench.driver.vm.unmap(&bench.driver, ptr, MIB(4)), ==, 0);
+    sim_counters counters = bench_counters(&bench);
+    CHECK_U64(counters.vns[SIM_CALL_VM_CREATE], ==, 30000 + 4 * 1000);
+    CHECK_U64(counters.vns[SIM_CALL_VM_MAP], ==, 2000 + 4 * 3000);
+    CHECK_U64(counters.vns[SIM_CALL_VM_UNMAP], ==, 28000 + 4 * 5000);
     bench_close(&bench);
 }
 
@@ -226,8 +182,6 @@ int main(void)
         printf("Bail out! cannot make %s\n", path);
         return 1;
     }
-    test_golden_costs();
-    test_the_clock();
     test_arithmetic_is_exact();
     test_written_costs_read_back();
     test_read_forms();

@@ -1,4 +1,4 @@
-/* Faults of the simulated device: each acts on its call alone, lies are lies, rivals act in time, bad text fails.
+/* Faults of the simulated device: which call each acts on, stalls, and texts that are refused.
    Must not know how faults are kept. */
 #include "sim_device.h"
 
@@ -76,129 +76,6 @@ static void test_sticky_codes(void)
     }
 }
 
-static void test_above_a_size(void)
-{
-    sim_bench bench = bench_open_sized(GIB(1), "obtain>64M;obtain>512M=999");
-    void *ptr = NULL;
-    CHECK_INT(bench_obtain(&bench.driver, MIB(64) + 1, &ptr), ==, SIM_OUT_OF_MEMORY);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(600), &ptr), ==, SIM_OUT_OF_MEMORY);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(64), &ptr), ==, SIM_SUCCESS);
-    bench_close(&bench);
-    bench = bench_open_sized(GIB(1), "obtain>1023K=17");
-    CHECK_INT(bench_obtain(&bench.driver, KIB(1023) + 1, &ptr), ==, 17);
-    CHECK_INT(bench_obtain(&bench.driver, KIB(1023), &ptr), ==, SIM_SUCCESS);
-    bench_close(&bench);
-}
-
-static void test_rival(void)
-{
-    static const char text[] = "rival@10=-1G;rival@5=4G,rival@5=1K/1;rival@20=100G;rival@30=-1T";
-    sim_config config = { 2, GIB(8), GIB(1), NULL, text, 0, 0 };
-    sim_bench bench = bench_open(&config);
-    gpuarena_driver other;
-    void *ptr;
-    sim_driver(bench.machine, 1, &other);
-    bench_obtain(&bench.driver, GIB(2), &ptr);
-    sim_begin_op(bench.machine, 4);
-    CHECK_U64(bench_counters(&bench).rival_bytes, ==, 0);
-    sim_begin_op(bench.machine, 5);
-    CHECK_U64(bench_counters(&bench).rival_bytes, ==, GIB(4));
-    CHECK_U64(bench_free_bytes(&bench.driver), ==, GIB(1));
-    CHECK_U64(bench_free_bytes(&other), ==, GIB(7) - KIB(1));
-    CHECK_INT(bench_obtain(&bench.driver, GIB(1) + 1, &ptr), ==, SIM_OUT_OF_MEMORY);
-    sim_begin_op(bench.machine, 5);
-    CHECK_MSG(bench_counters(&bench).rival_bytes == GIB(4), "each rival acts once");
-    sim_begin_op(bench.machine, 12);
-    CHECK_MSG(bench_counters(&bench).rival_bytes == GIB(3), "an operation that was passed over counts");
-    sim_begin_op(bench.machine, 20);
-    CHECK_MSG(bench_counters(&bench).rival_bytes == GIB(5), "it takes what is free at most");
-    CHECK_U64(bench_free_bytes(&bench.driver), ==, 0);
-    sim_begin_op(bench.machine, 30);
-    CHECK_MSG(bench_counters(&bench).rival_bytes == 0, "and gives back what it holds at most");
-    CHECK_U64(bench_free_bytes(&bench.driver), ==, GIB(5));
-    bench_close(&bench);
-    bench = bench_open_sized(GIB(8), "rival@7=-1G;rival@3=2G");
-    sim_begin_op(bench.machine, 100);
-    CHECK_MSG(bench_counters(&bench).rival_bytes == GIB(1), "rivals due together act by operation");
-    bench_close(&bench);
-}
-
-static void test_lies(void)
-{
-    sim_config config = { 2, MIB(64), 0, NULL, "null:1;misaligned:3,overlap:4;overlap:5", 0, 0 };
-    sim_bench bench = bench_open(&config);
-    gpuarena_driver other;
-    void *null = &bench, *honest, *misaligned, *overlap, *same;
-    CHECK_INT(bench_obtain(&bench.driver, MIB(4), &null), ==, SIM_SUCCESS);
-    CHECK(null == NULL);
-    CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(4), &honest), ==, SIM_SUCCESS);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(6), &misaligned), ==, SIM_SUCCESS);
-    CHECK_U64(bench_number(misaligned) % 256, ==, 128);
-    CHECK_MSG(bench_number(misaligned) >= bench_number(honest) + MIB(4), "misaligned, and nothing else is wrong");
-    CHECK_INT(bench_obtain(&bench.driver, MIB(6), &overlap), ==, SIM_SUCCESS);
-    CHECK_MSG(overlap == bench_at(honest, MIB(2)), "overlapping, and aligned to 2 MiB");
-    CHECK_INT(bench_obtain(&bench.driver, MIB(4), &same), ==, SIM_SUCCESS);
-    CHECK_U64(bench_counters(&bench).lies_held, ==, 3);
-    CHECK_U64(bench_counters(&bench).held_bytes, ==, MIB(4));
-    CHECK(!sim_holds(bench.machine, 0, misaligned, 1) && !sim_holds(bench.machine, 0, overlap, MIB(6)));
-    sim_driver(bench.machine, 1, &other);
-    CHECK_INT(bench_give_back(&other, misaligned, MIB(6)), ==, SIM_INVALID_VALUE);
-    CHECK_INT(bench_give_back(&bench.driver, misaligned, MIB(4)), ==, SIM_INVALID_VALUE);
-    CHECK_INT(bench_give_back(&bench.driver, overlap, MIB(6)), ==, SIM_SUCCESS);
-    CHECK_INT(bench_give_back(&bench.driver, misaligned, MIB(6)), ==, SIM_SUCCESS);
-    CHECK_INT(bench_give_back(&bench.driver, same, MIB(4)), ==, SIM_SUCCESS);
-    CHECK_U64(bench_counters(&bench).lies_held, ==, 0);
-    CHECK_MSG(bench_counters(&bench).held_bytes == MIB(4), "giving lies back takes nothing from the honest block");
-    CHECK_INT(bench_give_back(&bench.driver, honest, MIB(4)), ==, SIM_SUCCESS);
-    CHECK_U64(bench_counters(&bench).findings, ==, 1);
-    CHECK_INT(bench_give_back(&bench.driver, misaligned, MIB(6)), ==, SIM_INVALID_VALUE);
-    CHECK_U64(bench_counters(&bench).findings, ==, 2);
-    bench_close(&bench);
-}
-
-static void test_lies_that_cannot_be_told(void)
-{
-    sim_bench bench = bench_open_sized(MIB(64), "overlap:1;null:2;misaligned:3;overlap:5");
-    void *first, *ptr = &bench, *piece;
-    CHECK_INT(bench_obtain(&bench.driver, 1000, &first), ==, SIM_SUCCESS);
-    CHECK_MSG(sim_holds(bench.machine, 0, first, 1000), "with nothing held there is nothing to overlap");
-    CHECK_INT(bench_obtain(&bench.driver, 0, &ptr), ==, SIM_SUCCESS);
-    CHECK_INT(bench_obtain(&bench.driver, GIB(1), &ptr), ==, SIM_OUT_OF_MEMORY);
-    CHECK_INT(bench_obtain(&bench.driver, 1000, &ptr), ==, SIM_SUCCESS);
-    CHECK_INT(bench_obtain(&bench.driver, 1000, &piece), ==, SIM_SUCCESS);
-    CHECK_MSG(piece == first, "an overlap with a slab is with its first piece");
-    CHECK_U64(bench_counters(&bench).lies_held, ==, 1);
-    bench_close(&bench);
-}
-
-static void test_campaign(void)
-{
-    sim_bench bench = bench_open_sized(GIB(1), "obtain:2=1");
-    void *ptr = NULL;
-    sim_fail_call(bench.machine, SIM_CALL_OBTAIN, 2, 0, 999);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, SIM_SUCCESS);
-    CHECK(!sim_fail_fired(bench.machine));
-    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, 999);
-    CHECK(sim_fail_fired(bench.machine));
-    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, SIM_SUCCESS);
-    sim_fail_call(bench.machine, SIM_CALL_KINDS, 2, 1, 4);
-    CHECK(!sim_fail_fired(bench.machine));
-    CHECK_U64(bench_free_bytes(&bench.driver), ==, GIB(1) - MIB(4));
-    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, 4);
-    CHECK_INT(bench_give_back(&bench.driver, ptr, MIB(2)), ==, 4);
-    sim_fail_call(bench.machine, SIM_CALL_KINDS, 0, 1, 4);
-    CHECK_INT(bench_give_back(&bench.driver, ptr, MIB(2)), ==, SIM_SUCCESS);
-    CHECK(!sim_fail_fired(bench.machine));
-    sim_fail_call(bench.machine, SIM_CALL_INFO, 1, 0, 700);
-    CHECK_U64(bench_free_bytes(&bench.driver), ==, UINT64_MAX);
-    sim_fail_call(bench.machine, SIM_CALL_OBTAIN, 1, 0, 2);
-    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, 700);
-    CHECK_MSG(!sim_fail_fired(bench.machine), "on a lost device no other fault acts");
-    CHECK_U64(bench_counters(&bench).held_bytes, ==, MIB(2));
-    bench_close(&bench);
-}
-
 static void expect_bad(const char *text, const char *part, const char *expected)
 {
     sim_config config = { 2, 0, 0, NULL, NULL, 0, 0 };
@@ -232,6 +109,12 @@ static void test_bad_text(void)
     expect_bad("null:1+", "null:1+", "number of an obtain");
     expect_bad("overlap:0", "overlap:0", "number of an obtain");
     expect_bad("misaligned:1=2", "misaligned:1=2", "number of an obtain");
+    expect_bad("stall:", "stall:", "stall:N[=MICROSECONDS]");
+    expect_bad("stall:1001", "stall:1001", "N from 0 to 1000");
+    expect_bad("stall:20=", "stall:20=", "stall:N[=MICROSECONDS]");
+    expect_bad("stall:20=1000000001", "stall:20", "stall:N[=MICROSECONDS]");
+    expect_bad("unmap>4M", "unmap>4M", "expected obtain:N");
+    expect_bad("create>4M=0", "create>4M=0", "with a code from 1 to 9999");
     expect_bad("obtain:1;x;info:1", "\"x\"", "expected");
     expect_bad("obtain:1,", "\"\"", "after the last separator");
     expect_bad(";obtain:1", "\"\"", "expected obtain:N");
@@ -247,21 +130,49 @@ static void test_many_parts(void)
     strcat(text, ",obtain:8");
     expect_bad(text, "\"obtain:8\"", "at most 64 parts");
     bench = bench_open_sized(0, "rival@18446744073709551615=16777215T;obtain:18446744073709551615+=9999");
-    sim_begin_op(bench.machine, UINT64_MAX);
-    CHECK_U64(bench_counters(&bench).rival_bytes, ==, GIB(80));
     bench_close(&bench);
+}
+
+/* How much longer than plain ones 2,000 calls of access take; *many: how many do. */
+static uint64_t stalls_of(const char *faults, unsigned *many)
+{
+    sim_bench bench = bench_open_sized(MIB(64), faults);
+    uint64_t total_ns = 0, page = 0, before = 0;
+    void *address = NULL;
+    int code = bench.driver.vm.reserve(&bench.driver, &address, SIM_GRANULE, 0);
+    code |= bench.driver.vm.create(&bench.driver, &page, SIM_GRANULE, 0);
+    code |= bench.driver.vm.map(&bench.driver, address, SIM_GRANULE, page);
+    *many = 0;
+    for (int i = 0; i < 2000; i++) {
+        code |= bench.driver.vm.access(&bench.driver, address, SIM_GRANULE, 1);
+        uint64_t spent = bench_counters(&bench).vns[SIM_CALL_VM_ACCESS], taken = spent - before;
+        before = spent;
+        *many += taken > 38080;
+        total_ns += taken - 38080;
+    }
+    CHECK_INT(code, ==, 0);
+    bench_close(&bench);
+    return total_ns;
+}
+
+static void test_stalls(void)
+{
+    unsigned many, again;
+    CHECK_MSG(stalls_of(NULL, &many) == 0 && many == 0, "none, unless told to");
+    CHECK_MSG(stalls_of("stall:0", &many) == 0 && many == 0, "none of 1,000");
+    uint64_t total_ns = stalls_of("stall:20", &many);
+    CHECK_MSG(many >= 20 && many <= 60, "%u of 2,000 calls stall", many);
+    CHECK_U64(total_ns, ==, (uint64_t)many * 2000000);
+    CHECK_MSG(stalls_of("stall:20", &again) == total_ns && again == many, "and always as many");
+    CHECK_U64(stalls_of("stall:1000=3", &many), ==, 2000 * 3000);
 }
 
 int main(void)
 {
     test_nth_call();
     test_sticky_codes();
-    test_above_a_size();
-    test_rival();
-    test_lies();
-    test_lies_that_cannot_be_told();
-    test_campaign();
     test_bad_text();
     test_many_parts();
+    test_stalls();
     return tap_done();
 }

@@ -1,96 +1,7 @@
-/* Contents and virtual memory: patterns stay with the physical memory, wherever it is mapped; and random calls
-   against a shadow of what is mapped where and what it holds.
+/* Virtual memory: random calls against a shadow of what is mapped where and what it holds.
    Must not know how addresses, handles and mappings are kept.
    GPUARENA_VM_STEPS: how many random calls. */
 #include "sim_vm.h"
-
-static int is_filled(const sim_bench *bench, const void *address, uint64_t bytes, uint64_t pattern)
-{
-    uint64_t bad_offset;
-    return sim_verify(bench->machine, 0, address, bytes, pattern, &bad_offset);
-}
-
-static void test_contents_survive_remaps(void)
-{
-    sim_bench bench = bench_open_sized(MIB(64), NULL);
-    const gpuarena_driver *driver = &bench.driver;
-    char *address = vm_reserved(driver, MIB(32));
-    uint64_t page = vm_backed(driver, address, MIB(4)), bad_offset = 7;
-    CHECK_MSG(!is_filled(&bench, address, 1, 0), "a fresh handle has no pattern");
-    sim_fill(bench.machine, 0, address, MIB(4), 1);
-    sim_fill(bench.machine, 0, address + MIB(3), KIB(1), 2);
-    CHECK_INT(vm_unmap(driver, address, MIB(4)) | vm_map(driver, address + MIB(16), MIB(4), page), ==, 0);
-    CHECK_INT(vm_access(driver, address + MIB(16), MIB(4), 1), ==, 0);
-    char *moved = address + MIB(16);
-    CHECK(is_filled(&bench, moved, MIB(3), 1) && is_filled(&bench, moved + MIB(3), KIB(1), 2));
-    CHECK(!sim_verify(bench.machine, 0, moved, MIB(4), 1, &bad_offset) && bad_offset == MIB(3));
-    uint64_t other = vm_backed(driver, address, MIB(4));
-    CHECK_MSG(!is_filled(&bench, address, 1, 1), "the addresses that it left hold other memory");
-    CHECK_INT(vm_map(driver, address + MIB(8), MIB(4), page), ==, 0);
-    CHECK_INT(vm_access(driver, address + MIB(8), MIB(4), 1), ==, 0);
-    sim_fill(bench.machine, 0, address + MIB(8), MIB(4), 3);
-    CHECK_MSG(is_filled(&bench, moved, MIB(4), 3), "written in one place, read in the other");
-    CHECK_INT(vm_destroy(driver, page, MIB(4)) | vm_unmap(driver, moved, MIB(4)), ==, 0);
-    CHECK(is_filled(&bench, address + MIB(8), MIB(4), 3));
-    CHECK_INT(vm_unmap(driver, address + MIB(8), MIB(4)), ==, 0);
-    page = vm_backed(driver, moved, MIB(4));
-    CHECK_MSG(!is_filled(&bench, moved, 1, 3), "what was destroyed is forgotten");
-    CHECK_INT(vm_unmap(driver, moved, MIB(4)) | vm_unmap(driver, address, MIB(4)), ==, 0);
-    CHECK_INT(vm_destroy(driver, page, MIB(4)) | vm_destroy(driver, other, MIB(4)), ==, 0);
-    CHECK_INT(vm_release(driver, address, MIB(32)), ==, 0);
-    vm_expect_clean(&bench, 0);
-    bench_close(&bench);
-}
-
-/* One range over many mappings, in whatever order their memory came. */
-static void test_ranges_span_mappings(void)
-{
-    sim_bench bench = bench_open_sized(MIB(64), NULL);
-    const gpuarena_driver *driver = &bench.driver;
-    char *address = vm_reserved(driver, MIB(16));
-    uint64_t pages[8], bad_offset;
-    for (int i = 0; i < 8; i++) pages[i] = vm_created(driver, PAGE);
-    for (int i = 0; i < 8; i++) vm_must(vm_map(driver, address + (uint64_t)i * PAGE, PAGE, pages[7 - i]), "map");
-    CHECK_INT(vm_access(driver, address, MIB(16), 1), ==, 0);
-    sim_fill(bench.machine, 0, address + 100, MIB(16) - 200, 5);
-    CHECK(is_filled(&bench, address + 100, MIB(16) - 200, 5));
-    CHECK(!sim_verify(bench.machine, 0, address + 100, MIB(16) - 100, 5, &bad_offset) && bad_offset == MIB(16) - 200);
-    CHECK_INT(vm_unmap(driver, address, PAGE) | vm_unmap(driver, address + 7 * PAGE, PAGE), ==, 0);
-    CHECK_INT(vm_map(driver, address, PAGE, pages[0]) | vm_map(driver, address + 7 * PAGE, PAGE, pages[7]), ==, 0);
-    CHECK_INT(vm_access(driver, address, PAGE, 1) | vm_access(driver, address + 7 * PAGE, PAGE, 1), ==, 0);
-    CHECK_MSG(is_filled(&bench, address, PAGE - 100, 5) && !is_filled(&bench, address + PAGE - 100, 100, 5),
-              "the first and the last page changed places, and kept what they held");
-    CHECK(is_filled(&bench, address + 7 * PAGE + 100, PAGE - 100, 5));
-    CHECK(!is_filled(&bench, address + 7 * PAGE, 100, 5));
-    CHECK_U64(sim_finding_count(bench.machine), ==, 0);
-    bench_close(&bench);
-}
-
-static void test_use_without_access_is_a_finding(void)
-{
-    sim_bench bench = bench_open_sized(MIB(64), NULL);
-    const gpuarena_driver *driver = &bench.driver;
-    char *address = vm_reserved(driver, MIB(8));
-    uint64_t page = vm_created(driver, MIB(4)), bad_offset = 9;
-    sim_fill(bench.machine, 0, address, 1, 1);
-    CHECK_MSG(sim_finding_count(bench.machine) == 1, "nothing is mapped");
-    vm_must(vm_map(driver, address, MIB(4), page), "map");
-    sim_fill(bench.machine, 0, address, 1, 1);
-    CHECK_STR(vm_last_finding(&bench), "before the first op: device 0: fill of 1 bytes at +0x80000000000, which are "
-              "not all mapped, within one reservation, with access for the device");
-    CHECK_MSG(!sim_verify(bench.machine, 0, address, 1, 1, &bad_offset) && sim_finding_count(bench.machine) == 3,
-              "no access");
-    CHECK_U64(bad_offset, ==, 0);
-    vm_must(vm_access(driver, address, MIB(4), 1), "access");
-    sim_fill(bench.machine, 0, address, MIB(4), 1);
-    CHECK(is_filled(&bench, address, MIB(4), 1) && sim_finding_count(bench.machine) == 3);
-    sim_fill(bench.machine, 0, address, MIB(4) + 1, 2);
-    CHECK_MSG(sim_finding_count(bench.machine) == 4 && is_filled(&bench, address, MIB(4), 1), "one byte too many");
-    CHECK_INT(vm_access(driver, address, MIB(4), 0), ==, 0);
-    CHECK(!is_filled(&bench, address, 1, 1) && sim_finding_count(bench.machine) == 5);
-    CHECK_MSG(bench_free_bytes(driver) == MIB(60), "none of this is GPU work: the device lives on");
-    bench_close(&bench);
-}
 
 /* ---- a shadow: for each page of addresses which handle and which page of it; for each page of a handle its
    pattern */
@@ -274,9 +185,6 @@ static void test_random_calls_equal_a_shadow(void)
 
 int main(void)
 {
-    test_contents_survive_remaps();
-    test_ranges_span_mappings();
-    test_use_without_access_is_a_finding();
     test_random_calls_equal_a_shadow();
     return tap_done();
 }

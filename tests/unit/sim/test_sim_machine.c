@@ -1,6 +1,8 @@
-/* The driver table of the simulated device: what is filled, what codes mean, arguments, counters, bad configurations.
-   Must not know what lies behind the entries. */
+/* The simulated machine beyond the contract: its table, configurations, counters, clock, findings, arguments that no
+   runtime takes. Must not know what lies behind the entries. */
 #include "sim_device.h"
+
+#include "stress/sim/work.h"
 
 static void test_table_is_filled(void)
 {
@@ -37,28 +39,11 @@ static void test_a_device_without_virtual_memory(void)
 
 static void test_codes(void)
 {
-    static const struct { int code; gpuarena_status status; const char *name; } rows[] = {
-        { 0, GPUARENA_STATUS_DONE, "cudaSuccess" },
-        { 1, GPUARENA_STATUS_FAILED, "cudaErrorInvalidValue" },
-        { 2, GPUARENA_STATUS_NO_MEMORY, "cudaErrorMemoryAllocation" },
-        { 4, GPUARENA_STATUS_UNLOADING, "cudaErrorCudartUnloading" },
-        { 600, GPUARENA_STATUS_NOT_READY, "cudaErrorNotReady" },
-        { 700, GPUARENA_STATUS_LOST, "cudaErrorIllegalAddress" },
-        { 710, GPUARENA_STATUS_LOST, "cudaErrorAssert" },
-        { 713, GPUARENA_STATUS_FAILED, "cudaErrorHostMemoryNotRegistered" },
-        { 998, GPUARENA_STATUS_FAILED, "unrecognized error code" },
-        { 714, GPUARENA_STATUS_LOST, "cudaErrorHardwareStackError" },
-        { 719, GPUARENA_STATUS_LOST, "cudaErrorLaunchFailure" },
-        { 801, GPUARENA_STATUS_NOT_SUPPORTED, "cudaErrorNotSupported" },
-        { 900, GPUARENA_STATUS_CAPTURING, "cudaErrorStreamCaptureUnsupported" },
-        { 999, GPUARENA_STATUS_FAILED, "cudaErrorUnknown" },
-        { -1, GPUARENA_STATUS_FAILED, "unrecognized error code" },
-    };
     sim_bench bench = bench_open_sized(MIB(64), NULL);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        CHECK_INT(bench.driver.classify(&bench.driver, rows[i].code), ==, rows[i].status);
-        CHECK_STR(bench.driver.code_name(&bench.driver, rows[i].code), rows[i].name);
-    }
+    CHECK_INT(bench.driver.classify(&bench.driver, 719), ==, GPUARENA_STATUS_LOST);
+    CHECK_INT(bench.driver.classify(&bench.driver, 998), ==, GPUARENA_STATUS_FAILED);
+    CHECK_STR(bench.driver.code_name(&bench.driver, 600), "cudaErrorNotReady");
+    CHECK_STR(bench.driver.code_name(&bench.driver, -1), "unrecognized error code");
     bench_close(&bench);
 }
 
@@ -66,22 +51,26 @@ static void test_arguments(void)
 {
     sim_bench bench = bench_open_sized(MIB(64), NULL);
     const gpuarena_driver *driver = &bench.driver;
-    uint64_t free_bytes = 77, total_bytes = 78;
+    uint64_t bytes = 77;
+    gpuarena_stream stream;
     void *ptr = &bench;
-    CHECK_INT(driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, SIM_INVALID_VALUE);
+    int active = 5;
     const gpuarena_memory none = (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1);
+    CHECK_INT(driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, SIM_INVALID_VALUE);
     CHECK_INT(driver->memory.obtain(driver, none, &ptr, MIB(2), NULL), ==, SIM_NOT_SUPPORTED);
-    CHECK(ptr == &bench);
-    CHECK_INT(driver->memory.info(driver, none, &free_bytes, &total_bytes), ==, SIM_NOT_SUPPORTED);
-    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, NULL, &total_bytes), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, NULL), ==, SIM_INVALID_VALUE);
-    CHECK(free_bytes == 77 && total_bytes == 78);
-    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, SIM_SUCCESS);
-    CHECK(free_bytes == MIB(64) && total_bytes == MIB(64));
-    bench_obtain(driver, MIB(2), &ptr);
     CHECK_INT(driver->memory.give_back(driver, none, ptr, MIB(2), NULL), ==, SIM_NOT_SUPPORTED);
-    CHECK_U64(bench_counters(&bench).held_bytes, ==, MIB(2));
-    CHECK_U64(bench_counters(&bench).findings, ==, 0);
+    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, NULL, &bytes), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &bytes, NULL), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->vm.reserve(driver, NULL, MIB(2), 0), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->vm.create(driver, NULL, MIB(2), 0), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->capture.active(driver, NULL, NULL), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->capture.exchange_mode(driver, NULL), ==, SIM_INVALID_VALUE);
+    CHECK_INT(driver->events.create(driver, NULL), ==, SIM_INVALID_VALUE);
+    CHECK(ptr == &bench && bytes == 77 && active == 5);
+    CHECK_INT(sim_stream_create(bench.machine, 2, 1, &stream), ==, SIM_INVALID_VALUE);
+    CHECK_INT(sim_access(bench.machine, 5, NULL, ptr, 1, 1, 3), ==, SIM_INVALID_VALUE);
+    CHECK(!sim_holds(bench.machine, 7, ptr, 1));
+    CHECK_U64(sim_finding_count(bench.machine), ==, 0);
     bench_close(&bench);
 }
 
@@ -168,6 +157,104 @@ static void test_deterministic(void)
     bench_close(&right);
 }
 
+static void test_the_clock(void)
+{
+    sim_config config = { 2, 0, 0, NULL, NULL, 0, 0 };
+    sim_bench bench = bench_open(&config);
+    gpuarena_driver again, other;
+    uint64_t start_ns = sim_now_ns(bench.machine);
+    sim_driver(bench.machine, 0, &again);
+    CHECK_MSG(sim_now_ns(bench.machine) == start_ns, "a second table of a device creates no second context");
+    sim_driver(bench.machine, 1, &other);
+    CHECK_U64(sim_now_ns(bench.machine), ==, start_ns + 150000000);
+    sim_advance(bench.machine, 2000);
+    CHECK_U64(bench.driver.now_ns(&bench.driver), ==, start_ns + 150000000 + 2000);
+    sim_advance(bench.machine, UINT64_MAX - 1);
+    CHECK_MSG(sim_now_ns(bench.machine) == UINT64_MAX, "the clock stops at its end and does not wrap");
+    bench_close(&bench);
+}
+
+static void test_touching_what_is_not_held(void)
+{
+    sim_bench bench = bench_open_sized(MIB(64), NULL);
+    void *block, *next;
+    uint64_t bad_offset = 99;
+    bench_obtain(&bench.driver, MIB(2), &block);
+    bench_obtain(&bench.driver, MIB(2), &next);
+    sim_begin_op(bench.machine, 3);
+    sim_fill(bench.machine, 0, block, MIB(2), 5);
+    CHECK_INT(sim_verify(bench.machine, 0, block, MIB(2), 6, &bad_offset), ==, 0);
+    CHECK_MSG(sim_finding(bench.machine, 0) == NULL, "other contents are the caller's business, no finding");
+    sim_fill(bench.machine, 0, bench_at(block, 1), MIB(2), 6);
+    CHECK_STR(sim_finding(bench.machine, 0), "op 3: device 0: fill of 2097152 bytes at +0x200001, which are not held "
+              "by one obtain");
+    CHECK_MSG(sim_verify(bench.machine, 0, block, MIB(2), 5, &bad_offset), "such a fill fills nothing");
+    CHECK_INT(sim_verify(bench.machine, 0, bench_at(next, MIB(2)), 1, 5, &bad_offset), ==, 0);
+    CHECK_U64(bad_offset, ==, 0);
+    CHECK_STR(sim_finding(bench.machine, 1), "op 3: device 0: verify of 1 bytes at +0x600000, which are not held by "
+              "one obtain");
+    sim_fill(bench.machine, 5, block, 1, 5);
+    CHECK_STR(sim_finding(bench.machine, 2), "op 3: device 5: fill on a device that does not exist");
+    CHECK(sim_finding(bench.machine, 3) == NULL);
+    CHECK_U64(bench_counters(&bench).findings, ==, 2);
+    bench_close(&bench);
+}
+
+static void test_first_findings_are_kept_all_are_counted(void)
+{
+    sim_bench bench = bench_open_sized(MIB(64), NULL);
+    for (uint64_t op = 0; op < 100; op++) {
+        sim_begin_op(bench.machine, op);
+        bench_give_back(&bench.driver, &bench, 1);
+    }
+    CHECK_U64(bench_counters(&bench).findings, ==, 100);
+    CHECK(sim_finding(bench.machine, 63) && strncmp(sim_finding(bench.machine, 63), "op 63: ", 7) == 0);
+    CHECK(sim_finding(bench.machine, 64) == NULL);
+    CHECK(sim_finding(bench.machine, UINT64_MAX) == NULL);
+    sim_reset_counters(bench.machine, 0);
+    CHECK_U64(bench_counters(&bench).findings, ==, 0);
+    bench_close(&bench);
+}
+
+static uint64_t stream_id(const sim_bench *self, gpuarena_stream stream)
+{
+    uint64_t id = UINT64_MAX;
+    CHECK_INT(work_stream_id(self->driver.user, stream, &id), ==, 0);
+    return id;
+}
+
+static void test_identities(void)
+{
+    sim_bench bench = bench_open_sized(MIB(64), NULL);
+    sim *machine = bench.machine;
+    gpuarena_stream made[2];
+    const gpuarena_stream own = (gpuarena_stream)(uintptr_t)2;
+    for (int i = 0; i < 2; i++) sim_stream_create(machine, 0, 1, &made[i]);
+    uint64_t first = stream_id(&bench, made[0]), second = stream_id(&bench, made[1]);
+    CHECK(first == 1 && second == 2);
+    CHECK(stream_id(&bench, NULL) == stream_id(&bench, (gpuarena_stream)(uintptr_t)1));
+    CHECK(stream_id(&bench, NULL) != first && stream_id(&bench, NULL) != stream_id(&bench, own));
+    uint64_t mine = stream_id(&bench, own);
+    sim_thread(machine, 7);
+    uint64_t seventh = stream_id(&bench, own);
+    CHECK(seventh != mine && stream_id(&bench, own) == seventh);
+    sim_thread(machine, 0);
+    CHECK(stream_id(&bench, own) == mine);
+    gpuarena_stream before = made[0];
+    sim_stream_destroy(machine, 0, before);
+    sim_stream_create(machine, 0, 1, &made[0]);
+    CHECK_MSG(made[0] != before, "handles are not used again,");
+    CHECK_INT(work_stream_id(bench.driver.user, before, &first), ==, SIM_INVALID_HANDLE);
+    sim_reuse_handles(machine, 1);
+    before = made[0];
+    first = stream_id(&bench, before);
+    sim_stream_destroy(machine, 0, before);
+    sim_stream_create(machine, 0, 1, &made[0]);
+    CHECK_MSG(made[0] == before, "unless that is asked for,");
+    CHECK_MSG(stream_id(&bench, before) > first, "and ids never");
+    bench_close(&bench);
+}
+
 int main(void)
 {
     test_table_is_filled();
@@ -178,5 +265,9 @@ int main(void)
     test_bad_configurations();
     test_defaults();
     test_deterministic();
+    test_the_clock();
+    test_touching_what_is_not_held();
+    test_first_findings_are_kept_all_are_counted();
+    test_identities();
     return tap_done();
 }
