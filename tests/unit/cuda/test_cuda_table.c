@@ -68,7 +68,6 @@ static void test_current_device(void)
     void *ptr = NULL;
     CHECK_INT(current_device(), ==, 0);
     CHECK_INT(gpuarena_alloc(second, &ptr, MIB(30), NULL), ==, GPUARENA_OK);
-    CHECK_INT(current_device(), ==, 0);
     CHECK_U64(machine_held(machine, 0), ==, 0);
     CHECK_U64(machine_held(machine, 1), >=, MIB(30));
     CHECK_INT(gpuarena_get_device(second, &figures), ==, GPUARENA_OK);

@@ -1,18 +1,38 @@
-/* The CUDA driver table's group vm, on the libcudart substitute: remaps with contents, access, peers, the current
-   device, devices without it. */
-#include "cuda_vm.h"
+/* The CUDA driver table's group vm: how it is filled, or is not, and whose devices and errors are whose. What its calls do
+   is tests/contract's. It must not know the implementation. */
+#include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
+
+static gpuarena_driver driver_of(int device)
+{
+    gpuarena_driver driver = GPUARENA_INIT;
+    CHECK_INT(gpuarena_driver_cuda(device, &driver), ==, GPUARENA_OK);
+    return driver;
+}
+
+static int is_whole(const gpuarena_driver *driver)
+{
+    return driver->page_bytes == MIB(2) && driver->vm.reserve && driver->vm.release && driver->vm.create
+        && driver->vm.destroy && driver->vm.map && driver->vm.access && driver->vm.unmap;
+}
+
+static int is_absent(const gpuarena_driver *driver)
+{
+    return driver->page_bytes == 0 && !driver->vm.reserve && !driver->vm.release && !driver->vm.create
+        && !driver->vm.destroy && !driver->vm.map && !driver->vm.access && !driver->vm.unmap;
+}
 
 static void test_filling(void)
 {
     sim *machine = machine_attach(NULL);
+    int current = -1;
     for (int device = 1; device >= 0; device--) {
         gpuarena_driver driver = driver_of(device);
         CHECK(is_whole(&driver));
         CHECK_U64(driver.peers, ==, 0);
     }
-    CHECK_INT(current_device(), ==, 0);
+    CHECK(!cudaGetDevice(&current) && current == 0);
     CHECK_DONE(cudaGetLastError());
     CHECK_MSG(sim_now_ns(machine) < 1000000, "filling a table makes no context");
     cudart_close(machine);
@@ -33,139 +53,6 @@ static void test_devices_without(void)
     cudart_close(machine);
 }
 
-static void fill(char *bytes, size_t count, unsigned seed)
-{
-    for (size_t i = 0; i < count; i++) bytes[i] = (char)(seed + i * 7 + i / 251);
-}
-
-static void expect_contents(const void *at, const char *expected, size_t bytes, const char *what)
-{
-    char *got = calloc(bytes, 1);
-    CHECK_DONE(cudaMemcpy(got, at, bytes, cudaMemcpyDeviceToHost));
-    CHECK_MSG(memcmp(got, expected, bytes) == 0, "%s", what);
-    free(got);
-}
-
-/* Contents belong to pages, not to addresses: a page is filled here, unmapped, and read there. */
-static void test_remap(void)
-{
-    bench self = bench_open(0, 1, 0);
-    const gpuarena_driver *driver = &self.driver;
-    char *pattern = malloc(MIB(2)), *second_pattern = malloc(MIB(2));
-    uint64_t second = 0;
-    fill(pattern, MIB(2), 1);
-    fill(second_pattern, MIB(2), 101);
-    CHECK_DONE(cudaMemcpy(self.range, pattern, MIB(2), cudaMemcpyHostToDevice));
-    CHECK_INT(driver->vm.create(driver, &second, MIB(2), 0), ==, 0);
-    CHECK_INT(driver->vm.map(driver, self.range + MIB(2), MIB(2), second), ==, 0);
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(4), 1), ==, 0);
-    CHECK_DONE(cudaMemcpy(self.range + MIB(2), second_pattern, MIB(2), cudaMemcpyHostToDevice));
-    expect_contents(self.range, pattern, MIB(2), "each page has its own contents");
-    CHECK_DONE(cudaDeviceSynchronize());
-    CHECK_INT(driver->vm.unmap(driver, self.range, MIB(4)), ==, 0);
-    CHECK_INT(driver->vm.map(driver, self.range, MIB(2), second), ==, 0);
-    CHECK_INT(driver->vm.map(driver, self.range + MIB(2), MIB(2), self.page), ==, 0);
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(4), 1), ==, 0);
-    expect_contents(self.range, second_pattern, MIB(2), "the second page moved down");
-    expect_contents(self.range + MIB(2), pattern, MIB(2), "the first page moved up");
-    CHECK_DONE(cudaMemset(self.range + MIB(2), 0, MIB(2)));
-    CHECK_DONE(cudaDeviceSynchronize());
-    expect_contents(self.range, second_pattern, MIB(2), "what is done to one page is not done to the other");
-    CHECK_INT(driver->vm.unmap(driver, self.range, MIB(4)), ==, 0);
-    CHECK_INT(driver->vm.destroy(driver, second, MIB(2)), ==, 0);
-    CHECK_INT(driver->vm.map(driver, self.range, MIB(2), self.page), ==, 0);
-    CHECK_DONE(cudaGetLastError());
-    CHECK(sim_finding(self.machine, 0) == NULL);
-    bench_close(&self);
-    free(pattern);
-    free(second_pattern);
-}
-
-/* A page may lie at two addresses: what is written at one is read at the other, which outlives it. */
-static void test_two_mappings(void)
-{
-    bench self = bench_open(0, 1, 0);
-    const gpuarena_driver *driver = &self.driver;
-    char pattern[1000];
-    fill(pattern, sizeof pattern, 3);
-    CHECK_INT(driver->vm.map(driver, self.range + MIB(2), MIB(2), self.page), ==, 0);
-    CHECK_INT(driver->vm.access(driver, self.range + MIB(2), MIB(2), 1), ==, 0);
-    CHECK_DONE(cudaMemcpy(self.range + MIB(3), pattern, sizeof pattern, cudaMemcpyHostToDevice));
-    expect_contents(self.range + MIB(1), pattern, sizeof pattern, "written above, read below");
-    CHECK_INT(driver->vm.unmap(driver, self.range + MIB(2), MIB(2)), ==, 0);
-    expect_contents(self.range + MIB(1), pattern, sizeof pattern, "and below alone");
-    CHECK_U64(machine_held(self.machine, 0), ==, MIB(2));
-    CHECK(sim_finding(self.machine, 0) == NULL);
-    bench_close(&self);
-}
-
-/* Destroyed while mapped, a page lives until it is unmapped. */
-static void test_destroy_while_mapped(void)
-{
-    bench self = bench_open(0, 1, 0);
-    const gpuarena_driver *driver = &self.driver;
-    char pattern[1000];
-    fill(pattern, sizeof pattern, 7);
-    CHECK_DONE(cudaMemcpy(self.range, pattern, sizeof pattern, cudaMemcpyHostToDevice));
-    CHECK_INT(driver->vm.destroy(driver, self.page, MIB(2)), ==, 0);
-    expect_contents(self.range, pattern, sizeof pattern, "destroyed, and still mapped");
-    CHECK_U64(machine_held(self.machine, 0), ==, MIB(2));
-    CHECK_INT(driver->vm.unmap(driver, self.range, MIB(2)), ==, 0);
-    CHECK_INT(driver->vm.release(driver, self.range, MIB(4)), ==, 0);
-    CHECK(sim_finding(self.machine, 0) == NULL);
-    expect_nothing_left(self.machine, 0);
-    cudart_close(self.machine);
-}
-
-static void test_access_is_taken_away(void)
-{
-    bench self = bench_open(0, 1, 0);
-    const gpuarena_driver *driver = &self.driver;
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(2), 0), ==, 0);
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(2), 1), ==, 0);
-    CHECK_DONE(cudaMemset(self.range, 1, MIB(2)));
-    CHECK_DONE(cudaDeviceSynchronize());
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(2), 0), ==, 0);
-    CHECK(sim_finding(self.machine, 0) == NULL);
-    CHECK_CODE(cudaMemset(self.range, 1, MIB(2)), cudaErrorIllegalAddress);
-    CHECK(sim_finding(self.machine, 0) != NULL);
-    CHECK_INT(driver->classify(driver, driver->vm.unmap(driver, self.range, MIB(2))), ==, GPUARENA_STATUS_LOST);
-    cudart_close(self.machine);
-}
-
-static void expect_reach(const bench *self, int device, cudaError_t expected)
-{
-    CHECK_DONE(cudaSetDevice(device));
-    CHECK_MSG(cudaMemset(self->range, device, 100) == expected, "device %d: %s", device, cudaGetErrorName(expected));
-    if (expected == cudaSuccess) CHECK_DONE(cudaDeviceSynchronize());
-    else CHECK_CODE(cudaGetLastError(), expected);
-    CHECK_DONE(cudaSetDevice(0));
-}
-
-/* The devices that `peers` names reach the memory, its own bit changes nothing, and the others do not reach it. */
-static void test_peers(void)
-{
-    bench self = bench_open(1, 4, 1u << 3 | 1u << 1);
-    expect_reach(&self, 1, cudaSuccess);
-    expect_reach(&self, 3, cudaSuccess);
-    CHECK(sim_finding(self.machine, 0) == NULL);
-    expect_reach(&self, 2, cudaErrorIllegalAddress);
-    CHECK(sim_finding(self.machine, 0) != NULL);
-    bench_close(&self);
-}
-
-static void test_peers_that_are_not_there(void)
-{
-    bench self = bench_open(0, 2, 0);
-    const gpuarena_driver *driver = &self.driver;
-    self.driver.peers = (uint64_t)1 << 63;
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(2), 1), ==, cudaErrorInvalidDevice);
-    CHECK_DONE(cudaGetLastError());
-    self.driver.peers = 1u << 1;
-    CHECK_INT(driver->vm.access(driver, self.range, MIB(2), 1), ==, 0);
-    bench_close(&self);
-}
-
 /* Whichever device is current, pages are the table's device's; only reserve makes that current, and so a context. */
 static void test_current_device(void)
 {
@@ -175,24 +62,77 @@ static void test_current_device(void)
     CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
     CHECK_U64(machine_held(machine, 1), ==, MIB(6));
     CHECK_U64(machine_held(machine, 0), ==, 0);
-    CHECK_INT(current_device(), ==, 0);
     CHECK_INT(driver.vm.destroy(&driver, page, MIB(6)), ==, 0);
     CHECK_MSG(sim_now_ns(machine) < 1000000, "no context was made");
-    expect_nothing_left(machine, 1);
+    CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK(sim_finding(machine, 0) == NULL);
     cudart_close(machine);
 }
 
-/* Granted, and of the table's device; whole pages alone. */
-static void test_create(void)
+#if CUDART_VERSION >= 12050
+#define LOOK_UP "cudaGetDriverEntryPointByVersion"
+#else
+#define LOOK_UP "cudaGetDriverEntryPoint"
+#endif
+
+enum { LOOK_UPS = 9 };
+
+static void expect_filling(const char *faults, int is_there)
 {
-    sim *machine = machine_attach(NULL);
+    sim *machine = machine_attach(faults);
     gpuarena_driver driver = driver_of(0);
-    uint64_t page = 0;
+    CHECK_MSG(is_there ? is_whole(&driver) : is_absent(&driver), "%s", faults);
+    CHECK_MSG(driver.memory.obtain && cudaGetLastError() == cudaSuccess, "%s: the rest is there, the slot is clean",
+              faults);
+    driver = driver_of(0);
+    CHECK_MSG(is_whole(&driver), "%s: and the next table has it", faults);
+    cudart_close(machine);
+}
+
+/* Whatever fails when a table is filled leaves the table without the group, and says nothing. */
+static void test_filling_fails(void)
+{
+    static const int codes[] = { 1, 3, 35, 46, 500, 801, 999 };
+    char faults[80];
+    for (int nth = 1; nth <= LOOK_UPS; nth++) {
+        snprintf(faults, sizeof faults, LOOK_UP ":%d=%d", nth, codes[nth % 7]);
+        expect_filling(faults, 0);
+    }
+    snprintf(faults, sizeof faults, LOOK_UP ":%d=1", 2 * LOOK_UPS + 1);
+    expect_filling(faults, 1);
+    expect_filling("cudaDeviceGetAttribute:1=101", 0);
+    expect_filling("cuMemGetAllocationGranularity:1=801", 0);
+}
+
+/* The caller's error stays, or one of ours is there in its place: never none. */
+static void test_filling_fails_on_an_error(void)
+{
+    sim *machine = machine_attach(LOOK_UP ":3=801");
+    CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+    gpuarena_driver driver = driver_of(0);
+    CHECK(is_absent(&driver));
+    CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
+    cudart_close(machine);
+}
+
+/* An error of the caller's outlives calls of ours, whether they succeed or not: the driver knows no slot. */
+static void test_the_callers_error(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:3=46");
+    gpuarena_driver driver = driver_of(1);
+    uint64_t page;
+    void *range = &driver;
+    CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+    CHECK_INT(driver.vm.create(&driver, &page, GIB(4), 0), ==, 2);
     CHECK_INT(driver.vm.create(&driver, &page, MIB(2), 0), ==, 0);
     CHECK_INT(driver.vm.destroy(&driver, page, MIB(2)), ==, 0);
-    CHECK_INT(driver.vm.create(&driver, &(uint64_t){ 0 }, MIB(1), 0), ==, 1);
-    expect_nothing_left(machine, 0);
+    CHECK_CODE(cudaGetLastError(), cudaErrorInvalidDevice);
+    CHECK_MSG(driver.vm.reserve(&driver, &range, MIB(4), 0) == -1, "the caller's device cannot be made current again");
+    CHECK(range == &driver);
+    CHECK_DONE(cudaGetLastError());
+    sim_counters counters;
+    sim_get_counters(machine, 1, &counters);
+    CHECK_U64(counters.reserved_address_bytes, ==, 0);
     cudart_close(machine);
 }
 
@@ -200,14 +140,10 @@ static void run(void)
 {
     test_filling();
     test_devices_without();
-    test_remap();
-    test_two_mappings();
-    test_destroy_while_mapped();
-    test_access_is_taken_away();
-    test_peers();
-    test_peers_that_are_not_there();
     test_current_device();
-    test_create();
+    test_filling_fails();
+    test_filling_fails_on_an_error();
+    test_the_callers_error();
 }
 #endif
 

@@ -1,0 +1,610 @@
+/* The libcudart substitute in its process: GPUARENA_SIM, findings at exit, unloading, fork, threads, machines that others
+   own. Most cases run this program again. Must not know how the order is kept. */
+#include "cuda_machine.h"
+
+#ifdef GPUARENA_NO_CUDA
+CUDA_TEST_MAIN(run)
+#else
+#include <cuda.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
+/* Sanitizers take address space without end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* What <<< >>> calls first; the toolkit declares it for its own compiler alone. */
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
+
+static const char *program;
+static char said[8192];
+static void *kept;                               /* device memory that is held when the process ends */
+static int tells_at_the_end;
+
+/* ---- what the process that is run again does */
+
+static int held(void)
+{
+    return cudaMalloc(&kept, MIB(2)) != cudaSuccess;
+}
+
+static int double_free(void)
+{
+    void *block = NULL;
+    printf("no newline, not flushed:");
+    cudaMalloc(&block, MIB(2));
+    cudaFree(block);
+    cudaFree(block);
+    return 0;
+}
+
+static int many_findings(void)
+{
+    int host;
+    for (int i = 0; i < 70; i++) cudaFree(&host);
+    exit(1);
+}
+
+static int leave_at_once(void)
+{
+    int host;
+    cudaFree(&host);
+    _exit(5);
+}
+
+static void tell_before(void) { printf("registered before the first call: %d\n", (int)cudaFree(kept)); }
+static void tell_after(void)  { printf("registered after it: %d\n", (int)cudaFree(NULL)); }
+
+__attribute__((destructor)) static void tell_last(void)
+{
+    size_t free_bytes, total_bytes;
+    if (!tells_at_the_end) return;
+    printf("destructor: %d %d %d\n", (int)cudaMalloc(&kept, 1), (int)cudaMemGetInfo(&free_bytes, &total_bytes),
+           (int)cudaGetLastError());
+    printf("destructor: %s, no machine: %d\n", cudaGetErrorName(cudaErrorCudartUnloading), cudart_machine() == NULL);
+}
+
+static int unloading(void)
+{
+    tells_at_the_end = 1;
+    atexit(tell_before);
+    cudaMalloc(&kept, MIB(2));
+    atexit(tell_after);
+    return 0;
+}
+
+/* The child says what it is told; its status, too, must be its own. */
+static int forking(int call_first, int find_first)
+{
+    void *block = NULL;
+    int status = -1, host;
+    if (call_first) cudaMalloc(&block, MIB(2));
+    if (find_first) cudaFree(&host);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        const dim3 one = { 1, 1, 1 };
+        int device = -1;
+        printf("push %u, ", __cudaPushCallConfiguration(one, one, 0, NULL));
+        printf("child: %d %d %d %d %d\n", (int)cudaGetDevice(&device), (int)cudaFree(NULL), (int)cudaSetDevice(0),
+               (int)cudaGetLastError(), cudart_machine() == NULL);
+        exit(7);
+    }
+    waitpid(child, &status, 0);
+    printf("parent: child ended with %d; %d\n", WEXITSTATUS(status), (int)cudaFree(block));
+    return 0;
+}
+
+static int fork_after_a_call(void)   { return forking(1, 0); }
+static int fork_before_any(void)     { return forking(0, 0); }
+static int fork_with_a_finding(void) { return forking(1, 1); }
+
+static int attached(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    int host;
+    cudaFree(&host);
+    printf("%d finding for the owner\n", (int)sim_finding_count(machine));
+    return 0;
+}
+
+/* Calls until the process ends, and does not come back from there. */
+static void *call_for_ever(void *unused)
+{
+    void *block;
+    while (cudaMalloc(&block, 5000) == cudaSuccess && cudaMemset(block, 1, 5000) == cudaSuccess) cudaFree(block);
+    while (pause() < 0) continue;
+    return unused;
+}
+
+static int start_callers(void)
+{
+    enum { CALLERS = 3 };
+    pthread_t thread;
+    int failed = 0;
+    cudaFree(NULL);
+    for (int i = 0; i < CALLERS; i++) failed |= pthread_create(&thread, NULL, call_for_ever, NULL);
+    return failed;
+}
+
+/* A child that hangs is ended by its alarm. */
+static int fork_among_threads(void)
+{
+    enum { CHILDREN = 30 };
+    int right = start_callers() ? -1 : 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        int status = -1, device;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            _exit(cudaGetDevice(&device) == cudaErrorInitializationError ? 9 : 1);
+        }
+        waitpid(child, &status, 0);
+        right += WIFEXITED(status) && WEXITSTATUS(status) == 9;
+    }
+    printf("%d children were told\n", right);
+    return 0;
+}
+
+static int end_among_threads(void)
+{
+    alarm(60);
+    if (start_callers()) return 1;
+    for (int i = 0; i < 1000; i++) cudaFree(NULL);
+    return 6;
+}
+
+/* Address space for a hundred granules; a gigabyte is written. What fails is told, and the rest goes on. */
+static int no_host_memory(void)
+{
+    static char text[8192];
+    const struct rlimit limit = { MIB(256), MIB(256) };
+    char *block = NULL, *other = NULL;
+    size_t done = 0;
+    int codes[4];
+    if (cudaMalloc((void **)&block, GIB(1)) || cudaMalloc((void **)&other, GIB(1))) return 1;
+    if (setrlimit(RLIMIT_AS, &limit)) return 1;
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i % 251);
+    while (done < GIB(1) && cudaMemcpy(block + done, text, sizeof text, cudaMemcpyHostToDevice) == cudaSuccess)
+        done += MIB(2);
+    codes[0] = (int)cudaGetLastError();
+    codes[1] = (int)cudaMemset(block + done, 1, 2);
+    codes[2] = (int)cudaMemcpy2D(other, 100, block, 100, 64, 10, cudaMemcpyDeviceToDevice);
+    codes[3] = (int)cudaMemset(block, 0, GIB(1));
+    printf("%s: %d ", done > MIB(20) && done < MIB(300) ? "some" : "all or none", codes[0]);
+    printf("%d %d %d; ", codes[1], codes[2], codes[3]);
+    printf("then %d\n", (int)cudaMemcpy(other, text, sizeof text, cudaMemcpyHostToDevice));
+    return 0;
+}
+
+/* What the process that is run again does: says what it finds. */
+static int describe(void)
+{
+    int count = -1;
+    size_t free_bytes = 0, total_bytes = 0;
+    void *first = NULL, *second = NULL;
+    cudaError_t counted = cudaGetDeviceCount(&count), codes[3];
+    codes[0] = cudaMemGetInfo(&free_bytes, &total_bytes);
+    codes[1] = cudaMalloc(&first, MIB(2));
+    codes[2] = cudaMalloc(&second, MIB(2));
+    printf("count %d:%d info %d free %zuM total %zuM malloc %d %d at %llu us\n", (int)counted, count, (int)codes[0],
+           free_bytes >> 20, total_bytes >> 20, (int)codes[1], (int)codes[2],
+           cudart_machine() ? (unsigned long long)sim_now_ns(cudart_machine()) / 1000 : 0);
+    return 0;
+}
+
+/* What two mappings with access answer. */
+static int map_twice(void)
+{
+    gpuarena_driver driver;
+    void *at = NULL;
+    uint64_t page = 0;
+    sim_driver(cudart_machine(), 0, &driver);
+    if (!driver.page_bytes) return -1;
+    driver.vm.reserve(&driver, &at, MIB(4), 0);
+    driver.vm.create(&driver, &page, MIB(2), 0);
+    driver.vm.map(&driver, at, MIB(2), page);
+    driver.vm.map(&driver, (char *)at + MIB(2), MIB(2), page);
+    return driver.vm.access(&driver, at, MIB(4), 1);
+}
+
+/* The same of virtual memory, which the driver's own function tells. */
+static int describe_vm(void)
+{
+    int value = -1;
+    int code = (int)cuDeviceGetAttribute(&value, (CUdevice_attribute)102, 0);
+    printf("vm %d:%d %d\n", code, value, map_twice());
+    return 0;
+}
+
+static CUdeviceptr kept_range;
+
+static void tell_after_all(void)
+{
+    CUdeviceptr at;
+    printf("at the end: %d %d\n", (int)cuMemAddressFree(kept_range, MIB(2)),
+           (int)cuMemAddressReserve(&at, MIB(2), 0, 0, 0));
+}
+
+/* Virtual memory in a child, and once more when the runtime has shut down. */
+static int ask_late(void)
+{
+    CUdeviceptr at;
+    int status = -1;
+    atexit(tell_after_all);
+    printf("in time: %d\n", (int)cuMemAddressReserve(&kept_range, MIB(2), 0, 0, 0));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit((int)cuMemAddressReserve(&at, MIB(2), 0, 0, 0));
+    waitpid(child, &status, 0);
+    printf("in a child: %d\n", WEXITSTATUS(status));
+    return 0;
+}
+
+static int skip_kernels(void)
+{
+    static char kernel;
+    const dim3 one = { 1, 1, 1 };
+    struct cudaFuncAttributes attributes;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    size_t nodes = 0;
+    int blocks = 0, wrong = cudaStreamCreate(&stream) != cudaSuccess;
+    wrong += cudaLaunchKernel(&kernel, one, one, NULL, 0, stream) != cudaSuccess;
+    wrong += cudaStreamQuery(stream) != cudaErrorNotReady;
+    wrong += cudaStreamSynchronize(stream) != cudaSuccess;
+    wrong += cudaFuncGetAttributes(&attributes, &kernel) != cudaSuccess || attributes.maxThreadsPerBlock != 1024;
+    wrong += cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &kernel, 512, 0) != cudaSuccess || blocks != 4;
+    wrong += cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
+    wrong += cudaLaunchKernel(&kernel, one, one, NULL, 0, stream) != cudaSuccess;
+    wrong += cudaStreamEndCapture(stream, &graph) != cudaSuccess;
+    wrong += cudaGraphGetNodes(graph, NULL, &nodes) != cudaSuccess || nodes != 1;
+    CUmodule module;
+    CUfunction function;
+    wrong += cuModuleLoadData(&module, "any") != CUDA_SUCCESS;
+    wrong += cuModuleGetFunction(&function, module, "name") != CUDA_SUCCESS;
+    wrong += cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS;
+    wrong += cudaIpcGetMemHandle(NULL, NULL) != cudaErrorNotSupported;
+    return wrong;
+}
+
+static int print_first(void)
+{
+    printf("before the call\n");
+    return describe();
+}
+
+static const struct { const char *name; int (*run)(void); } cases[] = {
+    { "held", held }, { "double_free", double_free }, { "many_findings", many_findings },
+    { "leave_at_once", leave_at_once }, { "unloading", unloading }, { "fork_after_a_call", fork_after_a_call },
+    { "fork_before_any", fork_before_any }, { "fork_with_a_finding", fork_with_a_finding }, { "attached", attached },
+    { "fork_among_threads", fork_among_threads }, { "end_among_threads", end_among_threads },
+    { "no_host_memory", no_host_memory }, { "describe", describe }, { "vm", describe_vm }, { "late", ask_late },
+    { "skip_kernels", skip_kernels }, { "print_first", print_first },
+};
+
+/* Runs a case in a process with this GPUARENA_SIM (NULL: none). Its status, and what it says: all of it is this. */
+static void expect(const char *name, const char *text, int status, const char *expected)
+{
+    int ended = cudart_run_again(program, name, text, said, sizeof said);
+    if (!CHECK_MSG(ended == status && strcmp(said, expected) == 0, "%s with %s ends with %d", name, text ? text : "nothing",
+                   status))
+        printf("#   ended with %d, said: %s\n#   expected: %s\n", ended, said, expected);
+}
+
+/* ---- what becomes of it */
+
+static void test_ends(void)
+{
+    expect("held", "device=1G", 0, "");
+    expect("double_free", "device=1G", 3, "gpuarena sim: 1 finding:\n"
+           "  op 3: device 0: cudaFree of +0x200000, which is not held now: given back already?\n"
+           "no newline, not flushed:");
+    expect("leave_at_once", "device=1G", 5, "");
+    CHECK_INT(cudart_run_again(program, "double_free", "findings=pass", said, sizeof said), ==, 0);
+    CHECK_MSG(strstr(said, "gpuarena sim: 1 finding:") == said, "a finding that passes is told all the same");
+    expect("late", "", 0, "in time: 0\nin a child: 3\nat the end: 4 4\n");
+    expect("attached", "device=1G", 0, "1 finding for the owner\n");
+    CHECK_INT(cudart_run_again(program, "many_findings", "device=1G", said, sizeof said), ==, 3);
+    CHECK(strstr(said, "gpuarena sim: 70 findings:\n  op 1: ") == said && strstr(said, "\n  op 64: ") != NULL);
+    CHECK_MSG(strstr(said, "\n  and 6 more\n") != NULL, "those without a text are counted");
+    expect("unloading", "device=1G", 0, "registered after it: 0\nregistered before the first call: 4\ndestructor: 4 4 4\n"
+           "destructor: cudaErrorCudartUnloading, no machine: 1\n");
+}
+
+static void test_forks(void)
+{
+    expect("fork_after_a_call", "device=1G", 0, "push 1, child: 3 3 3 3 1\nparent: child ended with 7; 0\n");
+    expect("fork_before_any", "device=1G", 0, "push 0, child: 0 0 0 0 0\nparent: child ended with 7; 0\n");
+    CHECK_INT(cudart_run_again(program, "fork_with_a_finding", "device=1G", said, sizeof said), ==, 3);
+    CHECK_MSG(strstr(said, "child ended with 7; 0\n") && strstr(said, "1 finding:") == strstr(said, "1 f")
+              && !strstr(strstr(said, "1 f") + 1, "1 f"), "the parent's finding is the parent's to report");
+}
+
+static void test_other_threads_are_at_work(void)
+{
+    expect("fork_among_threads", "device=1G", 0, "30 children were told\n");
+    for (int i = 0; i < 5; i++) expect("end_among_threads", "device=1G", 6, "");
+}
+
+static void test_no_host_memory(void)
+{
+    if (SANITIZED) {
+        SKIP("no limit of address space under a sanitizer");
+        return;
+    }
+    CHECK_INT(cudart_run_again(program, "no_host_memory", "device=4G", said, sizeof said), ==, 3);
+    CHECK_MSG(strstr(said, "some: 999 999 999 0; then 0\n") != NULL, "%s", said);
+    CHECK_MSG(strstr(said, "no host memory left to simulate cudaMemcpy2D\n") != NULL, "each is a finding");
+}
+
+static void test_good_texts(void)
+{
+    static const char plain[] = "count 0:1 info 0 free 81920M total 81920M malloc 0 0 at 150250 us\n";
+    expect("describe", NULL, 0, plain);
+    expect("describe", "", 0, plain);
+    expect("describe", "device=24G", 0, "count 0:1 info 0 free 24576M total 24576M malloc 0 0 at 150250 us\n");
+    expect("describe", "device=24G*2,context=500M", 0, "count 0:2 info 0 free 24076M total 24576M malloc 0 0 at 150250 us\n");
+    expect("describe", "context=1G,device=3G*16", 0, "count 0:16 info 0 free 2048M total 3072M malloc 0 0 at 150250 us\n");
+    expect("describe", "device=4T", 0, "count 0:1 info 0 free 4194304M total 4194304M malloc 0 0 at 150250 us\n");
+    expect("describe", "device=2097152", 0, "count 0:1 info 0 free 2M total 2M malloc 0 2 at 150250 us\n");
+    expect("describe", "device=80G*0", 0, "count 100:-1 info 100 free 0M total 0M malloc 100 100 at 0 us\n");
+    expect("describe", "fail=cudaMalloc:2", 0, "count 0:1 info 0 free 81920M total 81920M malloc 0 2 at 150250 us\n");
+    expect("describe", "fail=any:1=35;cudaMemGetInfo:1=46;obtain:1+=719", 0,
+           "count 35:-1 info 46 free 0M total 0M malloc 719 719 at 150250 us\n");
+    expect("describe", "device=8G,fail=rival@3=8G", 0, "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n");
+}
+
+static void test_virtual_memory(void)
+{
+    expect("vm", "", 0, "vm 0:1 0\n");
+    expect("vm", "vm=on,mappings=2", 0, "vm 0:1 0\n");
+    expect("vm", "mappings=1", 0, "vm 0:1 2\n");
+    expect("vm", "vm=off,device=1G", 0, "vm 0:0 -1\n");
+}
+
+static void write_costs(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    if (!out || fputs(text, out) < 0 || fclose(out)) CHECK_MSG(0, "cannot write %s", path);
+}
+
+static void test_costs(void)
+{
+    char path[512], text[600];
+    snprintf(path, sizeof path, "%s.costs", program);
+    snprintf(text, sizeof text, "costs=%s,device=1G", path);
+    write_costs(path, "context 1000000 0\ninfo 5000 0\nmalloc_block 2000 500\n");
+    expect("describe", text, 0, "count 0:1 info 0 free 1024M total 1024M malloc 0 0 at 1011 us\n");
+    write_costs(path, "context x\n");
+    CHECK_INT(cudart_run_again(program, "describe", text, said, sizeof said), ==, 2);
+    CHECK_MSG(strstr(said, ":1: found \"x\", expected fixed_ns") != NULL, "%s", said);
+    remove(path);
+    CHECK_INT(cudart_run_again(program, "describe", text, said, sizeof said), ==, 2);
+    CHECK_MSG(strstr(said, "expected a file of costs") != NULL, "%s", said);
+}
+
+/* A bad text: status 2, one line that begins like this and has that. */
+static void test_bad_texts(void)
+{
+    static const struct { const char *text, *key, *allowed; } rows[] = {
+        { "device", "device", "device=SIZE[*COUNT]" }, { "device=", "device", "SIZE[*COUNT] up to 4T" },
+        { "device=x", "device", "SIZE" }, { "device=0", "device", "SIZE" }, { "device=5T", "device", "up to 4T" },
+        { "device=24x", "device", "SIZE" }, { "device=24G*33", "device", "COUNT from 0 to 32" },
+        { "device=24G*", "device", "COUNT" }, { "device=24G*2*2", "device", "COUNT" },
+        { "device=*2", "device", "SIZE" },
+        { "device=24G*4294967297", "device", "COUNT from 0 to 32" }, { "device=1G,device=1G", "device", "once" },
+        { "context=", "context", "context=SIZE" }, { "context=-1", "context", "SIZE" },
+        { "context=2G,device=1G", "context", "at most the device's" }, { "fail=", "fail", "fail=faults" },
+        { "fail=cudaNothing:1", "faults: part \"cudaNothing:1\"", "cudaSetDevice:N" },
+        { "fail=obtain:0", "faults: part \"obtain:0\"", "N from 1" },
+        { "fail=any:1+=10000", "faults", "CODE to 9999" },
+        { "device=1G*0,fail=x", "faults: part \"x\"", "expected" }, { "costs=", "costs", "the name of a file" },
+        { "vm=1", "vm", "vm=on or off" }, { "vm=off,vm=off", "vm", "once" },
+        { "mappings=0", "mappings", "such as 523000" }, { "mappings=4294967296", "mappings", "such as 523000" },
+        { "rival=1", "\"rival\"",
+          "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, work=NS, vm=off, "
+                                  "mappings=N, kernels=skip, findings=pass or report=FILE" },
+        { "kernels=run", "kernels", "refuse or skip" }, { "findings=", "findings", "fail or pass" },
+        { "report=", "report", "the name of a file" },
+        { "work=", "work", "work=virtual nanoseconds" }, { "work=5us", "work", "up to 1000 s" },
+        { "work=1000000000001", "work", "up to 1000 s" },
+        { ",", "\"\"", "expected device=" }, { "device=1G,", "\"\"", "expected device=" },
+        { "device=1G;fail=any:1", "device", "SIZE" }, { "\n\x01", "\"\\x0a\\x01\"", "expected" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char start[128];
+        int status = cudart_run_again(program, "describe", rows[i].text, said, sizeof said);
+        snprintf(start, sizeof start, "gpuarena sim: GPUARENA_SIM: %s", rows[i].key);
+        const char *newline = strchr(said, '\n'), *name = i + 1 < COUNT(rows) ? rows[i].text : "control characters";
+        int one_line = newline && newline[1] == '\0';
+        if (!CHECK_MSG(status == 2 && strstr(said, start) == said && strstr(said, rows[i].allowed) && one_line,
+                       "refused: %s", name))
+            printf("#   status %d, said: %s\n", status, said);
+    }
+    static char longest[6000] = "fail=";
+    memset(longest + 5, '1', sizeof longest - 6);
+    CHECK_INT(cudart_run_again(program, "describe", longest, said, sizeof said), ==, 2);
+    CHECK_MSG(strstr(said, "GPUARENA_SIM: fail: expected fail=") != NULL, "a text that is too long");
+}
+
+/* What the program had printed before is not lost. */
+static void test_output_before_the_refusal(void)
+{
+    CHECK_INT(cudart_run_again(program, "print_first", "x", said, sizeof said), ==, 2);
+    CHECK_MSG(strstr(said, "before the call\n") == said, "%s", said);
+}
+
+static void test_skipped_kernels_and_the_report(void)
+{
+    CHECK_INT(cudart_run_again(program, "skip_kernels", "work=50000,kernels=skip,report=-", said, sizeof said), ==, 0);
+    CHECK_MSG(strstr(said, "gpuarena sim: 3 kernels were skipped: ") == said, "skipped kernels are told");
+    CHECK_MSG(strstr(said, "\ncall cudaLaunchKernel 3 ") != NULL, "the report counts calls");
+    CHECK_MSG(strstr(said, "\nskipped 3\n") != NULL, "and kernels");
+    CHECK_MSG(strstr(said, "\nrefused cudaIpcGetMemHandle 1\n") != NULL, "and refusals, by name");
+    CHECK_INT(cudart_run_again(program, "skip_kernels", "work=50000", said, sizeof said), !=, 0);
+    CHECK_MSG(strstr(said, "skipped") == NULL, "by default none is skipped");
+}
+
+/* ---- threads and machines of this process */
+
+/* Blocks of one thread are written and read back by it alone; all share one machine. */
+static void *work_in_a_thread(void *number)
+{
+    enum { ROUNDS = 100 };
+    static char marks[8];
+    char *mark = &marks[*(int *)number], *block, byte = 0;
+    cudaSetDevice(*(int *)number % 2);
+    for (int i = 0; i < ROUNDS; i++) {
+        int device = -1;
+        *mark = (char)(*mark | (cudaMalloc((void **)&block, 1000 + 10000 * (size_t)(i % 300)) != cudaSuccess));
+        *mark = (char)(*mark | (cudaMemset(block, *(int *)number, 1000) != cudaSuccess));
+        *mark = (char)(*mark | (cudaMemcpy(&byte, block + 999, 1, cudaMemcpyDeviceToHost) != cudaSuccess));
+        *mark = (char)(*mark | (cudaGetDevice(&device) != cudaSuccess || device != *(int *)number % 2));
+        *mark = (char)(*mark | (byte != (char)*(int *)number || cudaFree(block) != cudaSuccess));
+        *mark = (char)(*mark | (cudaSetDevice(9) != cudaErrorInvalidDevice || cudaGetLastError() == cudaSuccess));
+    }
+    return mark;
+}
+
+static void test_threads(void)
+{
+    enum { THREADS = 8 };
+    sim *machine = cudart_open(2, GIB(1), NULL);
+    pthread_t threads[THREADS];
+    int numbers[THREADS], wrong = 0;
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, work_in_a_thread, &numbers[i])) return;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *mark = NULL;
+        pthread_join(threads[i], &mark);
+        wrong += *(char *)mark != 0;
+    }
+    CHECK_INT(wrong, ==, 0);
+    for (int i = 0; i < 2; i++) {
+        sim_counters counters;
+        sim_get_counters(machine, i, &counters);
+        CHECK(counters.held_bytes == 0 && counters.calls[SIM_CALL_OBTAIN] == THREADS / 2 * 100);
+    }
+    CHECK_U64(sim_finding_count(machine), ==, 0);
+    cudart_close(machine);
+}
+
+/* What each thread has of its own: a current device, a last error, a context. */
+static void *ask_in_a_thread(void *unused)
+{
+    static int told[6];
+    void *ptr;
+    CUcontext current = (CUcontext)(void *)told;
+    (void)unused;
+    told[0] = (int)cudaGetLastError();
+    told[1] = cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == NULL;
+    cudaGetDevice(&told[2]);
+    cudaSetDevice(2);
+    cudaGetDevice(&told[3]);
+    told[4] = (int)cudaMalloc(&ptr, GIB(2));
+    told[5] = (int)cudaPeekAtLastError();
+    return told;
+}
+
+static void test_what_each_thread_has(void)
+{
+    sim *machine = cudart_open(3, GIB(1), NULL);
+    pthread_t thread;
+    void *told = NULL;
+    int device = -1;
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaFree(NULL));
+    CHECK_CODE(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    CHECK_INT(pthread_create(&thread, NULL, ask_in_a_thread, NULL), ==, 0);
+    pthread_join(thread, &told);
+    const int *found = told;
+    CHECK(found[0] == cudaSuccess && found[1] && found[2] == 0 && found[3] == 2);
+    CHECK(found[4] == cudaErrorMemoryAllocation && found[5] == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaGetLastError(), cudaErrorInvalidDevice);
+    CHECK(cudaGetDevice(&device) == cudaSuccess && device == 1);
+    cudart_close(machine);
+}
+
+/* One by sim_thread's word is one for streams alone; this one is real. */
+static void *query_own_stream(void *code)
+{
+    *(int *)code = (int)cudaStreamQuery(cudaStreamPerThread);
+    return NULL;
+}
+
+static void test_streams_of_threads(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    int code = -1;
+    pthread_t thread;
+    CHECK_INT(cudart_kernel(cudaStreamPerThread, 1000000000, NULL, NULL, 0), ==, 0);
+    CHECK_CODE(cudaStreamQuery(cudaStreamPerThread), cudaErrorNotReady);
+    if (pthread_create(&thread, NULL, query_own_stream, &code) == 0) pthread_join(thread, NULL);
+    CHECK_MSG(code == cudaSuccess, "another thread's stream has no work");
+    cudart_close(machine);
+}
+
+/* A new machine: no thread has an error or a current device left from the last one. */
+static void test_another_machine_starts_afresh(void)
+{
+    sim *first = cudart_open(2, GIB(1), NULL), *second;
+    int device = -1;
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_CODE(cudaSetDevice(2), cudaErrorInvalidDevice);
+    second = cudart_open(1, GIB(2), NULL);
+    CHECK(cudart_machine() == second);
+    CHECK_DONE(cudaGetLastError());
+    CHECK_DONE(cudaGetDevice(&device));
+    CHECK_INT(device, ==, 0);
+    cudart_attach(first);
+    cudart_attach(first);
+    CHECK_DONE(cudaSetDevice(1));
+    cudart_attach(first);
+    CHECK_DONE(cudaGetDevice(&device));
+    CHECK_MSG(device == 1, "attaching the same machine again changes nothing");
+    cudaStream_t stream;
+    CHECK_DONE(cudaStreamCreate(&stream));
+    cudart_close(first);
+    cudart_attach(second);
+    CHECK_MSG(cudaStreamQuery(stream) != cudaSuccess, "another machine does not know the streams of this one");
+    cudart_attach(NULL);
+    sim_destroy(second);
+}
+
+int main(int count, char **arguments)
+{
+    program = arguments[0];
+    for (size_t i = 0; count > 1 && i < COUNT(cases); i++)
+        if (strcmp(arguments[1], cases[i].name) == 0) return cases[i].run();
+    test_ends();
+    test_forks();
+    test_other_threads_are_at_work();
+    test_no_host_memory();
+    test_good_texts();
+    test_virtual_memory();
+    test_costs();
+    test_bad_texts();
+    test_output_before_the_refusal();
+    test_skipped_kernels_and_the_report();
+    test_threads();
+    test_what_each_thread_has();
+    test_streams_of_threads();
+    test_another_machine_starts_afresh();
+    return tap_done();
+}
+#endif
