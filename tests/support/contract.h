@@ -74,8 +74,8 @@ static inline void contract_blame(contract *self, const char *format, ...)
 
 static inline thing *contract_thing(contract *self, const char *name, size_t length)
 {
-    for (int i = self->thing_count; i-- > 0;)
-        if (strncmp(self->things[i].name, name, length) == 0 && !self->things[i].name[length]) return &self->things[i];
+    for (thing *at = self->things + self->thing_count; at-- > self->things;)
+        if (strncmp(at->name, name, length) == 0 && !at->name[length]) return at;
     return NULL;
 }
 
@@ -87,9 +87,9 @@ static inline uint64_t contract_number(contract *self, const char *text, size_t 
     };
     char *end;
     uint64_t number = strtoull(text, &end, 10);
+    length -= (size_t)(end - text);
     for (size_t i = 0; i < COUNT(units); i++)
-        if (strlen(units[i].unit) == length - (size_t)(end - text) && !strncmp(end, units[i].unit, strlen(units[i].unit)))
-            return number * units[i].factor;
+        if (strlen(units[i].unit) == length && !strncmp(end, units[i].unit, length)) return number * units[i].factor;
     contract_blame(self, "%s is no number", text);
     return 0;
 }
@@ -371,7 +371,7 @@ static inline int contract_kind(contract *self, const char *name)
     };
     for (int i = 0; name && i < SIM_CALL_KINDS; i++)
         if (strcmp(names[i].cuda_name, name) == 0 || (names[i].text && strcmp(names[i].text, name) == 0)) return i;
-    for (int i = 0; name && i < SIM_CALL_KINDS; i++)         /* as cudaGraphInstantiateWithFlags is a cudaGraphInstantiate */
+    for (int i = 0; name && i < SIM_CALL_KINDS; i++)         /* cudaGraphInstantiateWithFlags: cudaGraphInstantiate */
         if (strncmp(names[i].cuda_name, name, strlen(names[i].cuda_name)) == 0) return i;
     contract_blame(self, "%s is no call", name ? name : "nothing");
     return 0;
@@ -398,12 +398,14 @@ static inline int contract_expect(contract *self, uint64_t found, uint64_t expec
 
 static int ask_calls(contract *self, step *at)
 {
-    return contract_expect(self, contract_counters(self, self->device).calls[contract_kind(self, at->words[1])], A(2));
+    sim_counters counters = contract_counters(self, self->device);
+    return contract_expect(self, counters.calls[contract_kind(self, at->words[1])], A(2));
 }
 
 static int ask_spent(contract *self, step *at)
 {
-    return contract_expect(self, contract_counters(self, self->device).vns[contract_kind(self, at->words[1])], A(2));
+    sim_counters counters = contract_counters(self, self->device);
+    return contract_expect(self, counters.vns[contract_kind(self, at->words[1])], A(2));
 }
 
 static int ask_is(contract *self, step *at) { return contract_expect(self, A(1), A(2)); }
@@ -474,7 +476,8 @@ static int ask_figure(contract *self, step *at)
 
 static int ask_says(contract *self, step *at)
 {
-    if (strcmp((const char *)self->outputs[0], at->words[1])) contract_blame(self, "it says %s", (const char *)self->outputs[0]);
+    const char *said = (const char *)self->outputs[0];
+    if (strcmp(said, at->words[1])) contract_blame(self, "it says %s", said);
     return 0;
 }
 
@@ -499,9 +502,11 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
     { "mode", call_mode }, { "fill", call_fill },
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
-    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse }, { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
+    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse },
+    { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
     { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "differ", ask_differ },
-    { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock }, { "took", ask_took },
+    { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock },
+    { "took", ask_took },
     { "has", ask_has }, { "empty", ask_nothing_left }, { "says", ask_says },
 };
 #undef A
@@ -588,37 +593,45 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
 /* `twice CALL`: the call is made to fail, which changes nothing, and made again. Which calls were: */
 static unsigned char contract_refused[SIM_CALL_KINDS];
 
+static inline void contract_refuse(contract *self, step failing, int (*make)(contract *, step *),
+                                   const uint64_t *before)
+{
+    int kind = contract_kind(self, failing.words[0]);
+    contract_refused[kind] = 1;
+    failing.code = "Unknown";
+    failing.name = NULL;
+    sim_fail_call(self->machine, (sim_call)kind, 1, 0, SIM_UNKNOWN);
+    uint64_t findings = sim_finding_count(self->machine);
+    failing.finding_count = 0;
+    contract_judge(self, &failing, make(self, &failing), findings, before);
+}
+
+/* 1, and the first word is gone, if it is this one. */
+static inline int contract_begins(step *at, const char *word)
+{
+    if (!at->words[0] || strcmp(at->words[0], word)) return 0;
+    for (int i = 0; i < at->count; i++) at->words[i] = at->words[i + 1];
+    at->count--;
+    return 1;
+}
+
 static inline void contract_step(contract *self, const char *text, size_t length)
 {
     step at;
     uint64_t before[CONTRACT_DEVICES * 5] = { 0 }, findings = sim_finding_count(self->machine);
-    size_t skip = strspn(text, " \n");
+    size_t skip = strspn(text, " \n"), verb = 0;
     if (skip >= length) return;
-    const char *only = self->face->cuda ? "sim:" : "cuda:";
     contract_parse(&at, text + skip, length - skip);
-    if (at.count && strcmp(at.words[0], only) == 0) return;
-    if (at.words[0] && (!strcmp(at.words[0], "sim:") || !strcmp(at.words[0], "cuda:"))) {
-        for (int i = 0; i < at.count; i++) at.words[i] = at.words[i + 1];
-    }
-    int is_twice = at.words[0] && !strcmp(at.words[0], "twice");
-    for (int i = 0; is_twice && i < at.count; i++) at.words[i] = at.words[i + 1];
-    at.count -= is_twice;
-    size_t verb = 0;
-    while (at.words[0] && verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at.words[0])) verb++;
-    contract_state(self, before);
+    if (contract_begins(&at, self->face->cuda ? "sim:" : "cuda:")) return;
+    (void)contract_begins(&at, self->face->cuda ? "cuda:" : "sim:");
+    int is_twice = contract_begins(&at, "twice");
+    if (!at.words[0]) return;
+    while (verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at.words[0])) verb++;
     int (*make)(contract *, step *) = verb < COUNT(contract_verbs) ? contract_verbs[verb].make : ask_figure;
-    if (at.words[0] && (!strncmp(at.words[0], "cu", 2) || !strncmp(at.words[0], "nvml", 4))) make = self->face->by_name;
-    if (is_twice) {
-        step failing = at;
-        int kind = contract_kind(self, at.words[0]);
-        contract_refused[kind] = 1;
-        failing.code = "Unknown";
-        failing.name = NULL;
-        failing.finding_count = 0;
-        sim_fail_call(self->machine, (sim_call)kind, 1, 0, SIM_UNKNOWN);
-        contract_judge(self, &failing, make(self, &failing), findings, before);
-    }
-    if (at.words[0] && make) contract_judge(self, &at, make(self, &at), findings, before);
+    if (!strncmp(at.words[0], "cu", 2) || !strncmp(at.words[0], "nvml", 4)) make = self->face->by_name;
+    contract_state(self, before);
+    if (is_twice) contract_refuse(self, at, make, before);
+    contract_judge(self, &at, make(self, &at), findings, before);
     if (self->why[0] && strncmp(self->why, "step ", 5)) {
         char said[sizeof self->why];
         memcpy(said, self->why, sizeof said);
@@ -686,8 +699,8 @@ static inline void contract_case(const face *asked, const char *title, const cha
     contract_close(&self);
 }
 
-/* What a capture prohibits: whom, by the capture's mode and the caller's; each such call, which is refused then, and the
-   capture is invalid. Waiting for the device is prohibited whatever the modes are. */
+/* Whom a capture prohibits what, by its mode and the caller's: each such call is refused, and the capture is invalid.
+   Waiting for the device is prohibited whatever the modes are. */
 static inline void contract_prohibitions(const face *asked)
 {
     static const struct { const char *mode, *caller, *caller_mode; int prohibited; } rows[] = {
@@ -697,29 +710,29 @@ static inline void contract_prohibitions(const face *asked)
         { "global", "2", "global", 1 }, { "global", "2", "local", 0 }, { "global", "2", "relaxed", 0 },
         { "local", "2", "global", 0 }, { "local", "2", "local", 0 }, { "relaxed", "2", "global", 0 },
     };
-    static const struct { const char *call, *named; } calls[] = {
-        { "sync", "cudaDeviceSynchronize" }, { "get 2M", "" }, { "pin 2M", "" }, { "free a", "" },
-        { "query e0", "cudaEventQuery" }, { "sync e0", "cudaEventSynchronize" }, { "query s3", "" }, { "sync s3", "" },
-        { "reserve 2M", "" }, { "release r", "" }, { "create 2M", "" }, { "destroy q", "" }, { "map t q", "" },
-        { "access t+2M 2M off", "" }, { "unmap t+2M 2M", "" },
+    static const char *const calls[] = {
+        "sync", "get 2M", "pin 2M", "free a", "query e0", "sync e0", "query s3", "sync s3", "reserve 2M", "release r",
+        "create 2M", "destroy q", "map t q", "access t+2M 2M off", "unmap t+2M 2M",
     };
+    static const char stage[] = "s1 = stream; s3 = stream; e0 = event; a = get 4M; r = reserve 2M; q = create 2M\n"
+                                "t = reserve 4M; p = back t+2M 2M; thread 1; begin s1";
+    static const char no[] = " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and the capture is "
+                             "invalid";
     for (size_t i = 0; i < COUNT(rows); i++) {
         contract self;
         self.why[0] = '\0';
         for (size_t call = 0; call < COUNT(calls) && !self.why[0]; call++) {
             int refused = rows[i].prohibited || call == 0;
             char steps[600];
-            snprintf(steps, sizeof steps, "s1 = stream; s3 = stream; e0 = event; a = get 4M; r = reserve 2M; q = create 2M\n"
-                     "t = reserve 4M; p = back t+2M 2M; thread 1; begin s1 %s; thread %s; mode %s global\n"
-                     "%s%s%s\n capturing s1 active; thread 1; end s1%s", rows[i].mode, rows[i].caller, rows[i].caller_mode,
-                     calls[call].call, refused ? " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and"
-                     " the capture is invalid" : "", "", refused ? " -> StreamCaptureInvalidated" : "");
+            snprintf(steps, sizeof steps, "%s %s; thread %s; mode %s global; %s%s; capturing s1 active; thread 1; "
+                     "end s1%s", stage, rows[i].mode, rows[i].caller, rows[i].caller_mode, calls[call], refused ? no : "",
+                     refused ? " -> StreamCaptureInvalidated" : "");
             contract_open(&self, asked, "");
             contract_steps(&self, steps);
             contract_close(&self);
         }
-        if (!CHECK_MSG(!self.why[0], "%s: captured in mode %s by 1: thread %s in mode %s is %s", asked->name, rows[i].mode,
-                       rows[i].caller, rows[i].caller_mode, rows[i].prohibited ? "prohibited" : "free"))
+        if (!CHECK_MSG(!self.why[0], "%s: captured in mode %s by 1: thread %s in mode %s is %s", asked->name,
+                       rows[i].mode, rows[i].caller, rows[i].caller_mode, rows[i].prohibited ? "prohibited" : "free"))
             printf("#   %s\n", self.why);
     }
 }
@@ -730,8 +743,8 @@ static inline void contract_file(const face *faces, size_t face_count, const cha
 {
     static char text[1 << 16], steps[1 << 13], prologue[1 << 10];
     char path[300], title[160] = "", options[CONTRACT_TEXT] = "", *line, *next;
-    snprintf(path, sizeof path, "%.*scontract/%s.txt", (int)(strlen(__FILE__) - strlen("support/contract.h")), __FILE__,
-             name);
+    int root = (int)(strlen(__FILE__) - strlen("support/contract.h"));
+    snprintf(path, sizeof path, "%.*scontract/%s.txt", root, __FILE__, name);
     FILE *in = fopen(path, "r");
     size_t length = in ? fread(text, 1, sizeof text - 1, in) : 0;
     if (!in || !length || length == sizeof text - 1) {

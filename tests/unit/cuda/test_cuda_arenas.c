@@ -1,4 +1,5 @@
-/* Arenas of all kinds of memory over CUDA's own table, on the substitute. It must not know how a pool lays its memory out. */
+/* Arenas of all kinds of memory over CUDA's own table, on the substitute.
+   It must not know how a pool lays its memory out. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA

@@ -22,7 +22,8 @@ static void on(int device)
     cudaSetDevice(device);
 }
 
-static int runtime_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+static int runtime_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                        uint64_t *total_bytes)
 {
     size_t free_now = 0, total = 0;
     on(self->device);
@@ -276,8 +277,8 @@ static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern
 }
 
 /* ---- any function of CUDA by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
-        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. On the machines that CUDA runs on both lie in
-        registers, and a function leaves alone what it is given too much. */
+        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. On the machines that
+        CUDA runs on both lie in registers, and a function leaves alone what it is given too much. */
 
 typedef int any_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -342,7 +343,8 @@ static const char *settle_table(const contract *self, int code, int is_table)
     return kept ? "the table left an error" : self->device && device ? "the table left its device current" : NULL;
 }
 
-#define REST stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch, graph_drop, fill, has, by_name
+#define REST stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch, graph_drop, fill, \
+    has, by_name
 static const face faces[] = {
     { "runtime", CUDART_VERSION, cudart_attach, runtime_table, REST, settle_runtime },
     { "table", CUDART_VERSION, cudart_attach, header_table, REST, settle_table },
@@ -351,10 +353,11 @@ static const face faces[] = {
 /* Kernels cannot run, so that what is theirs fails anyhow; host functions and versions: test_cudart_calls.c. */
 static void test_all_calls_were_refused(void)
 {
-    static const char *const elsewhere[] = { "LaunchKernel", "LaunchCooperative", "cudaFunc", "Occupancy", "LaunchHostFunc",
-                                             "GetDeviceProperties", "CaptureInfo", "EntryPoint",
-                                             CUDART_VERSION < 12000 ? "cudaInitDevice" : "?",
-                                             CUDART_VERSION < 12000 ? "cudaStreamGetId" : "?" };
+    static const char *const elsewhere[] = {
+        "LaunchKernel", "LaunchCooperative", "cudaFunc", "Occupancy", "LaunchHostFunc", "GetDeviceProperties",
+        "CaptureInfo", "EntryPoint", CUDART_VERSION < 12000 ? "cudaInitDevice" : "?",
+        CUDART_VERSION < 12000 ? "cudaStreamGetId" : "?",
+    };
     static const char *const names[SIM_CALL_KINDS] = {
 #define X(kind, text, runtime_name, code, cost) runtime_name,
         SIM_CALLS(X)

@@ -186,13 +186,13 @@ static int live(const plan *fault, const gpuarena_result *without, gpuarena_resu
     return struck;
 }
 
-/* The first code of each class, and the one by which a driver says that it unloads, fail every call in turn; of the
-   others, which differ in nothing but that they must be classified, every seventh is enough. */
-static uint64_t stride_of(size_t row)
+/* The first code of each class, and the one by which a driver says that it unloads, fail every call in turn. Where
+   the fault lasts, every seventh is enough; of the other codes, which must be classified and no more, every 29th. */
+static uint64_t stride_of(size_t row, int lasting)
 {
     for (size_t before = 0; before < row; before++)
-        if (codes[before].result == codes[row].result && codes[row].code != 4) return 7;
-    return 1;
+        if (codes[before].result == codes[row].result && codes[row].code != 4) return 29;
+    return lasting ? 7 : 1;
 }
 
 static void test_kind(const kind_row *row_of, gpuarena_backing backing, const gpuarena_result *without)
@@ -205,7 +205,7 @@ static void test_kind(const kind_row *row_of, gpuarena_backing backing, const gp
             /* what a driver that unloads leaves mapped is gone, unless it goes on working, as this one does */
             if (fault.kind == SIM_CALL_VM_UNMAP && fault.code == 4) continue;
             while (fault.nth < MOST_CALLS && live(&fault, without, NULL, wrong, sizeof wrong) && !wrong[0]) {
-                fault.nth += stride_of(row);
+                fault.nth += stride_of(row, lasting);
                 lives++;
             }
             CHECK_MSG(!wrong[0] && lives > 0, "%s fails with %d%s: %" PRIu64 " calls in turn%s%s", row_of->name,

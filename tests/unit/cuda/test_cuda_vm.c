@@ -1,5 +1,5 @@
-/* The CUDA driver table's group vm: how it is filled, or is not, and whose devices and errors are whose. What its calls do
-   is tests/contract's. It must not know the implementation. */
+/* The CUDA driver table's group vm: how it is filled, or is not, and whose devices and errors are whose.
+   What its calls do is tests/contract's. It must not know the implementation. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
@@ -127,7 +127,8 @@ static void test_the_callers_error(void)
     CHECK_INT(driver.vm.create(&driver, &page, MIB(2), 0), ==, 0);
     CHECK_INT(driver.vm.destroy(&driver, page, MIB(2)), ==, 0);
     CHECK_CODE(cudaGetLastError(), cudaErrorInvalidDevice);
-    CHECK_MSG(driver.vm.reserve(&driver, &range, MIB(4), 0) == -1, "the caller's device cannot be made current again");
+    CHECK_MSG(driver.vm.reserve(&driver, &range, MIB(4), 0) == -1,
+              "the caller's device cannot be made current again");
     CHECK(range == &driver);
     CHECK_DONE(cudaGetLastError());
     sim_counters counters;

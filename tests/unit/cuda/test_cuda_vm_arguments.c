@@ -156,7 +156,8 @@ static void test_what_is_not_found(void)
         hidden = functions[i].name;
         for (hidden_code = cudaSuccess; hidden_code <= cudaErrorInvalidValue; hidden_code++) {
             gpuarena_driver driver = fill();
-            CHECK_MSG(!driver.page_bytes && !driver.vm.map && seen.call_count == 0, "without %s, code %d", hidden, (int)hidden_code);
+            CHECK_MSG(!driver.page_bytes && !driver.vm.map && seen.call_count == 0, "without %s, code %d", hidden,
+                      (int)hidden_code);
         }
     }
     hidden = NULL;

@@ -1,5 +1,5 @@
-/* The libcudart substitute where a script does not reach: bytes that differ, floats, structures, functions that are looked
-   up or called back, kernels, names of errors. It must not know how calls are served. */
+/* The libcudart substitute where a script does not reach: bytes that differ, floats, structures, functions that
+   are looked up or called back, kernels, names of errors. It must not know how calls are served. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
@@ -140,6 +140,17 @@ static void test_attributes_and_properties(void)
     cudart_close(machine);
 }
 
+static void test_pushed_contexts(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    CUcontext context;
+    int wrong = cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS;
+    for (int i = 0; i < 32; i++) wrong += cuCtxPushCurrent(context) != CUDA_SUCCESS;
+    CHECK_INT(wrong, ==, 0);
+    CHECK_MSG(cuCtxPushCurrent(context) == CUDA_ERROR_NOT_SUPPORTED, "so deep is no program");
+    cudart_close(machine);
+}
+
 /* ---- events */
 
 static void test_elapsed(void)
@@ -271,7 +282,8 @@ static void test_look_up_by_libcuda(void)
     CHECK_INT(LOOK_UP("cuNothing", 12000, 0), ==, CUDA_ERROR_NOT_FOUND);
     CHECK_MSG(found == NULL, "what is not found is not told");
     CHECK_INT(CUDA_SUCCESS, ==, LOOK_UP("cuMemFree", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
-    CHECK_INT(LOOK_UP("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM), ==, CUDA_ERROR_NOT_FOUND);
+    CHECK_INT(LOOK_UP("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM), ==,
+              CUDA_ERROR_NOT_FOUND);
     CHECK_INT(CUDA_SUCCESS, ==, LOOK_UP("cuMemExportToShareableHandle", 12000, 0));
     refused = found;
     CUresult (*call)(void);
@@ -315,11 +327,13 @@ static void test_host_functions_and_captures(void)
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
     CHECK_INT(host_calls, ==, 1);
 #if CUDART_VERSION >= 13000
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
     unsigned long long id = 0;
     size_t follows = 7;
     sim_fail_call(machine, SIM_CALL_STREAM_CAPTURE_INFO, 1, 0, SIM_UNKNOWN);
     CHECK_CODE(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, NULL, NULL, &follows), cudaErrorUnknown);
+    CHECK_DONE(cudaStreamGetCaptureInfo(cudaStreamPerThread, &status, &id, &graph, NULL, NULL, &follows));
+    CHECK_INT(status, ==, cudaStreamCaptureStatusNone);
     CHECK_DONE(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, NULL, NULL, &follows));
     CHECK_INT(status, ==, cudaStreamCaptureStatusActive);
     CHECK_INT(follows, ==, 0);
@@ -511,6 +525,7 @@ static void run(void)
     test_the_host_among_sixteen_devices();
     test_contexts_cost_time();
     test_attributes_and_properties();
+    test_pushed_contexts();
     test_elapsed();
     test_many_handles();
     test_entry_points();

@@ -1,5 +1,5 @@
-/* The libcudart substitute in its process: GPUARENA_SIM, findings at exit, unloading, fork, threads, machines that others
-   own. Most cases run this program again. Must not know how the order is kept. */
+/* The libcudart substitute in its process: GPUARENA_SIM, findings at exit, unloading, fork, threads, machines
+   that others own. Most cases run this program again. Must not know how the order is kept. */
 #include "cuda_machine.h"
 
 #ifdef GPUARENA_NO_CUDA
@@ -299,8 +299,8 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
 static void expect(const char *name, const char *text, int status, const char *expected)
 {
     int ended = cudart_run_again(program, name, text, said, sizeof said);
-    if (!CHECK_MSG(ended == status && strcmp(said, expected) == 0, "%s with %s ends with %d", name, text ? text : "nothing",
-                   status))
+    if (!CHECK_MSG(ended == status && strcmp(said, expected) == 0, "%s with %s ends with %d", name,
+                   text ? text : "nothing", status))
         printf("#   ended with %d, said: %s\n#   expected: %s\n", ended, said, expected);
 }
 
@@ -320,7 +320,8 @@ static void test_ends(void)
     CHECK_INT(cudart_run_again(program, "many_findings", "device=1G", said, sizeof said), ==, 3);
     CHECK(strstr(said, "gpuarena sim: 70 findings:\n  op 1: ") == said && strstr(said, "\n  op 64: ") != NULL);
     CHECK_MSG(strstr(said, "\n  and 6 more\n") != NULL, "those without a text are counted");
-    expect("unloading", "device=1G", 0, "registered after it: 0\nregistered before the first call: 4\ndestructor: 4 4 4\n"
+    expect("unloading", "device=1G", 0, "registered after it: 0\n"
+           "registered before the first call: 4\ndestructor: 4 4 4\n"
            "destructor: cudaErrorCudartUnloading, no machine: 1\n");
 }
 
@@ -356,15 +357,18 @@ static void test_good_texts(void)
     expect("describe", NULL, 0, plain);
     expect("describe", "", 0, plain);
     expect("describe", "device=24G", 0, "count 0:1 info 0 free 24576M total 24576M malloc 0 0 at 150250 us\n");
-    expect("describe", "device=24G*2,context=500M", 0, "count 0:2 info 0 free 24076M total 24576M malloc 0 0 at 150250 us\n");
-    expect("describe", "context=1G,device=3G*16", 0, "count 0:16 info 0 free 2048M total 3072M malloc 0 0 at 150250 us\n");
+    expect("describe", "device=24G*2,context=500M", 0,
+           "count 0:2 info 0 free 24076M total 24576M malloc 0 0 at 150250 us\n");
+    expect("describe", "context=1G,device=3G*16", 0,
+           "count 0:16 info 0 free 2048M total 3072M malloc 0 0 at 150250 us\n");
     expect("describe", "device=4T", 0, "count 0:1 info 0 free 4194304M total 4194304M malloc 0 0 at 150250 us\n");
     expect("describe", "device=2097152", 0, "count 0:1 info 0 free 2M total 2M malloc 0 2 at 150250 us\n");
     expect("describe", "device=80G*0", 0, "count 100:-1 info 100 free 0M total 0M malloc 100 100 at 0 us\n");
     expect("describe", "fail=cudaMalloc:2", 0, "count 0:1 info 0 free 81920M total 81920M malloc 0 2 at 150250 us\n");
     expect("describe", "fail=any:1=35;cudaMemGetInfo:1=46;obtain:1+=719", 0,
            "count 35:-1 info 46 free 0M total 0M malloc 719 719 at 150250 us\n");
-    expect("describe", "device=8G,fail=rival@3=8G", 0, "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n");
+    expect("describe", "device=8G,fail=rival@3=8G", 0,
+           "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n");
 }
 
 static void test_virtual_memory(void)
@@ -449,7 +453,8 @@ static void test_output_before_the_refusal(void)
 
 static void test_skipped_kernels_and_the_report(void)
 {
-    CHECK_INT(cudart_run_again(program, "skip_kernels", "work=50000,kernels=skip,report=-", said, sizeof said), ==, 0);
+    const char skip[] = "work=50000,kernels=skip,report=-";
+    CHECK_INT(cudart_run_again(program, "skip_kernels", skip, said, sizeof said), ==, 0);
     CHECK_MSG(strstr(said, "gpuarena sim: 3 kernels were skipped: ") == said, "skipped kernels are told");
     CHECK_MSG(strstr(said, "\ncall cudaLaunchKernel 3 ") != NULL, "the report counts calls");
     CHECK_MSG(strstr(said, "\nskipped 3\n") != NULL, "and kernels");
@@ -551,8 +556,11 @@ static void test_streams_of_threads(void)
 {
     sim *machine = cudart_open(1, GIB(1), NULL);
     int code = -1;
+    void *block;
     pthread_t thread;
-    CHECK_INT(cudart_kernel(cudaStreamPerThread, 1000000000, NULL, NULL, 0), ==, 0);
+    cudart_work_ns(1000000000);
+    CHECK_DONE(cudaMalloc(&block, 64));
+    CHECK_DONE(cudaMemsetAsync(block, 0, 64, cudaStreamPerThread));
     CHECK_CODE(cudaStreamQuery(cudaStreamPerThread), cudaErrorNotReady);
     if (pthread_create(&thread, NULL, query_own_stream, &code) == 0) pthread_join(thread, NULL);
     CHECK_MSG(code == cudaSuccess, "another thread's stream has no work");

@@ -161,7 +161,8 @@ static void test_costs_of_the_configuration(void)
     memset(&costs, 0, sizeof costs);
     CHECK_U64(sim_now_ns(bench.machine), ==, 1);
     bench_obtain(&bench.driver, MIB(3), &ptr);
-    CHECK_MSG(bench_counters(&bench).vns[SIM_CALL_OBTAIN] == 120000 + 4 * 1000, "3 MiB are two granules; the table was copied");
+    CHECK_MSG(bench_counters(&bench).vns[SIM_CALL_OBTAIN] == 120000 + 4 * 1000,
+              "3 MiB are two granules; the table was copied");
     CHECK_INT(bench.driver.vm.reserve(&bench.driver, &ptr, MIB(4), 0), ==, 0);
     CHECK_INT(bench.driver.vm.create(&bench.driver, &page, MIB(4), 0), ==, 0);
     CHECK_INT(bench.driver.vm.map(&bench.driver, ptr, MIB(4), page), ==, 0);

@@ -74,6 +74,25 @@ static void test_arguments(void)
     bench_close(&bench);
 }
 
+static void test_a_stream_follows_another(void)
+{
+    sim_bench bench = bench_open_sized(MIB(64), NULL);
+    gpuarena_stream one, two;
+    void *ptr;
+    sim_stream_create(bench.machine, 0, 0, &one);
+    sim_stream_create(bench.machine, 0, 0, &two);
+    uint64_t start_ns = sim_now_ns(bench.machine);
+    CHECK_INT(sim_work(bench.machine, 0, one, 1000), ==, 0);
+    CHECK_INT(sim_stream_follow(bench.machine, 0, two, one), ==, 0);
+    CHECK_INT(sim_stream_wait(bench.machine, 0, two), ==, 0);
+    CHECK_U64(sim_now_ns(bench.machine), ==, start_ns + 1000);
+    CHECK_INT(sim_pool_chunk(bench.machine, 7, MIB(4)), ==, -1);
+    sim_fail_call(bench.machine, SIM_CALL_OBTAIN, 1, 0, 719);
+    CHECK_INT(bench_obtain(&bench.driver, MIB(2), &ptr), ==, 719);
+    CHECK_INT(sim_stream_follow(bench.machine, 0, one, two), ==, 719);
+    bench_close(&bench);
+}
+
 static void test_counters_reset(void)
 {
     sim_bench bench = bench_open_sized(MIB(64), "rival@0=1M");
@@ -261,6 +280,7 @@ int main(void)
     test_a_device_without_virtual_memory();
     test_codes();
     test_arguments();
+    test_a_stream_follows_another();
     test_counters_reset();
     test_bad_configurations();
     test_defaults();

@@ -1,5 +1,5 @@
-/* The judge of order, against random programs: its findings are those that reachability in the full graph of what comes
-   before what says.
+/* The judge of order, against random programs: its findings are those that reachability in the full graph
+   of what comes before what says.
    It must not know how the judge keeps its records.
    GPUARENA_RACE_PROGRAMS: how many random ones. */
 #include "sim_device.h"
