@@ -716,8 +716,8 @@ static inline void contract_prohibitions(const face *asked)
     };
     static const char stage[] = "s1 = stream; s3 = stream; e0 = event; a = get 4M; r = reserve 2M; q = create 2M\n"
                                 "t = reserve 4M; p = back t+2M 2M; thread 1; begin s1";
-    static const char no[] = " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and the capture is "
-                             "invalid";
+    static const char no[] = " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and the capture "
+                             "is invalid";
     for (size_t i = 0; i < COUNT(rows); i++) {
         contract self;
         self.why[0] = '\0';
@@ -725,8 +725,8 @@ static inline void contract_prohibitions(const face *asked)
             int refused = rows[i].prohibited || call == 0;
             char steps[600];
             snprintf(steps, sizeof steps, "%s %s; thread %s; mode %s global; %s%s; capturing s1 active; thread 1; "
-                     "end s1%s", stage, rows[i].mode, rows[i].caller, rows[i].caller_mode, calls[call], refused ? no : "",
-                     refused ? " -> StreamCaptureInvalidated" : "");
+                     "end s1%s", stage, rows[i].mode, rows[i].caller, rows[i].caller_mode, calls[call],
+                     refused ? no : "", refused ? " -> StreamCaptureInvalidated" : "");
             contract_open(&self, asked, "");
             contract_steps(&self, steps);
             contract_close(&self);
