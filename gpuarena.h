@@ -4813,7 +4813,8 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
     uint32_t wait;
-    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error) || arena->lost) return 0;
+    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;           /* found so just now */
     wait = gpuarena__all_asked(arena);
     if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
         arena->stats.event_error_count++;

@@ -121,13 +121,19 @@ static void access_on(const block_entry *block, int stream)
         blame("block %s cannot be used", block->name);
 }
 
+static int has_scrub(int arena)
+{
+    gpuarena_config config;
+    gpuarena_get_config(world.arenas[arena].ptr, &config);
+    return (int)config.scrub;
+}
+
 /* Its owner has it: on its stream, or on all. */
 static void use_new(block_entry *block, int is_unused)
 {
     uint64_t bad;
-    gpuarena_config config;
-    gpuarena_get_config(world.arenas[block->arena].ptr, &config);
-    if (config.scrub & GPUARENA_SCRUB_ALLOC && !sim_verify(device.machine, 0, block->ptr, block->bytes, 0, &bad))
+    int is_cleared = has_scrub(block->arena) & GPUARENA_SCRUB_ALLOC;
+    if (is_cleared && !sim_verify(device.machine, 0, block->ptr, block->bytes, 0, &bad))
         blame("block %s is not cleared", block->name);
     sim_fill(device.machine, 0, block->ptr, block->bytes, block->owner);
     if (is_unused) return;
@@ -152,7 +158,11 @@ static gpuarena_result do_order(reader *in)      /* order STREAM after STREAM */
 {
     int later = read_stream(in);
     if (!take_word(in, "after")) blame("`order s2 after s1` is expected");
-    if (sim_stream_follow(device.machine, 0, stream_handle(later), stream_handle(read_stream(in))))
+    int other = read_stream(in);
+    /* a capture that was to be joined has not begun */
+    if (turn_struck() && later > 0 && other > 0 && world.stream_captured[later] != world.stream_captured[other])
+        return GPUARENA_OK;
+    if (sim_stream_follow(device.machine, 0, stream_handle(later), stream_handle(other)))
         blame("a stream cannot follow");
     return GPUARENA_OK;
 }
@@ -221,6 +231,7 @@ static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void 
 
 static gpuarena_result do_pressure(reader *in)
 {
+    skip_spaces(in);
     if (pressure_count < 16) snprintf(pressures[pressure_count++], WORD_BYTES, "%s", in->at);
     else blame("too many lines of `pressure`");
     in->at += strlen(in->at);
@@ -344,6 +355,7 @@ static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for
     block->arena = world.arena;
     block->stream = wanted.stream;
     block->live = !result && block->bytes;
+    block->is_unwatched = 0;
     if (!block->live) return result;
     if (wanted.request.alignment_bytes && bench_number(ptr) % wanted.request.alignment_bytes)
         blame("block %s is not aligned", name);
@@ -369,6 +381,7 @@ static gpuarena_result do_free(reader *in)       /* f NAME [on STREAM] [to ARENA
     if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
     gpuarena_result result = gpuarena_free(calling(arena), ptr, stream_handle(stream));
     if (!result && block) block->live = 0;
+    if (result && block) block->is_unwatched |= has_scrub(arena);
     return result;
 }
 
@@ -381,6 +394,7 @@ static gpuarena_result do_resize(reader *in)     /* resize NAME SIZE [on STREAM]
     if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
     gpuarena_result result = gpuarena_resize(calling(block ? block->arena : world.arena), ptr, bytes,
                                              stream_handle(stream));
+    if (result && block) block->is_unwatched |= has_scrub(block->arena);
     if (result || !block) return result;
     block->bytes = bytes;
     sim_fill(device.machine, 0, block->ptr, bytes, block->owner);
@@ -393,7 +407,10 @@ static gpuarena_result do_use(reader *in)        /* use NAME on STREAM */
     char *ptr = read_pointer(in, &block);
     int stream = read_on(in, STREAM_NULL);
     if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
-    return gpuarena_use(calling(block ? block->arena : world.arena), ptr, stream_handle(stream));
+    gpuarena_result result = gpuarena_use(calling(block ? block->arena : world.arena), ptr, stream_handle(stream));
+    if (result && block && turn_struck())        /* then the program has to order them itself */
+        (void)sim_stream_follow(device.machine, 0, stream_handle(block->stream), stream_handle(stream));
+    return result;
 }
 
 static gpuarena_result do_forget(reader *in)
@@ -651,6 +668,8 @@ static gpuarena_result do_environment(reader *in)    /* environment "TEXT": of a
     return GPUARENA_OK;
 }
 
+static gpuarena_result do_elsewhere(reader *in); /* elsewhere COMMAND: another thread calls */
+
 /* ---- what the script expects */
 
 static gpuarena_result do_expect(reader *in)     /* expect A = B, C <= D .. */
@@ -780,7 +799,8 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "end", do_end, 0 }, { "launch", do_launch, 0 }, { "discard", do_discard, 0 },
     { "release", do_release, ASKS_MEMORY }, { "fail", do_fail, 0 }, { "heal", do_heal, 0 },
     { "lie", do_lie, 0 }, { "rival", do_rival, 0 }, { "environment", do_environment, 0 },
-    { "pressure", do_pressure, 0 }, { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
+    { "pressure", do_pressure, 0 }, { "elsewhere", do_elsewhere, 0 },
+    { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
     { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
     { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };

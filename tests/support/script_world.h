@@ -15,7 +15,7 @@ typedef struct block_entry {
     char name[NAME_BYTES];
     char *ptr;                                   /* kept after the free, for comparisons; NULL: it was refused */
     uint64_t bytes, owner;
-    int arena, stream, live;
+    int arena, stream, live, is_unwatched;       /* unwatched: it may have been cleared */
 } block_entry;
 typedef struct set_entry { char name[NAME_BYTES]; uint64_t number; void *graph; } set_entry;
 typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entry;
@@ -278,10 +278,10 @@ static int constant_value(const char *name, uint64_t *value)
     return 0;
 }
 
-static int calls_value(const char *name, uint64_t *value)
+/* By entry: calls, or how many of them a fault answered. */
+static int calls_value(const uint64_t counts[ENTRY_COUNT + 1], const char *name, uint64_t *value)
 {
-    for (int at = 0; at <= ENTRY_COUNT; at++)
-        if (!strcmp(name, device_entries[at])) return *value = device.calls[at], 1;
+    for (int at = 0; at <= ENTRY_COUNT; at++) if (!strcmp(name, device_entries[at])) return *value = counts[at], 1;
     return 0;
 }
 
@@ -292,7 +292,8 @@ static int dotted_value(const char *first, const char *second, uint64_t *value)
     if (arena >= 0 && !strncmp(second, "failure.", 8))
         return failure_value(world.arenas[arena].ptr, second + 8, value);
     if (arena >= 0) return stats_value(world.arenas[arena].ptr, second, value);
-    if (!strcmp(first, "calls")) return calls_value(second, value);
+    if (!strcmp(first, "calls")) return calls_value(device.calls, second, value);
+    if (!strcmp(first, "struck")) return calls_value(device.struck, second, value);
     if (!strcmp(first, "failure")) return failure_value(arena_now(), second, value);
     if (!strcmp(first, "thread")) return failure_value(NULL, second, value);
     if (!strcmp(first, "walk")) return walk_value(second, value);
@@ -340,12 +341,16 @@ static const char *wrong_sums(const gpuarena_stats *stats)
     return NULL;
 }
 
-static const char *wrong_walk(const gpuarena_stats *stats, const walked *seen)
+static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats, const walked *seen)
 {
+    gpuarena_config config;
+    gpuarena_get_config(arena, &config);
+    int has_spare = config.backing == GPUARENA_BACKING_PAGED;    /* pages that back nothing */
     if (seen->wrong) return seen->wrong;
     if (seen->live_count != stats->live_count || seen->live != stats->live_bytes
         || seen->requested != stats->requested_bytes) return "walk and statistics differ in live blocks";
-    if (seen->free > stats->cached_bytes || (seen->free < stats->cached_bytes && !device.struck[ENTRY_COUNT]))
+    if (seen->free > stats->cached_bytes
+        || (seen->free < stats->cached_bytes && !(has_spare && device.struck[ENTRY_COUNT])))
         return "walk and cached differ";         /* after a fault there may be pages that back nothing */
     if (seen->pending != stats->pending_bytes) return "walk and pending differ";
     if (!device.table.events.create && !device.table.vm.map && seen->largest != stats->largest_free_bytes)
@@ -362,7 +367,7 @@ static void audit_arena(int at)
     gpuarena_walk_stats(arena->ptr, &stats);
     walked seen = walk_arena(arena->ptr);
     const char *wrong = wrong_sums(&stats);
-    if (!wrong) wrong = wrong_walk(&stats, &seen);
+    if (!wrong) wrong = wrong_walk(arena->ptr, &stats, &seen);
     if (wrong) blame("%s: %s", arena->name, wrong);
     if (gpuarena_check(arena->ptr, message, sizeof message)) blame("%s: check: %s", arena->name, message);
     for (int block = 0; block < world.block_count; block++) {
@@ -384,7 +389,8 @@ static void audit_contents(void)
     uint64_t bad;
     for (int at = 0; at < world.block_count && world.block_count < 200; at++) {
         const block_entry *block = &world.blocks[at];
-        if (block->live && !sim_verify(device.machine, 0, block->ptr, block->bytes, block->owner, &bad))
+        if (block->live && !block->is_unwatched
+            && !sim_verify(device.machine, 0, block->ptr, block->bytes, block->owner, &bad))
             blame("the contents of block %s are spoilt", block->name);
     }
 }
