@@ -5,8 +5,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "interrupt.h"
+#include "progress.h"
 #include "splitmix64.h"
 
 enum { ROUNDS_MOST_EXACT = 10000 };              /* 2^-10000 is a long double still */
@@ -101,4 +104,45 @@ rounds_interval rounds_median(double *values, size_t count)
     found.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
     found.high = values[count - 1 - rank];
     return found;
+}
+
+/* ---- The loop */
+
+static int rounds_one(rounds_loop *self, size_t round, size_t lane_count, rounds_lane_fn *lane, void *user,
+                      problem *why)
+{
+    size_t order[ROUNDS_MOST_LANES];
+    rounds_shuffle(order, lane_count, &self->random);
+    for (size_t at = 0; at < lane_count; at++)
+        if (lane(user, order[at], round, why)) return -1;
+    return 0;
+}
+
+int rounds_run(rounds_loop *self, size_t lane_count, rounds_lane_fn *lane, rounds_share_fn *share, void *user,
+               problem *why)
+{
+    uint64_t begin_ns = progress_clock_ns();
+    for (size_t warm = 0; warm < self->length.warm; warm++)
+        if (rounds_one(self, 0, lane_count, lane, user, why)) return -1;
+    self->count = 0;
+    do {
+        if (rounds_one(self, self->count, lane_count, lane, user, why)) return -1;
+        self->count++;
+        self->ended = rounds_over(&self->length, self->count, progress_clock_ns() - begin_ns, share, user);
+    } while (self->ended == ROUNDS_GO_ON && !interrupt_signal());
+    return 0;
+}
+
+rounds_interval rounds_value(const rounds_loop *self, const double *values)
+{
+    double sorted[ROUNDS_MOST_COUNT];
+    memcpy(sorted, values, self->count * sizeof *sorted);
+    return rounds_median(sorted, self->count);
+}
+
+rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const double *under)
+{
+    double ratios[ROUNDS_MOST_COUNT];
+    for (size_t round = 0; round < self->count; round++) ratios[round] = over[round] / under[round];
+    return rounds_median(ratios, self->count);
 }

@@ -46,4 +46,24 @@ rounds_end    rounds_over(const rounds_length *self, size_t done, uint64_t spent
                           void *user);
 const char   *rounds_end_name(rounds_end end);   /* "precise", "rounds", "time"; NULL: GO_ON */
 
+/* ---- The loop: every round measures every lane once, in a random order */
+
+enum { ROUNDS_MOST_LANES = 8, ROUNDS_MOST_COUNT = 201 };
+
+typedef struct rounds_loop {
+    rounds_length length;                        /* set before, and: */
+    uint64_t      random;                        /* orders lanes */
+    size_t        count;                         /* rounds that count */
+    rounds_end    ended;                         /* why there are no more; GO_ON: a signal ended them */
+} rounds_loop;
+/* Measures a lane and keeps what it found as that of this round; warm ones are round 0, which is then overwritten. */
+typedef int rounds_lane_fn(void *user, size_t lane, size_t round, problem *why);
+
+/* -1: a lane's answer. */
+int rounds_run(rounds_loop *self, size_t lane_count, rounds_lane_fn *lane, rounds_share_fn *share, void *user,
+               problem *why);
+/* Of a lane's values by round, and of the ratios of two lanes in each round. */
+rounds_interval rounds_value(const rounds_loop *self, const double *values);
+rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const double *under);
+
 #endif

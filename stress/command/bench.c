@@ -60,8 +60,8 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     bench_target(made, of->target, 0, 0, 0);
     if (!bench_is_timed(self)) return;
     const stage_lane *other = stage_other(measured, arena);
-    row_count(made, COLUMN_ROUNDS, measured->round_count);
-    row_text(made, COLUMN_ENDED, rounds_end_name(measured->ended));
+    row_count(made, COLUMN_ROUNDS, measured->rounds.count);
+    row_text(made, COLUMN_ENDED, rounds_end_name(measured->rounds.ended));
     row_tenths(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
     if (!other->crowd) return;
     row_tenths(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);

@@ -19,8 +19,7 @@
 #include "../report/output.h"
 #include "run.h"
 
-enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,
-       HOLES_QUICK_ROUNDS = 5,
+enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
 #define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
@@ -29,7 +28,7 @@ typedef struct holes_step {
     holes_field field;
     row        *made;
     int         is_there;                        /* 0: no memory for it */
-    double      ns[HOLES_ROUNDS];
+    double      ns[ROUNDS_MOST_COUNT];
 } holes_step;
 
 typedef struct holes {
@@ -39,11 +38,8 @@ typedef struct holes {
     plan        plan;
     row_list    rows;
     holes_step *steps;
-    rounds_length length;                        /* most 0: nothing is timed */
-    rounds_end  ended;                           /* why the policy under way has no more rounds */
-    size_t      round_count;                     /* of it */
+    rounds_loop rounds;                          /* of the policy under way; length.most 0: nothing is timed */
     uint64_t    pair_count;                      /* of a round */
-    uint64_t    random;                          /* orders steps */
     char        partial[128];                    /* why rows are missing; "": none are */
 } holes;
 
@@ -81,65 +77,37 @@ static int holes_open_step(holes *self, holes_step *step, const policy *chosen, 
     return 0;
 }
 
-static void holes_round(holes *self, size_t round)
+static int holes_lane(void *user, size_t lane, size_t round, problem *why)
 {
-    size_t order[HOLES_STEPS];
-    rounds_shuffle(order, HOLES_STEPS, &self->random);
-    for (size_t at = 0; at < HOLES_STEPS; at++) {
-        holes_step *step = &self->steps[order[at]];
-        if (!step->is_there) continue;
-        holes_pairs(&step->field, self->pair_count / 2);             /* caches are full of the one before */
-        uint64_t begin_ns = rounds_clock_ns();
-        holes_pairs(&step->field, self->pair_count);
-        step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
-    }
-}
-
-static rounds_interval holes_time(const holes *self, const holes_step *step)
-{
-    double values[HOLES_ROUNDS];
-    memcpy(values, step->ns, sizeof values);
-    return rounds_median(values, self->round_count);
-}
-
-static rounds_interval holes_ratio(const holes *self, const holes_step *step)
-{
-    double values[HOLES_ROUNDS];
-    for (size_t round = 0; round < self->round_count; round++)
-        values[round] = step->ns[round] / self->steps->ns[round];
-    return rounds_median(values, self->round_count);
+    holes *self = user;
+    holes_step *step = &self->steps[lane];
+    (void)why;
+    if (!step->is_there) return 0;
+    holes_pairs(&step->field, self->pair_count / 2);                 /* caches are full of the one before */
+    uint64_t begin_ns = rounds_clock_ns();
+    holes_pairs(&step->field, self->pair_count);
+    step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
+    return 0;
 }
 
 /* Of ratios; where there is no other than the first, of its time. */
 static double holes_worst_share(void *user)
 {
     const holes *self = user;
-    double worst = self->steps[1].is_there ? 0.0 : rounds_share(holes_time(self, self->steps));
+    double worst = self->steps[1].is_there ? 0.0 : rounds_share(rounds_value(&self->rounds, self->steps->ns));
     for (size_t index = 1; index < HOLES_STEPS && self->steps[index].is_there; index++) {
-        double share = rounds_share(holes_ratio(self, &self->steps[index]));
+        double share = rounds_share(rounds_ratio(&self->rounds, self->steps[index].ns, self->steps->ns));
         if (share > worst) worst = share;
     }
     return worst;
 }
 
-static void holes_measure(holes *self)
-{
-    uint64_t begin_ns = progress_clock_ns();
-    for (size_t warm = 0; warm < self->length.warm; warm++) holes_round(self, 0);    /* the first that counts .. */
-    self->round_count = 0;
-    do {
-        holes_round(self, self->round_count++);                                      /* .. overwrites it */
-        self->ended = rounds_over(&self->length, self->round_count, progress_clock_ns() - begin_ns, holes_worst_share,
-                                  self);
-    } while (self->ended == ROUNDS_GO_ON && !interrupt_signal());
-}
-
 static void holes_cells(const holes *self, const holes_step *step)
 {
-    row_count(step->made, COLUMN_ROUNDS, self->round_count);
-    row_text(step->made, COLUMN_ENDED, rounds_end_name(self->ended));
-    row_tenths(step->made, COLUMN_NS_PER_PAIR, holes_time(self, step).median);
-    rounds_interval ratio = holes_ratio(self, step);
+    row_count(step->made, COLUMN_ROUNDS, self->rounds.count);
+    row_text(step->made, COLUMN_ENDED, rounds_end_name(self->rounds.ended));
+    row_tenths(step->made, COLUMN_NS_PER_PAIR, rounds_value(&self->rounds, step->ns).median);
+    rounds_interval ratio = rounds_ratio(&self->rounds, step->ns, self->steps->ns);
     row_ratio(step->made, COLUMN_RATIO, ratio.median);
     row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
     row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
@@ -162,7 +130,7 @@ static void holes_time_growth(const holes *self)
     for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
     if (!count) return;
     holes_growth_cells(self->steps[count - 1].made,
-                       holes_growth_measured(holes_steps, costs, count, self->round_count),
+                       holes_growth_measured(holes_steps, costs, count, self->rounds.count),
                        COLUMN_GROWTH, COLUMN_GROWTH_RMS);
 }
 
@@ -202,14 +170,15 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
     for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
         failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
     }
-    if (!failed && self->length.most) holes_measure(self);
+    if (!failed && self->rounds.length.most)
+        failed = rounds_run(&self->rounds, HOLES_STEPS, holes_lane, holes_worst_share, self, why);
     for (size_t index = 0; index < HOLES_STEPS; index++) {
         holes_step *step = &self->steps[index];
         if (!failed && step->is_there) failed = holes_verify(step, chosen, why);
-        if (!failed && step->is_there && self->round_count) holes_cells(self, step);
+        if (!failed && step->is_there && self->rounds.count) holes_cells(self, step);
         failed |= holes_close(&step->field, why);
     }
-    if (!failed && self->round_count) holes_time_growth(self);
+    if (!failed && self->rounds.count) holes_time_growth(self);
     if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
     return failed ? -1 : 0;
 }
@@ -309,12 +278,13 @@ static int holes_start(holes *self, problem *why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
-        self->length = rounds_of(is_quick ? 1 : HOLES_WARM_ROUNDS, is_quick ? HOLES_QUICK_ROUNDS : HOLES_LEAST_ROUNDS,
-                                 is_quick ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS,
-                                 is_quick ? 0 : values[CLI_PRECISION].number, values[CLI_BUDGET].number);
+        self->rounds.length = is_quick
+            ? rounds_of(1, HOLES_QUICK_ROUNDS, HOLES_QUICK_ROUNDS, 0, values[CLI_BUDGET].number)
+            : rounds_of(HOLES_WARM_ROUNDS, HOLES_LEAST_ROUNDS, ROUNDS_MOST_COUNT, values[CLI_PRECISION].number,
+                        values[CLI_BUDGET].number);
         self->pair_count = is_quick ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
     }
-    self->random = values[CLI_SEED].number;
+    self->rounds.random = values[CLI_SEED].number;
     self->rows.kind = ROW_HOLES;
     self->rows.rows = calloc(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
     self->steps = calloc(HOLES_STEPS, sizeof *self->steps);

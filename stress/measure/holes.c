@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/rounds.h"
 #include "../base/splitmix64.h"
 #include "stage.h"
 
@@ -157,7 +156,7 @@ holes_growth holes_growth_of(const uint64_t *numbers, const double *costs, size_
 static int holes_is_better(int class, int other, const uint64_t *numbers, const double *const *costs, size_t count,
                            size_t round_count)
 {
-    double differences[HOLES_MOST_ROUNDS], one[HOLES_MOST_POINTS];
+    double differences[ROUNDS_MOST_COUNT], one[HOLES_MOST_POINTS];
     for (size_t round = 0; round < round_count; round++) {
         for (size_t at = 0; at < count; at++) one[at] = costs[at][round];
         differences[round] = holes_rms(class, numbers, one, count) - holes_rms(other, numbers, one, count);
@@ -169,7 +168,7 @@ holes_growth holes_growth_measured(const uint64_t *numbers, const double *const 
                                    size_t round_count)
 {
     holes_growth made = { NULL, 0.0 };
-    double medians[HOLES_MOST_POINTS], values[HOLES_MOST_ROUNDS];
+    double medians[HOLES_MOST_POINTS], values[ROUNDS_MOST_COUNT];
     if (count < HOLES_LEAST_POINTS || count > HOLES_MOST_POINTS) return made;
     for (size_t at = 0; at < count; at++) {
         for (size_t round = 0; round < round_count; round++) values[round] = costs[at][round];

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/rounds.h"
 #include "../policy/policy.h"
 
 /* ---- A policy on a device, with so many free blocks that do not touch */
@@ -35,7 +36,7 @@ uint64_t holes_driver_calls(const holes_field *self);        /* since it was ope
 
 /* ---- How a cost grows with the number of free blocks: which of O(1), O(log n) and O(n) fits it best */
 
-enum { HOLES_CLASSES = 3, HOLES_LEAST_POINTS = 3, HOLES_MOST_ROUNDS = 201 };
+enum { HOLES_CLASSES = 3, HOLES_LEAST_POINTS = 3 };
 
 typedef struct holes_growth {
     const char *name;                            /* "O(1)", "O(log n)", "O(n)"; "unclear"; NULL: too few points */
@@ -49,7 +50,7 @@ holes_growth holes_growth_of(const uint64_t *numbers, const double *costs, size_
 
 /* Likewise of costs measured in rounds, costs[point][round]: the class by the medians. It is "unclear" where the 95 %
    confidence interval of the median difference of the rounds' rms, to that of another class, is not below 0; and with
-   fewer than 6 rounds, which make no interval. round_count: 1 to HOLES_MOST_ROUNDS. */
+   fewer than 6 rounds, which make no interval. round_count: 1 to ROUNDS_MOST_COUNT. */
 holes_growth holes_growth_measured(const uint64_t *numbers, const double *const *costs, size_t count,
                                    size_t round_count);
 

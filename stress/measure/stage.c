@@ -289,7 +289,7 @@ enum { STAGE_WARM_PAIRS = 5000, STAGE_SMALL_BYTES = 1024 };
 
 typedef struct stage_length { size_t warm, least, most; uint64_t pairs; } stage_length;
 static const stage_length stage_lengths[] = {
-    [CASES_WARM] = { 2, 25, STAGE_MOST_ROUNDS, 8192 }, [CASES_COLD] = { 2, 25, 101, 24 },
+    [CASES_WARM] = { 2, 25, ROUNDS_MOST_COUNT, 8192 }, [CASES_COLD] = { 2, 25, 101, 24 },
     [CASES_CROWD] = { 1, 11, 31, 40000 },
 };
 
@@ -353,7 +353,7 @@ int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->row = row;
-    self->random = seed;
+    self->rounds.random = seed;
     self->cold = calloc(1, PAIRS_COLD_BYTES);
     if (!self->cold) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
     return stage_open_arenas(self, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
@@ -371,13 +371,16 @@ void stage_close(stage *self)
     free(self->cold);
 }
 
-static int stage_measure_lane(stage *self, stage_lane *lane, size_t round, uint64_t count, problem *why)
+static int stage_measure_lane(void *user, size_t index, size_t round, problem *why)
 {
+    stage *self = user;
+    stage_lane *lane = &self->lanes[index];
     double *ns = &lane->ns[round];
+    if (!lane->crowd) return 0;
     switch (self->row->way) {
-    case CASES_WARM:  *ns = pairs_warm_ns(lane->crowd, count); break;
-    case CASES_COLD:  *ns = pairs_cold_ns(lane->crowd, count, self->cold); break;
-    case CASES_CROWD: return crowd_ns(lane->crowd, lane->members, count, ns, why);
+    case CASES_WARM:  *ns = pairs_warm_ns(lane->crowd, self->pair_count); break;
+    case CASES_COLD:  *ns = pairs_cold_ns(lane->crowd, self->pair_count, self->cold); break;
+    case CASES_CROWD: return crowd_ns(lane->crowd, lane->members, self->pair_count, ns, why);
     }
     return 0;
 }
@@ -392,34 +395,17 @@ const stage_lane *stage_other(const stage *self, size_t arena)
     return &self->lanes[stage_other_index(self, arena)];
 }
 
-static int stage_round(stage *self, size_t round, uint64_t count, problem *why)
-{
-    size_t order[STAGE_LANES];
-    rounds_shuffle(order, self->lane_count, &self->random);
-    for (size_t at = 0; at < self->lane_count; at++) {
-        stage_lane *lane = &self->lanes[order[at]];
-        if (lane->crowd && stage_measure_lane(self, lane, round, count, why)) return -1;
-    }
-    return 0;
-}
-
 rounds_interval stage_time(const stage *self, const stage_lane *lane)
 {
-    double values[STAGE_MOST_ROUNDS];
-    memcpy(values, lane->ns, sizeof values);
-    return rounds_median(values, self->round_count);
+    return rounds_value(&self->rounds, lane->ns);
 }
 
 rounds_interval stage_ratio(const stage *self, size_t arena)
 {
-    double ratios[STAGE_MOST_ROUNDS];
     const stage_lane *mine = &self->lanes[arena], *other = stage_other(self, arena);
     if (!other->crowd) return stage_time(self, mine);
-    for (size_t round = 0; round < self->round_count; round++) {
-        int is_gain = self->row->other == CASES_ONE_THREAD;
-        ratios[round] = is_gain ? other->ns[round] / mine->ns[round] : mine->ns[round] / other->ns[round];
-    }
-    return rounds_median(ratios, self->round_count);
+    if (self->row->other == CASES_ONE_THREAD) return rounds_ratio(&self->rounds, other->ns, mine->ns);
+    return rounds_ratio(&self->rounds, mine->ns, other->ns);
 }
 
 static double stage_worst_share(void *user)
@@ -439,18 +425,9 @@ int stage_measure(stage *self, int is_quick, const rounds_length *limits, proble
     const stage_length *shape = is_quick ? &quick : &stage_lengths[self->row->way];
     const rounds_length length = { shape->warm, shape->least, shape->most, is_quick ? 0.0 : limits->precision,
                                    limits->budget_ns };
-    uint64_t begin_ns = progress_clock_ns();
-    for (size_t warm = 0; warm < length.warm; warm++) {
-        if (stage_round(self, 0, shape->pairs, why)) return -1;      /* the first that counts overwrites it */
-    }
-    self->round_count = 0;
-    do {
-        if (stage_round(self, self->round_count, shape->pairs, why)) return -1;
-        self->round_count++;
-        self->ended = rounds_over(&length, self->round_count, progress_clock_ns() - begin_ns, stage_worst_share,
-                                  self);
-    } while (self->ended == ROUNDS_GO_ON);
-    return 0;
+    self->rounds.length = length;
+    self->pair_count = shape->pairs;
+    return rounds_run(&self->rounds, self->lane_count, stage_measure_lane, stage_worst_share, self, why);
 }
 
 /* Called by a pointer that no compiler knows, so that it stays a function of its name, which callgrind looks for. */

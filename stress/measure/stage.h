@@ -132,23 +132,23 @@ enum { CROWD_MOST = 4 };
    thread cannot be started. */
 int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
 
-enum { STAGE_ARENAS = 2, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
+enum { STAGE_ARENAS = 2, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_COUNTED_PAIRS = 5000 };
 
 typedef struct stage_lane {
     subject on;
     pairs  *crowd;                               /* NULL: the lane is not there */
     size_t  members;
     int     is_borrowed;                         /* crowd and its subject are another lane's */
-    double  ns[STAGE_MOST_ROUNDS];               /* of a pair, by round */
+    double  ns[ROUNDS_MOST_COUNT];               /* of a pair, by round */
 } stage_lane;
 
 typedef struct stage {
     const cases_row *row;
     stage_lane       lanes[STAGE_LANES];         /* the arenas, and the other's, or each one's other */
-    size_t           lane_count, round_count;    /* rounds that count */
-    rounds_end       ended;                      /* why there are no more */
+    size_t           lane_count;
+    rounds_loop      rounds;
+    uint64_t         pair_count;                 /* of a round */
     unsigned char   *cold;
-    uint64_t         random;                     /* orders lanes */
 } stage;
 
 /* Opens and warms all lanes; a CUB that is not in this build is left out. -1 and a problem; stage_close in both
@@ -156,9 +156,8 @@ typedef struct stage {
 int  stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why);
 void stage_close(stage *self);
 
-/* Every round measures every lane once, in a random order, until every arena's ratio, or its time where it has none,
-   is known to the precision. limits: precision and budget are taken from it. is_quick: few and short ones, good for
-   tests alone. */
+/* Rounds over all lanes, until every arena's ratio, or its time where it has none, is known to the precision.
+   limits: precision and budget are taken from it. is_quick: few and short ones, good for tests alone. */
 int  stage_measure(stage *self, int is_quick, const rounds_length *limits, problem *why);
 /* STAGE_COUNTED_PAIRS pairs of every lane that is there, in order. */
 void stage_count(stage *self);

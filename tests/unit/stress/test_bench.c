@@ -102,15 +102,16 @@ static void test_stage(void)
     const cases_row row = { "a case", CASES_WARM, 16, 0, 1, 1, CASES_MUTEX, NULL, 0, NULL, NULL };
     CHECK(!stage_open(&measured, &row, 1, &why));
     CHECK(!stage_measure(&measured, 0, &precise, &why));
-    CHECK_INT(measured.ended, ==, ROUNDS_PRECISE);
-    CHECK_U64(measured.round_count, ==, 25);
+    CHECK_INT(measured.rounds.ended, ==, ROUNDS_PRECISE);
+    CHECK_U64(measured.rounds.count, ==, 25);
     size_t empty = 0;
     for (size_t round = 0; round < 26; round++) empty += measured.lanes[0].ns[round] <= 0.0;
     CHECK_MSG(empty == 1, "the 26th alone is empty");
     CHECK(!stage_measure(&measured, 0, &late, &why));
-    CHECK_INT(measured.ended, ==, ROUNDS_TIME);
-    CHECK_U64(measured.round_count, ==, 1);
-    CHECK(!stage_measure(&measured, 1, &precise, &why) && measured.round_count == 3 && measured.ended == ROUNDS_MOST);
+    CHECK_INT(measured.rounds.ended, ==, ROUNDS_TIME);
+    CHECK_U64(measured.rounds.count, ==, 1);
+    CHECK(!stage_measure(&measured, 1, &precise, &why));
+    CHECK(measured.rounds.count == 3 && measured.rounds.ended == ROUNDS_MOST);
     CHECK(!stage_verify(&measured, &why));
     stage_close(&measured);
 }
