@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # `stress holes`: its columns, that pairs are served without the driver, and its mistakes. Times are never a test.
-# It must not test how holes lie (test_bench does) nor instructions (instructions.t).
+# It must not test how holes lie (test_bench does) nor instructions (instructions.t). What is refused: cases/cli.case.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -32,10 +32,6 @@ is(join(' ', map { $_->{rounds} ? "$_->{rounds} $_->{ended}" : '' } @precise), j
 my @late = rows(stress(qw(holes -p segments --device sim:1G --precision 0% --budget 1), @csv)->{out});
 ok($late[0]{ended} =~ /^(?:rounds|time)$/ && ($late[0]{ended} eq 'time') == ($late[0]{rounds} < 201), 'else all, or until the time is over')
     or print "#   $late[0]{rounds} $late[0]{ended}\n";
-refused(2, qr/--precision: expected a share from 0% to 100%, such as 2% or 0\.5%, found '\Q$_\E'/, qw(holes -p raw --precision), $_)
-    for '2', '101%', '2.%', '.5%', '100.1%', '-1%', '1.00001%', '2%%', 'auto', '18446744073709551616%';
-refused(2, qr/--budget: expected a number from 1 to 1000000/, qw(holes -p raw --budget 0));
-
 is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
 is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
 
@@ -96,20 +92,6 @@ ok($said =~ /^measuring ended as precise as asked for \(--precision\) in 0 of 3 
     or print "#   $said";
 ok($table->{out} !~ /measuring ended/, 'not of what was not measured');
 
-# ---- mistakes
-refused(2, qr/no policy/, 'holes');
-refused(2, qr/'segment', did you mean 'segments'/, qw(holes -p segment));
-refused(2, qr/--workload means nothing to holes, only to run/, qw(holes -p raw -w train));
-refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
-refused(2, qr/--instructions means nothing to $_, only to holes/, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
-refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
-refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
-refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
-refused(2, qr/limit key.*--limit/, qw(holes -p segments:limit=1G --limit 1G));
-refused(4, qr/cannot be written/, qw(holes -p raw --out), "csv=$folder/no/such/folder");
-refused(77, qr/--device cuda:99: /, qw(holes -p raw --device cuda:99));
-ok(stress('help', 'holes')->{out} =~ /every second in order of address is freed/, 'help holes');
-ok(stress('help', 'columns')->{out} =~ /of holes.*\n  policy\n  holes\n  ns_per_pair\n  instructions_per_pair\n/, 'help columns has them');
 # ---- rules: a ratio is judged by its own interval, what is counted exactly
 my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
                    '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--fail-if', 'ns_per_pair > 0.001', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");

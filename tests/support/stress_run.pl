@@ -8,7 +8,7 @@ use JSON::PP;
 use POSIX ();
 
 # what would change what the program says
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY), grep { /^SLURM_/ } keys %ENV};
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY), grep { /^(?:SLURM|OMPI|PMI|JOB)_/ } keys %ENV};
 
 our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
 our $folder = tempdir(CLEANUP => 1);
