@@ -13,7 +13,7 @@
 #define POLICY_LIMITS "alignment limit headroom"
 #define POLICY_WAITS "streams wait_ms"
 #define POLICY_RELEASE "release release_at release_keep release_age"
-#define POLICY_HABITS POLICY_RELEASE " cache " POLICY_WAITS " scrub plan debug"
+#define POLICY_HABITS POLICY_RELEASE " " POLICY_WAITS " scrub plan debug"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
 #define POLICY_STEPS "initial step step_max"
 #define POLICY_SEGMENT_KEYS "growth " POLICY_STEPS " " POLICY_COMMON
