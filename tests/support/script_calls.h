@@ -142,15 +142,17 @@ static void use_new(block_entry *block, int is_unused)
         if (world.stream_made[stream] && !world.stream_captured[stream]) access_on(block, stream);
 }
 
-static gpuarena_result do_work(reader *in)       /* work NAME TIME on STREAM */
+static gpuarena_result do_work(reader *in)       /* work NAME TIME on STREAM [bytes SIZE] */
 {
     block_entry *block;
     (void)read_pointer(in, &block);
     uint64_t work_ns = read_sum(in);
     int stream = read_on(in, STREAM_NULL);
     if (!block || !block->ptr || place.trouble[0]) return GPUARENA_OK;
+    block_entry used = *block;
+    if (take_word(in, "bytes")) used.bytes = read_sum(in);
     if (sim_work(device.machine, 0, stream_handle(stream), work_ns)) blame("the stream does not work");
-    access_on(block, stream);
+    access_on(&used, stream);
     return GPUARENA_OK;
 }
 

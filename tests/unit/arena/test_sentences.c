@@ -294,13 +294,14 @@ static gpuarena_result leak(uint32_t sizes)
     return gpuarena_destroy(mine);
 }
 
-/* Asks for more than the limit, with tagged blocks live. */
-static gpuarena_result run_short(int more)
+/* Asks for more than the limit, with blocks of so many tags live. */
+static gpuarena_result run_short(int tags)
 {
+    static const struct { uint64_t bytes; const char *tag; } blocks[] = {
+        { MIB(4), "" }, { MIB(32), "weights" }, { MIB(11) + KIB(512), "kv" }, { KIB(2), "a" }, { KIB(1), "b" } };
     void *ptr;
     (void)gpuarena_set_limit(mine, MIB(64));
-    of_tag(mine, MIB(32), "weights"), of_tag(mine, MIB(11) + KIB(512), "kv"), of_tag(mine, MIB(4), "");
-    if (more) of_tag(mine, KIB(2), "a"), of_tag(mine, KIB(1), "b");
+    for (int at = 0; at <= tags; at++) of_tag(mine, blocks[at].bytes, blocks[at].tag);
     return gpuarena_alloc(mine, &ptr, MIB(100), NULL);
 }
 
@@ -371,7 +372,8 @@ static gpuarena_block found;
     X(gpuarena_config_parse("", NULL, NULL, 0)) \
     X(gpuarena_driver_cuda(0, NULL)) \
     X(run_short(0)) \
-    X(run_short(1)) \
+    X(run_short(2)) \
+    X(run_short(4)) \
     X(leak(1)) \
     X(leak(300)) \
     X(child_of(other, "limit=2M", NULL)) \
