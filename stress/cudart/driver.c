@@ -23,7 +23,7 @@ DRIVER_EXPORT cuDriverGetVersion(int *version)
 DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
 {
     if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = driver_code_name((int)error);
+    *name = codes_driver_name((int)error);
     return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -31,7 +31,7 @@ DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
 DRIVER_EXPORT cuGetErrorString(CUresult error, const char **text)
 {
     if (!text) return CUDA_ERROR_INVALID_VALUE;
-    *text = driver_code_name((int)error) ? codes_text((int)error) : NULL;
+    *text = codes_driver_name((int)error) ? codes_text((int)error) : NULL;
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -104,7 +104,7 @@ CUresult driver_answer(cudaError_t code)
         self.thread->last_error = self.thread->kept_error;
     }
     call_leave(&self);
-    return driver_code_name((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
+    return codes_is_of_driver((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
 static const driver_row driver_rows[] = {

@@ -32,6 +32,5 @@ extern const driver_row driver_vm_rows[], driver_pointer_rows[], driver_context_
    which stream 0 is the calling thread's; it is served for functions that have no stream. */
 const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known);
 
-const char *driver_code_name(int code);          /* as "CUDA_ERROR_NO_DEVICE"; NULL: the driver has no such code */
 
 #endif
