@@ -19,7 +19,11 @@ static struct {                                  /* the call that is made */
     snapshot before;
 } call;
 
-static struct { int is_on, code, lasting; device_entry entry; } turn;   /* every driver call fails in turn */
+static struct {                                  /* every driver call fails in turn */
+    int is_on, code, is_strict;                  /* strict: the command that is struck says so */
+    uint64_t length;
+    device_entry entry;
+} turn;
 
 static int turn_struck(void) { return turn.is_on && (device.struck[ENTRY_COUNT] || device.struck[ENTRY_host]); }
 
@@ -398,6 +402,10 @@ static gpuarena_result do_resize(reader *in)     /* resize NAME SIZE [on STREAM]
                                              stream_handle(stream));
     if (result && block) block->is_unwatched |= has_scrub(block->arena);
     if (result || !block) return result;
+    uint64_t bad, was = block->bytes;
+    if (bytes > was && has_scrub(block->arena) & GPUARENA_SCRUB_ALLOC
+        && !sim_verify(device.machine, 0, block->ptr + was, bytes - was, 0, &bad))
+        blame("what block %s took is not cleared", block->name);
     block->bytes = bytes;
     sim_fill(device.machine, 0, block->ptr, bytes, block->owner);
     return result;

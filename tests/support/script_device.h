@@ -52,6 +52,7 @@ static struct {
     int asked_count;
     device_holder holders[DEVICE_ARENAS];
     int holder_count;
+    int has_turn;                                /* the fault of the turn is set */
     int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
     device_lie lie;                              /* what the next obtain does */
     uint64_t said_free;                          /* what info answers as free, if is_said */
@@ -75,12 +76,12 @@ static int device_enter(device_entry entry, uint64_t bytes)
         if (entry != ENTRY_exchange_mode) device_blame("a driver call on a lost device");
         return entry == ENTRY_exchange_mode ? 0 : CODE_LOST;
     }
-    for (int at = 0; at < device.fault_count && !code; at++) {
+    for (int at = 0; at < device.fault_count; at++) {
         device_fault *fault = &device.faults[at];
         if (fault->entry != entry && !(fault->entry == ENTRY_COUNT && entry != ENTRY_host)) continue;
         if (bytes <= fault->above && fault->above) continue;
         fault->seen++;
-        if (fault->seen >= fault->at && fault->seen - fault->at < fault->length) code = fault->code;
+        if (!code && fault->seen >= fault->at && fault->seen - fault->at < fault->length) code = fault->code;
     }
     if (!code) return 0;
     device.struck[entry]++;
@@ -146,7 +147,7 @@ static uint64_t device_lie_address(void)
 {
     switch (device.lie) {
     case LIE_MISALIGNED: return ((uint64_t)1 << 50) + 64;
-    case LIE_OVERLAP:    return bench_number(device.overlapped);
+    case LIE_OVERLAP:    return bench_number(device.overlapped) + SIM_GRANULE;
     case LIE_WRAP:       return 0 - SIM_GRANULE;
     default:             return 0;
     }
