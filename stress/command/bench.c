@@ -1,5 +1,4 @@
-/* Case by case: measure, and make rows of it.
-   It must not know how a case is measured, nor formats. */
+/* Case by case: measure, and make rows of it. */
 #include "bench.h"
 
 #include <stdlib.h>

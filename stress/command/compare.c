@@ -1,5 +1,4 @@
-/* Row by row: exact metrics by their values, timed ones by the intervals of their repeats.
-   It must not know the columns but by what gate/metric.c says of them. */
+/* Row by row: exact metrics by their values, timed ones by the intervals of their repeats. */
 #include "compare.h"
 
 #include <stdlib.h>

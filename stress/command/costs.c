@@ -1,5 +1,4 @@
-/* Device, measurement, file.
-   It must not know how costs are measured or fitted. */
+/* Device, measurement, file. */
 #include "costs.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Texts for people, made from the tables wherever there is one.
-   It must not repeat what a table says. */
+/* Texts for people, made from the tables wherever there is one. */
 #include "help.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
-/* Policies by numbers of holes: measured in turn, told as rows.
-   It must not know how holes are made, nor formats. */
+/* Policies by numbers of holes: measured in turn, told as rows. */
 #include "holes.h"
 
 #include <inttypes.h>

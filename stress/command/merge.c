@@ -1,6 +1,5 @@
 /* Files of shards, CSV or JSON, taken apart into what stands before the rows, the rows, and what stands behind; put
-   together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out.
-   It must not know columns. */
+   together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out. */
 #include "merge.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* Rows in the order asked for, failures told as they come, results told at the end.
-   It must not know devices, policies or formats beyond their seams. */
+/* Rows in the order asked for, failures told as they come, results told at the end. */
 #include "run.h"
 
 #include <inttypes.h>

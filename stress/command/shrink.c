@@ -1,5 +1,4 @@
-/* What fails, the same with ever fewer operations, and where it is written.
-   It must not know how those that are left out are chosen. */
+/* What fails, the same with ever fewer operations, and where it is written. */
 #include "shrink.h"
 
 #include <inttypes.h>

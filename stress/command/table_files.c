@@ -1,5 +1,4 @@
-/* Rows that were read are made rows of a list, for the writers of files: whole numbers as such, all else as texts.
-   It must not judge. */
+/* Rows that were read are made rows of a list, for the writers of files: whole numbers as such, all else as texts. */
 #include "table_files.h"
 
 #include <stdlib.h>

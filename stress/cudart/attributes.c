@@ -1,5 +1,4 @@
-/* Attributes: the limits of a device of compute capability 9.0, and its place on the bus.
-   Must not know of calls. */
+/* Attributes: the limits of a device of compute capability 9.0, and its place on the bus. */
 #include "attributes.h"
 
 /* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */

@@ -1,5 +1,4 @@
-/* Begins and ends calls.
-   Must not know what any call does. */
+/* Begins and ends calls. */
 #include "call.h"
 
 #include <string.h>

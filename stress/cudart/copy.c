@@ -1,5 +1,4 @@
-/* Copies and fills, row by row, between host and devices; all is checked before the first byte moves.
-   Must not know of calls or how memory is laid out. */
+/* Copies and fills, row by row, between host and devices; all is checked before the first byte moves. */
 #include "copy.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* Driver functions that every program asks for: versions, names of codes, devices, information.
-   Must not know how they are looked up. */
+/* Driver functions that every program asks for: versions, names of codes, devices, information. */
 #include "driver.h"
 
 #include <string.h>

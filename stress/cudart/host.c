@@ -1,5 +1,4 @@
-/* Pinned memory: ordinary pages, and a list of them by address.
-   Must not know of calls. */
+/* Pinned memory: ordinary pages, and a list of them by address. */
 #include "host.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* First call, fork and exit. The order at the end: handler of the first call, destructors, findings, status 3.
-   Must not know what calls do. */
+/* First call, fork and exit. The order at the end: handler of the first call, destructors, findings, status 3. */
 #include "life.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* GPUARENA_SIM, read part by part: each key at most once, each value with its own reader.
-   Must not know what the machine is for. */
+/* GPUARENA_SIM, read part by part: each key at most once, each value with its own reader. */
 #include "options.h"
 
 #include <string.h>

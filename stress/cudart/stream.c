@@ -1,5 +1,4 @@
-/* Streams: made, destroyed, asked, waited for.
-   Must not know what is issued to them. */
+/* Streams: made, destroyed, asked, waited for. */
 #include "stream.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */

@@ -1,5 +1,4 @@
-/* What models share. Memory is counted when the driver gives it, and the limit is asked before.
-   It must not know any allocator's rules. */
+/* What models share. Memory is counted when the driver gives it, and the limit is asked before. */
 #include "model.h"
 
 #include <stdlib.h>

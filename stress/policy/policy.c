@@ -1,5 +1,4 @@
-/* The table of policies, and their text.
-   It must not know what a policy is used for; keys and values are the library's business (gpuarena_config_parse). */
+/* The table of policies, and their text. */
 #include "policy.h"
 
 #include <inttypes.h>

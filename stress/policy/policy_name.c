@@ -1,5 +1,4 @@
-/* A table of names.
-   It must not know what a policy is. */
+/* A table of names. */
 #include "policy_name.h"
 
 #include <stdio.h>

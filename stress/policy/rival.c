@@ -1,5 +1,4 @@
-/* Finds the library, binds it to the device, and hands calls through.
-   It must not know how the library works, nor what the numbers are for. */
+/* Finds the library, binds it to the device, and hands calls through. */
 #include "rival.h"
 
 #include <dlfcn.h>

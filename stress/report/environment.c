@@ -1,5 +1,4 @@
-/* What measured times depend on beside the program, as JSON: host, compiler, CUDA device. It must not ask
-   CUDA anything. */
+/* What measured times depend on beside the program, as JSON: host, compiler, CUDA device. */
 #include "environment.h"
 
 #include <inttypes.h>

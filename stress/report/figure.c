@@ -1,5 +1,4 @@
-/* Which figures there are, and what they share: names, numbers, legends.
-   It must not know coordinates beyond those it is given. */
+/* Which figures there are, and what they share: names, numbers, legends. */
 #include "figure.h"
 
 #include <inttypes.h>

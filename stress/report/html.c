@@ -1,5 +1,4 @@
-/* The page from top to bottom.
-   It must not know what figures show. */
+/* The page from top to bottom. */
 #include "html.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Rows as one JSON document, one case a line.
-   It must not know how a number came about. */
+/* Rows as one JSON document, one case a line. */
 #include "json.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* Cases: a row is an error where it ended as one (out of memory is a result), a verdict is a failure where it fails
-   the run, and skipped where it is none.
-   It must not judge. */
+   the run, and skipped where it is none. */
 #include "junit.h"
 
 #include <stdlib.h>

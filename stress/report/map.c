@@ -1,6 +1,5 @@
 /* Areas are sums of differences along time: a rectangle is a step up where it begins and one down where it ends, so
-   that its cost is its height. In units of 1/65536 of a cell each way.
-   It must not know colours. */
+   that its cost is its height. In units of 1/65536 of a cell each way. */
 #include "map.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal.
-   It must not know opcodes. */
+/* A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal. */
 #include "memviz.h"
 
 #include <inttypes.h>

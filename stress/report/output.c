@@ -1,5 +1,4 @@
-/* The kinds of files, and trying them before anything runs.
-   It must not know the formats. */
+/* The kinds of files, and trying them before anything runs. */
 #define _XOPEN_SOURCE 700                        /* realpath */
 #include "output.h"
 

@@ -1,5 +1,4 @@
-/* Trace events, one a line. Of streams, what is live on them at the times of the samples.
-   It must not choose what is worth seeing: samples are the record's. */
+/* Trace events, one a line. Of streams, what is live on them at the times of the samples. */
 #include "perfetto.h"
 
 #include <inttypes.h>

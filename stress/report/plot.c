@@ -1,5 +1,4 @@
-/* Elements of SVG, coordinates in tenths.
-   It must not know what is drawn. */
+/* Elements of SVG, coordinates in tenths. */
 #include "plot.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* One sample, one percentile a line.
-   It must not choose: samples are the record's, percentiles those that have enough behind them. */
+/* One sample, one percentile a line. */
 #include "series.h"
 
 #include <inttypes.h>

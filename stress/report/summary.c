@@ -1,5 +1,4 @@
-/* Two tables of Markdown and a list of sentences, every text escaped.
-   It must not judge. */
+/* Two tables of Markdown and a list of sentences, every text escaped. */
 #include "summary.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
-/* Figures two in a line, each set on lines of its own.
-   It must not know what figures show. */
+/* Figures two in a line, each set on lines of its own. */
 #include "svg.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* The table's lines: which columns go when there is no room, notes, legend.
-   It must not know how a number came about. */
+/* The table's lines: which columns go when there is no room, notes, legend. */
 #include "table.h"
 
 #include <inttypes.h>

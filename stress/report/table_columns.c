@@ -1,5 +1,4 @@
-/* The table's columns: how cells are shown to people.
-   It must not know how wide the table is. */
+/* The table's columns: how cells are shown to people. */
 #include "table_columns.h"
 
 #include <string.h>

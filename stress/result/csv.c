@@ -1,5 +1,4 @@
-/* Rows as CSV; lines end in a plain newline, as scripts and git expect.
-   It must not know the columns by name. */
+/* Rows as CSV; lines end in a plain newline, as scripts and git expect. */
 #include "csv.h"
 
 #include <errno.h>

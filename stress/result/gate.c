@@ -1,5 +1,4 @@
-/* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row.
-   Knows nothing of how rows are made. */
+/* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row. */
 #include "gate.h"
 
 #include <ctype.h>

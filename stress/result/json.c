@@ -1,5 +1,4 @@
-/* JSON of cells and histograms.
-   It must not know documents. */
+/* JSON of cells and histograms. */
 #include "json.h"
 
 #include <inttypes.h>

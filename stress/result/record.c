@@ -1,5 +1,4 @@
-/* Takes down what a pass tells: lists that grow to their bounds, and no further.
-   It must not know passes, policies or formats. */
+/* Takes down what a pass tells: lists that grow to their bounds, and no further. */
 #include "record.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Groups by name, added up; and their part of JSON.
-   It must not know what made the rows, nor read texts: repeats_read.c does. */
+/* Groups by name, added up; and their part of JSON. */
 #include "repeats.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Cells: setting and printing them.
-   It must not know of files or of the table: those walk the columns. */
+/* Cells: setting and printing them. */
 #include "row.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* Specifications with one more option behind them.
-   It must not know of policies or devices. */
+/* Specifications with one more option behind them. */
 #include "batch_varied.h"
 
 #include <inttypes.h>

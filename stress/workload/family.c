@@ -1,5 +1,4 @@
-/* Reads `key=value,key=value` against a family's option table; names the nearest known word when one is unknown.
-   Must not know of any one family. */
+/* Reads `key=value,key=value` against a family's option table; names the nearest known word when one is unknown. */
 #include "family.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* Words over the builder: checked arithmetic, draws, and operations that stop at the first failure.
-   Must not know of any one family. */
+/* Words over the builder: checked arithmetic, draws, and operations that stop at the first failure. */
 #include "maker.h"
 
 #include <inttypes.h>

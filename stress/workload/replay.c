@@ -1,5 +1,4 @@
-/* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line.
-   Must not know what any format says. */
+/* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line. */
 #include "replay.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once.
-   Must not know of families, files or devices. */
+/* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once. */
 #include "stream.h"
 
 #include <inttypes.h>

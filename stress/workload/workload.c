@@ -1,5 +1,4 @@
-/* The list of families, and the way from a specification to an op stream.
-   Must not know what any family does, nor of policies, devices and results. */
+/* The list of families, and the way from a specification to an op stream. */
 #include "workload.h"
 
 #include <inttypes.h>
