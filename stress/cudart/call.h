@@ -56,6 +56,12 @@ int call_end_driver(call *self);                 /* of the driver's interface, w
 int  call_enter(call *self);
 void call_leave(call *self);
 
+/* The body of a function that is one call: how it is begun, and what it answers then; expressions in `self`. */
+#define CALL_DOES(begun, answer) \
+    call self; \
+    if (begun) self.code = (answer); \
+    return call_end(&self)
+
 sim_device *call_find_device(const call *self, int ordinal);     /* NULL: there is none */
 
 #endif

@@ -43,11 +43,7 @@ static int capture_tell(call *self, cudaStream_t stream, const capture_answer *t
 
 static cudaError_t capture_ask(cudaStream_t stream, const capture_answer *told)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO, 0)) {
-        self.code = capture_tell(&self, stream, told);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO, 0), capture_tell(&self, stream, told));
 }
 
 #if CUDART_VERSION >= 13000
@@ -63,12 +59,11 @@ CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cud
     return capture_ask(stream, &told);
 }
 
-CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz)(
-    cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made,
-    const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges, size_t *count)
-{
-    return cudaStreamGetCaptureInfo(stream_of_thread(stream), status, id, made, follows, edges, count);
-}
+CUDART_PER_THREAD(cudaStreamGetCaptureInfo,
+                  (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                   cudaGraph_t *made, const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges,
+                   size_t *count),
+                  (stream_of_thread(stream), status, id, made, follows, edges, count))
 #else
 /* In these headers the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
 CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
@@ -101,11 +96,8 @@ CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCap
 
 CUDART_EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_BEGIN_CAPTURE, 0)) {
-        self.code = work_begin_capture(self.device, stream, (int)mode, "cudaStreamBeginCapture");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_BEGIN_CAPTURE, 0),
+              work_begin_capture(self.device, stream, (int)mode, "cudaStreamBeginCapture"));
 }
 
 /* A stream's capture ends, whether or not it made a graph; then *made is NULL. */
@@ -128,19 +120,11 @@ CUDART_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t 
     return call_end(&self);
 }
 
-CUDART_THREAD_FORM(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz)(cudaStream_t stream,
-                                                                      enum cudaStreamCaptureStatus *status)
-{
-    return cudaStreamIsCapturing(stream_of_thread(stream), status);
-}
+CUDART_PER_THREAD(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+                  (stream_of_thread(stream), status))
 
-CUDART_THREAD_FORM(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz)(cudaStream_t stream,
-                                                                        enum cudaStreamCaptureMode mode)
-{
-    return cudaStreamBeginCapture(stream_of_thread(stream), mode);
-}
+CUDART_PER_THREAD(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+                  (stream_of_thread(stream), mode))
 
-CUDART_THREAD_FORM(cudaStreamEndCapture, cudaStreamEndCapture_ptsz)(cudaStream_t stream, cudaGraph_t *made)
-{
-    return cudaStreamEndCapture(stream_of_thread(stream), made);
-}
+CUDART_PER_THREAD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
+                  (stream_of_thread(stream), made))

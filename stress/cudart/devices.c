@@ -45,9 +45,7 @@ static int devices_select(call *self, int ordinal)
 
 CUDART_EXPORT cudaError_t cudaSetDevice(int device)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_SET_DEVICE)) self.code = devices_select(&self, device);
-    return call_end(&self);
+    CALL_DOES(call_begin_bare(&self, SIM_CALL_SET_DEVICE), devices_select(&self, device));
 }
 
 /* One way to wait at most, and nothing that is unknown. */
@@ -72,11 +70,8 @@ static int devices_initialise(const call *self, int ordinal, unsigned device_fla
 
 CUDART_EXPORT cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_INIT_DEVICE)) {
-        self.code = devices_initialise(&self, device, device_flags, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin_bare(&self, SIM_CALL_INIT_DEVICE),
+              devices_initialise(&self, device, device_flags, flags));
 }
 #endif
 
@@ -113,11 +108,8 @@ CUDART_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int devic
 
 CUDART_EXPORT cudaError_t cudaDeviceSynchronize(void)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0)) {
-        self.code = work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0),
+              work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns));
 }
 
 CUDART_EXPORT cudaError_t cudaDeviceReset(void)

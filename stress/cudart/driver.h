@@ -16,6 +16,17 @@
 void     driver_keep_error(void);
 CUresult driver_answer(cudaError_t code);
 
+/* X(name, since, parameters, runtime_call): a function that is one call of the runtime, and its row. */
+#define DRIVER_FUNCTION(name, since, parameters, runtime_call) \
+    DRIVER_EXPORT name parameters { return DRIVER_DOES(runtime_call); }
+#define DRIVER_FUNCTION_ROW(name, since, parameters, runtime_call) { #name, since, (driver_function)name },
+
+/* As CALL_DOES. */
+#define CALL_DRIVER_DOES(begun, answer) \
+    call self; \
+    if (begun) self.code = (answer); \
+    return (CUresult)call_end_driver(&self)
+
 typedef void (*driver_function)(void);
 
 typedef struct driver_row {

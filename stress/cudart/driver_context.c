@@ -59,16 +59,6 @@ DRIVER_EXPORT cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
     return (CUresult)code;
 }
 
-DRIVER_EXPORT cuDeviceGetPCIBusId(char *text, int bytes, CUdevice device)
-{
-    return DRIVER_DOES(cudaDeviceGetPCIBusId(text, bytes, device));
-}
-
-DRIVER_EXPORT cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-    return DRIVER_DOES(cudaDeviceCanAccessPeer(can, device, peer));
-}
-
 /* ---- a device's context */
 
 static int context_open(int ordinal, CUcontext *context, int opens, int *is_open)
@@ -193,11 +183,6 @@ DRIVER_EXPORT cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-DRIVER_EXPORT cuCtxGetFlags(unsigned int *flags)
-{
-    return DRIVER_DOES(cudaGetDeviceFlags(flags));
-}
-
 DRIVER_EXPORT cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 {
     if (!version || (context && context_device(context) < 0)) {
@@ -205,16 +190,6 @@ DRIVER_EXPORT cuCtxGetApiVersion(CUcontext context, unsigned int *version)
     }
     *version = 3020;                             /* of contexts since CUDA 3.2 */
     return CUDA_SUCCESS;
-}
-
-DRIVER_EXPORT cuCtxSynchronize(void)
-{
-    return DRIVER_DOES(cudaDeviceSynchronize());
-}
-
-DRIVER_EXPORT cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-    return DRIVER_DOES(cudaDeviceGetStreamPriorityRange(least, greatest));
 }
 
 #if CUDA_VERSION >= 12000
@@ -227,16 +202,27 @@ DRIVER_EXPORT cuCtxGetId(CUcontext context, unsigned long long *id)
 }
 #endif
 
+/* Those that are one call of the runtime. */
+#define DRIVER_CONTEXT_CALLS(X) \
+    X(cuDeviceGetPCIBusId, 4010, (char *text, int bytes, CUdevice device), \
+      cudaDeviceGetPCIBusId(text, bytes, device)) \
+    X(cuDeviceCanAccessPeer, 4000, (int *can, CUdevice device, CUdevice peer), \
+      cudaDeviceCanAccessPeer(can, device, peer)) \
+    X(cuCtxGetFlags, 7000, (unsigned int *flags), cudaGetDeviceFlags(flags)) \
+    X(cuCtxSynchronize, 2000, (void), cudaDeviceSynchronize()) \
+    X(cuCtxGetStreamPriorityRange, 5050, (int *least, int *greatest), \
+      cudaDeviceGetStreamPriorityRange(least, greatest))
+DRIVER_CONTEXT_CALLS(DRIVER_FUNCTION)
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"   /* cuDeviceComputeCapability; programs still call it */
 #endif
 const driver_row driver_context_rows[] = {
+    DRIVER_CONTEXT_CALLS(DRIVER_FUNCTION_ROW)
     DRIVER_ROW(cuDeviceGetName, 2000),
     DRIVER_ROW(cuDeviceGetUuid, 9020),
     DRIVER_ROW(cuDeviceTotalMem, 3020),
     DRIVER_ROW(cuDeviceComputeCapability, 2000),
-    DRIVER_ROW(cuDeviceGetPCIBusId, 4010),
-    DRIVER_ROW(cuDeviceCanAccessPeer, 4000),
     DRIVER_ROW(cuDevicePrimaryCtxRetain, 7000),
     DRIVER_ROW(cuDevicePrimaryCtxRelease, 7000),
     DRIVER_ROW(cuDevicePrimaryCtxGetState, 7000),
@@ -245,10 +231,7 @@ const driver_row driver_context_rows[] = {
     DRIVER_ROW(cuCtxPushCurrent, 4000),
     DRIVER_ROW(cuCtxPopCurrent, 4000),
     DRIVER_ROW(cuCtxGetDevice, 2000),
-    DRIVER_ROW(cuCtxGetFlags, 7000),
     DRIVER_ROW(cuCtxGetApiVersion, 3020),
-    DRIVER_ROW(cuCtxSynchronize, 2000),
-    DRIVER_ROW(cuCtxGetStreamPriorityRange, 5050),
 #if CUDA_VERSION >= 12000
     DRIVER_ROW(cuCtxGetId, 12000),
 #endif

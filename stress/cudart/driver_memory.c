@@ -17,32 +17,12 @@ DRIVER_EXPORT cuMemAlloc(CUdeviceptr *address, size_t bytes)
     return code;
 }
 
-DRIVER_EXPORT cuMemFree(CUdeviceptr address)
-{
-    return DRIVER_DOES(cudaFree((void *)(uintptr_t)address));
-}
-
 DRIVER_EXPORT cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
 {
     void *made = NULL;
     CUresult code = address ? DRIVER_DOES(cudaMallocManaged(&made, bytes, flags)) : CUDA_ERROR_INVALID_VALUE;
     if (code == CUDA_SUCCESS) *address = memory_number(made);
     return code;
-}
-
-DRIVER_EXPORT cuMemAllocHost(void **ptr, size_t bytes)
-{
-    return DRIVER_DOES(cudaMallocHost(ptr, bytes));
-}
-
-DRIVER_EXPORT cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
-{
-    return DRIVER_DOES(cudaHostAlloc(ptr, bytes, flags));
-}
-
-DRIVER_EXPORT cuMemFreeHost(void *ptr)
-{
-    return DRIVER_DOES(cudaFreeHost(ptr));
 }
 
 /* ---- pools */
@@ -62,25 +42,10 @@ DRIVER_EXPORT cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     return DRIVER_DOES(cudaMemPoolCreate(pool, &asked));
 }
 
-DRIVER_EXPORT cuMemPoolDestroy(CUmemoryPool pool)
-{
-    return DRIVER_DOES(cudaMemPoolDestroy(pool));
-}
-
 /* The attributes' numbers are the runtime's. */
 DRIVER_EXPORT cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
     return DRIVER_DOES(cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
-}
-
-DRIVER_EXPORT cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
-{
-    return DRIVER_DOES(cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
-}
-
-DRIVER_EXPORT cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
-{
-    return DRIVER_DOES(cudaMemPoolTrimTo(pool, keep_bytes));
 }
 
 DRIVER_EXPORT cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size_t count)
@@ -97,36 +62,28 @@ DRIVER_EXPORT cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list,
     return code;
 }
 
-DRIVER_EXPORT cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return DRIVER_DOES(cudaDeviceGetDefaultMemPool(pool, device));
-}
-
-DRIVER_EXPORT cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return DRIVER_DOES(cudaDeviceGetMemPool(pool, device));
-}
-
-DRIVER_EXPORT cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
-{
-    return DRIVER_DOES(cudaDeviceSetMemPool(device, pool));
-}
+/* Those that are one call of the runtime. */
+#define DRIVER_MEMORY_CALLS(X) \
+    X(cuMemFree, 3020, (CUdeviceptr address), cudaFree((void *)(uintptr_t)address)) \
+    X(cuMemAllocHost, 3020, (void **ptr, size_t bytes), cudaMallocHost(ptr, bytes)) \
+    X(cuMemHostAlloc, 2020, (void **ptr, size_t bytes, unsigned int flags), cudaHostAlloc(ptr, bytes, flags)) \
+    X(cuMemFreeHost, 2000, (void *ptr), cudaFreeHost(ptr)) \
+    X(cuMemPoolDestroy, 11020, (CUmemoryPool pool), cudaMemPoolDestroy(pool)) \
+    X(cuMemPoolGetAttribute, 11020, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value), \
+      cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value)) \
+    X(cuMemPoolTrimTo, 11020, (CUmemoryPool pool, size_t keep_bytes), cudaMemPoolTrimTo(pool, keep_bytes)) \
+    X(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *pool, CUdevice device), \
+      cudaDeviceGetDefaultMemPool(pool, device)) \
+    X(cuDeviceGetMemPool, 11020, (CUmemoryPool *pool, CUdevice device), cudaDeviceGetMemPool(pool, device)) \
+    X(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool), cudaDeviceSetMemPool(device, pool))
+DRIVER_MEMORY_CALLS(DRIVER_FUNCTION)
 
 const driver_row driver_memory_rows[] = {
+    DRIVER_MEMORY_CALLS(DRIVER_FUNCTION_ROW)
     DRIVER_ROW(cuMemAlloc, 3020),
-    DRIVER_ROW(cuMemFree, 3020),
     DRIVER_ROW(cuMemAllocManaged, 6000),
-    DRIVER_ROW(cuMemAllocHost, 3020),
-    DRIVER_ROW(cuMemHostAlloc, 2020),
-    DRIVER_ROW(cuMemFreeHost, 2000),
     DRIVER_ROW(cuMemPoolCreate, 11020),
-    DRIVER_ROW(cuMemPoolDestroy, 11020),
     DRIVER_ROW(cuMemPoolSetAttribute, 11020),
-    DRIVER_ROW(cuMemPoolGetAttribute, 11020),
-    DRIVER_ROW(cuMemPoolTrimTo, 11020),
     DRIVER_ROW(cuMemPoolSetAccess, 11020),
-    DRIVER_ROW(cuDeviceGetDefaultMemPool, 11020),
-    DRIVER_ROW(cuDeviceGetMemPool, 11020),
-    DRIVER_ROW(cuDeviceSetMemPool, 11020),
     { NULL, 0, NULL },
 };

@@ -30,63 +30,7 @@ DRIVER_EXPORT cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemo
     return stream_take(address, made, code);
 }
 
-DRIVER_EXPORT cuMemFreeAsync(CUdeviceptr address, CUstream stream)
-{
-    return DRIVER_DOES(cudaFreeAsync(stream_pointer(address), stream));
-}
-
 /* ---- copies and fills */
-
-DRIVER_EXPORT cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-    return DRIVER_DOES(cudaMemcpy(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDefault));
-}
-
-DRIVER_EXPORT cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
-{
-    return DRIVER_DOES(cudaMemcpy(stream_pointer(to), from, bytes, cudaMemcpyHostToDevice));
-}
-
-DRIVER_EXPORT cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
-{
-    return DRIVER_DOES(cudaMemcpy(to, stream_pointer(from), bytes, cudaMemcpyDeviceToHost));
-}
-
-DRIVER_EXPORT cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-    return DRIVER_DOES(cudaMemcpy(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDeviceToDevice));
-}
-
-DRIVER_EXPORT cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    return DRIVER_DOES(cudaMemcpyAsync(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDefault, stream));
-}
-
-DRIVER_EXPORT cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
-    return DRIVER_DOES(cudaMemcpyAsync(stream_pointer(to), from, bytes, cudaMemcpyHostToDevice, stream));
-}
-
-DRIVER_EXPORT cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    return DRIVER_DOES(cudaMemcpyAsync(to, stream_pointer(from), bytes, cudaMemcpyDeviceToHost, stream));
-}
-
-DRIVER_EXPORT cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    return DRIVER_DOES(cudaMemcpyAsync(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDeviceToDevice,
-                                       stream));
-}
-
-DRIVER_EXPORT cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count)
-{
-    return DRIVER_DOES(cudaMemset(stream_pointer(to), value, count));
-}
-
-DRIVER_EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
-{
-    return DRIVER_DOES(cudaMemsetAsync(stream_pointer(to), value, count, stream));
-}
 
 /* Of equal bytes alone: the runtime's fills have no other values. */
 DRIVER_EXPORT cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
@@ -99,46 +43,6 @@ DRIVER_EXPORT cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count,
 }
 
 /* ---- streams */
-
-DRIVER_EXPORT cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-    return DRIVER_DOES(cudaStreamCreateWithFlags(stream, flags));
-}
-
-DRIVER_EXPORT cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-    return DRIVER_DOES(cudaStreamCreateWithPriority(stream, flags, priority));
-}
-
-DRIVER_EXPORT cuStreamDestroy(CUstream stream)
-{
-    return DRIVER_DOES(cudaStreamDestroy(stream));
-}
-
-DRIVER_EXPORT cuStreamSynchronize(CUstream stream)
-{
-    return DRIVER_DOES(cudaStreamSynchronize(stream));
-}
-
-DRIVER_EXPORT cuStreamQuery(CUstream stream)
-{
-    return DRIVER_DOES(cudaStreamQuery(stream));
-}
-
-DRIVER_EXPORT cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
-{
-    return DRIVER_DOES(cudaStreamWaitEvent(stream, event, flags));
-}
-
-DRIVER_EXPORT cuStreamGetFlags(CUstream stream, unsigned int *flags)
-{
-    return DRIVER_DOES(cudaStreamGetFlags(stream, flags));
-}
-
-DRIVER_EXPORT cuStreamGetPriority(CUstream stream, int *priority)
-{
-    return DRIVER_DOES(cudaStreamGetPriority(stream, priority));
-}
 
 #if CUDA_VERSION >= 12000
 DRIVER_EXPORT cuStreamGetId(CUstream stream, unsigned long long *id)
@@ -153,43 +57,6 @@ DRIVER_EXPORT cuStreamGetCtx(CUstream stream, CUcontext *context)
     unsigned flags;
     CUresult code = DRIVER_DOES(cudaStreamGetFlags(stream, &flags));
     return code == CUDA_SUCCESS ? cuCtxGetCurrent(context) : code;
-}
-
-DRIVER_EXPORT cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
-{
-    return DRIVER_DOES(cudaLaunchHostFunc(stream, function, user));
-}
-
-/* ---- events */
-
-DRIVER_EXPORT cuEventCreate(CUevent *event, unsigned int flags)
-{
-    return DRIVER_DOES(cudaEventCreateWithFlags(event, flags));
-}
-
-DRIVER_EXPORT cuEventDestroy(CUevent event)
-{
-    return DRIVER_DOES(cudaEventDestroy(event));
-}
-
-DRIVER_EXPORT cuEventRecord(CUevent event, CUstream stream)
-{
-    return DRIVER_DOES(cudaEventRecord(event, stream));
-}
-
-DRIVER_EXPORT cuEventQuery(CUevent event)
-{
-    return DRIVER_DOES(cudaEventQuery(event));
-}
-
-DRIVER_EXPORT cuEventSynchronize(CUevent event)
-{
-    return DRIVER_DOES(cudaEventSynchronize(event));
-}
-
-DRIVER_EXPORT cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
-{
-    return DRIVER_DOES(cudaEventElapsedTime(milliseconds, start, end));
 }
 
 /* ---- captures and graphs */
@@ -211,71 +78,67 @@ DRIVER_EXPORT cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return code;
 }
 
-DRIVER_EXPORT cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
-{
-    return DRIVER_DOES(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
-}
-
-DRIVER_EXPORT cuStreamEndCapture(CUstream stream, CUgraph *made)
-{
-    return DRIVER_DOES(cudaStreamEndCapture(stream, made));
-}
-
-DRIVER_EXPORT cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-    return DRIVER_DOES(cudaGraphLaunch(exec, stream));
-}
-
-DRIVER_EXPORT cuGraphDestroy(CUgraph value)
-{
-    return DRIVER_DOES(cudaGraphDestroy(value));
-}
-
-DRIVER_EXPORT cuGraphExecDestroy(CUgraphExec exec)
-{
-    return DRIVER_DOES(cudaGraphExecDestroy(exec));
-}
+/* Those that are one call of the runtime. */
+#define DRIVER_STREAM_CALLS(X) \
+    X(cuMemcpy, 4000, (CUdeviceptr to, CUdeviceptr from, size_t bytes), \
+      cudaMemcpy(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDefault)) \
+    X(cuStreamCreate, 2000, (CUstream *stream, unsigned int flags), cudaStreamCreateWithFlags(stream, flags)) \
+    X(cuEventCreate, 2000, (CUevent *event, unsigned int flags), cudaEventCreateWithFlags(event, flags)) \
+    X(cuMemFreeAsync, 11020, (CUdeviceptr address, CUstream stream), \
+      cudaFreeAsync(stream_pointer(address), stream)) \
+    X(cuMemcpyHtoD, 3020, (CUdeviceptr to, const void *from, size_t bytes), \
+      cudaMemcpy(stream_pointer(to), from, bytes, cudaMemcpyHostToDevice)) \
+    X(cuMemcpyDtoH, 3020, (void *to, CUdeviceptr from, size_t bytes), \
+      cudaMemcpy(to, stream_pointer(from), bytes, cudaMemcpyDeviceToHost)) \
+    X(cuMemcpyDtoD, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes), \
+      cudaMemcpy(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDeviceToDevice)) \
+    X(cuMemcpyAsync, 4000, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), \
+      cudaMemcpyAsync(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDefault, stream)) \
+    X(cuMemcpyHtoDAsync, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream), \
+      cudaMemcpyAsync(stream_pointer(to), from, bytes, cudaMemcpyHostToDevice, stream)) \
+    X(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream), \
+      cudaMemcpyAsync(to, stream_pointer(from), bytes, cudaMemcpyDeviceToHost, stream)) \
+    X(cuMemcpyDtoDAsync, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), \
+      cudaMemcpyAsync(stream_pointer(to), stream_pointer(from), bytes, cudaMemcpyDeviceToDevice, stream)) \
+    X(cuMemsetD8, 3020, (CUdeviceptr to, unsigned char value, size_t count), \
+      cudaMemset(stream_pointer(to), value, count)) \
+    X(cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream), \
+      cudaMemsetAsync(stream_pointer(to), value, count, stream)) \
+    X(cuStreamCreateWithPriority, 5050, (CUstream *stream, unsigned int flags, int priority), \
+      cudaStreamCreateWithPriority(stream, flags, priority)) \
+    X(cuStreamDestroy, 4000, (CUstream stream), cudaStreamDestroy(stream)) \
+    X(cuStreamSynchronize, 2000, (CUstream stream), cudaStreamSynchronize(stream)) \
+    X(cuStreamQuery, 2000, (CUstream stream), cudaStreamQuery(stream)) \
+    X(cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned int flags), \
+      cudaStreamWaitEvent(stream, event, flags)) \
+    X(cuStreamGetFlags, 5050, (CUstream stream, unsigned int *flags), cudaStreamGetFlags(stream, flags)) \
+    X(cuStreamGetPriority, 5050, (CUstream stream, int *priority), cudaStreamGetPriority(stream, priority)) \
+    X(cuLaunchHostFunc, 10000, (CUstream stream, CUhostFn function, void *user), \
+      cudaLaunchHostFunc(stream, function, user)) \
+    X(cuEventDestroy, 4000, (CUevent event), cudaEventDestroy(event)) \
+    X(cuEventRecord, 2000, (CUevent event, CUstream stream), cudaEventRecord(event, stream)) \
+    X(cuEventQuery, 2000, (CUevent event), cudaEventQuery(event)) \
+    X(cuEventSynchronize, 2000, (CUevent event), cudaEventSynchronize(event)) \
+    X(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end), \
+      cudaEventElapsedTime(milliseconds, start, end)) \
+    X(cuStreamBeginCapture, 10010, (CUstream stream, CUstreamCaptureMode mode), \
+      cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode)) \
+    X(cuStreamEndCapture, 10000, (CUstream stream, CUgraph *made), cudaStreamEndCapture(stream, made)) \
+    X(cuGraphLaunch, 10000, (CUgraphExec exec, CUstream stream), cudaGraphLaunch(exec, stream)) \
+    X(cuGraphDestroy, 10000, (CUgraph value), cudaGraphDestroy(value)) \
+    X(cuGraphExecDestroy, 10000, (CUgraphExec exec), cudaGraphExecDestroy(exec))
+DRIVER_STREAM_CALLS(DRIVER_FUNCTION)
 
 const driver_row driver_stream_rows[] = {
+    DRIVER_STREAM_CALLS(DRIVER_FUNCTION_ROW)
     DRIVER_ROW(cuMemAllocAsync, 11020),
     DRIVER_ROW(cuMemAllocFromPoolAsync, 11020),
-    DRIVER_ROW(cuMemFreeAsync, 11020),
-    DRIVER_ROW(cuMemcpy, 4000),
-    DRIVER_ROW(cuMemcpyHtoD, 3020),
-    DRIVER_ROW(cuMemcpyDtoH, 3020),
-    DRIVER_ROW(cuMemcpyDtoD, 3020),
-    DRIVER_ROW(cuMemcpyAsync, 4000),
-    DRIVER_ROW(cuMemcpyHtoDAsync, 3020),
-    DRIVER_ROW(cuMemcpyDtoHAsync, 3020),
-    DRIVER_ROW(cuMemcpyDtoDAsync, 3020),
-    DRIVER_ROW(cuMemsetD8, 3020),
-    DRIVER_ROW(cuMemsetD8Async, 3020),
     DRIVER_ROW(cuMemsetD32Async, 3020),
-    DRIVER_ROW(cuStreamCreate, 2000),
-    DRIVER_ROW(cuStreamCreateWithPriority, 5050),
-    DRIVER_ROW(cuStreamDestroy, 4000),
-    DRIVER_ROW(cuStreamSynchronize, 2000),
-    DRIVER_ROW(cuStreamQuery, 2000),
-    DRIVER_ROW(cuStreamWaitEvent, 3020),
-    DRIVER_ROW(cuStreamGetFlags, 5050),
-    DRIVER_ROW(cuStreamGetPriority, 5050),
 #if CUDA_VERSION >= 12000
     DRIVER_ROW(cuStreamGetId, 12000),
 #endif
     DRIVER_ROW(cuStreamGetCtx, 9020),
-    DRIVER_ROW(cuLaunchHostFunc, 10000),
-    DRIVER_ROW(cuEventCreate, 2000),
-    DRIVER_ROW(cuEventDestroy, 4000),
-    DRIVER_ROW(cuEventRecord, 2000),
-    DRIVER_ROW(cuEventQuery, 2000),
-    DRIVER_ROW(cuEventSynchronize, 2000),
-    DRIVER_ROW(cuEventElapsedTime, 2000),
     DRIVER_ROW(cuStreamIsCapturing, 10000),
     DRIVER_ROW(cuThreadExchangeStreamCaptureMode, 10010),
-    DRIVER_ROW(cuStreamBeginCapture, 10010),
-    DRIVER_ROW(cuStreamEndCapture, 10000),
-    DRIVER_ROW(cuGraphLaunch, 10000),
-    DRIVER_ROW(cuGraphDestroy, 10000),
-    DRIVER_ROW(cuGraphExecDestroy, 10000),
     { NULL, 0, NULL },
 };

@@ -207,11 +207,8 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
 
 DRIVER_EXPORT cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_VM_GET_ACCESS)) {
-        self.code = vm_find_flags(&self, location, address, flags);
-    }
-    return (CUresult)call_end_driver(&self);
+    CALL_DRIVER_DOES(call_begin_bare(&self, SIM_CALL_VM_GET_ACCESS),
+                     vm_find_flags(&self, location, address, flags));
 }
 
 const driver_row driver_vm_rows[] = {

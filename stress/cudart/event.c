@@ -17,78 +17,50 @@ static int event_make(call *self, cudaEvent_t *event, unsigned flags)
 
 CUDART_EXPORT cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_CREATE, 0)) {
-        self.code = event_make(&self, event, cudaEventDefault);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_CREATE, 0), event_make(&self, event, cudaEventDefault));
 }
 
 CUDART_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_WITH_FLAGS, 0)) {
-        self.code = event_make(&self, event, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_WITH_FLAGS, 0), event_make(&self, event, flags));
 }
 
 CUDART_EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_RECORD, 0)) {
-        self.code = event_record(self.device, event, stream, "cudaEventRecord");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_RECORD, 0),
+              event_record(self.device, event, stream, "cudaEventRecord"));
 }
 
 /* An external event node of a capture is not served. */
 CUDART_EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_RECORD_FLAGS, 0)) {
-        self.code = flags == cudaEventRecordDefault  ? event_record(self.device, event, stream, "cudaEventRecord")
-                  : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED
-                                                     : SIM_INVALID_VALUE;
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_RECORD_FLAGS, 0),
+              flags == cudaEventRecordDefault  ? event_record(self.device, event, stream, "cudaEventRecord")
+            : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED
+                                               : SIM_INVALID_VALUE);
 }
 
 CUDART_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_QUERY, 0)) {
-        self.code = event_query(self.device, event, "cudaEventQuery");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_QUERY, 0), event_query(self.device, event, "cudaEventQuery"));
 }
 
 CUDART_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_SYNCHRONIZE, 0)) {
-        self.code = event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_SYNCHRONIZE, 0),
+              event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns));
 }
 
 CUDART_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_WAIT_EVENT, 0) && stream_check(&self, stream)) {
-        self.code = flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
-            : event_follow(self.device, stream, event, "cudaStreamWaitEvent");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_WAIT_EVENT, 0) && stream_check(&self, stream),
+              flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
+            : event_follow(self.device, stream, event, "cudaStreamWaitEvent"));
 }
 
 CUDART_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_EVENT_DESTROY, 0)) {
-        self.code = event_destroy(self.machine, event);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_EVENT_DESTROY, 0), event_destroy(self.machine, event));
 }
 
 CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
@@ -102,19 +74,10 @@ CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
     return call_end(&self);
 }
 
-CUDART_THREAD_FORM(cudaEventRecord, cudaEventRecord_ptsz)(cudaEvent_t event, cudaStream_t stream)
-{
-    return cudaEventRecord(event, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream_of_thread(stream)))
 
-CUDART_THREAD_FORM(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz)(cudaEvent_t event, cudaStream_t stream,
-                                                                            unsigned int flags)
-{
-    return cudaEventRecordWithFlags(event, stream_of_thread(stream), flags);
-}
+CUDART_PER_THREAD(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
+                  (event, stream_of_thread(stream), flags))
 
-CUDART_THREAD_FORM(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz)(cudaStream_t stream, cudaEvent_t event,
-                                                                  unsigned int flags)
-{
-    return cudaStreamWaitEvent(stream_of_thread(stream), event, flags);
-}
+CUDART_PER_THREAD(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+                  (stream_of_thread(stream), event, flags))

@@ -22,11 +22,7 @@ static int graph_instantiate(call *self, cudaGraphExec_t *made, cudaGraph_t sour
 #if CUDART_VERSION >= 12000
 CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
-        self.code = graph_instantiate(&self, made, source, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags));
 }
 #else
 CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, cudaGraphNode_t *failed,
@@ -45,11 +41,7 @@ CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_
 CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,
                                                         unsigned long long flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
-        self.code = graph_instantiate(&self, made, source, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags));
 }
 
 /* How many nodes there are. They have no handles. */
@@ -99,7 +91,4 @@ CUDART_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t value)
     return graph_drop(SIM_CALL_GRAPH_EXEC_DESTROY, HANDLE_GRAPH_EXEC, value);
 }
 
-CUDART_THREAD_FORM(cudaGraphLaunch, cudaGraphLaunch_ptsz)(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    return cudaGraphLaunch(exec, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream_of_thread(stream)))

@@ -117,11 +117,7 @@ static int launch_skip(call *self, cudaStream_t stream)
 
 static cudaError_t launch_kernel(sim_call kind, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
-        self.code = launch_skip(&self, stream);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, kind, 0) && stream_check(&self, stream), launch_skip(&self, stream));
 }
 
 /* A question about a kernel, which has an answer only where kernels are skipped. */

@@ -18,11 +18,8 @@ static int malloc_may(call *self, const char *name)
 
 CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_OBTAIN, bytes) && malloc_may(&self, "cudaMalloc")) {
-        self.code = ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE;
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_OBTAIN, bytes) && malloc_may(&self, "cudaMalloc"),
+              ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE);
 }
 
 /* Rows of 512 bytes, as textures want them. */
@@ -40,11 +37,8 @@ static int malloc_pitch(call *self, void **ptr, size_t *pitch, size_t width, siz
 
 CUDART_EXPORT cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MALLOC_PITCH, 0) && malloc_may(&self, "cudaMallocPitch")) {
-        self.code = malloc_pitch(&self, ptr, pitch, width, height);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_MALLOC_PITCH, 0) && malloc_may(&self, "cudaMallocPitch"),
+              malloc_pitch(&self, ptr, pitch, width, height));
 }
 
 /* Any device's memory, whichever is current: addresses are the same to all. */
@@ -89,11 +83,8 @@ static int malloc_host(call *self, void **ptr, uint64_t bytes)
 
 CUDART_EXPORT cudaError_t cudaMallocHost(void **ptr, size_t bytes)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost")) {
-        self.code = malloc_host(&self, ptr, bytes);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost"),
+              malloc_host(&self, ptr, bytes));
 }
 
 CUDART_EXPORT cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
@@ -120,11 +111,8 @@ static int malloc_free_host(call *self, void *ptr)
 
 CUDART_EXPORT cudaError_t cudaFreeHost(void *ptr)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_FREE_HOST, 0) && malloc_may(&self, "cudaFreeHost")) {
-        self.code = malloc_free_host(&self, ptr);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_FREE_HOST, 0) && malloc_may(&self, "cudaFreeHost"),
+              malloc_free_host(&self, ptr));
 }
 
 /* An address that nothing holds is an ordinary one of the host's. */

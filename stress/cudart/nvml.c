@@ -19,34 +19,18 @@ static int nvml_answer(CUresult code)
     return code == CUDA_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
 }
 
-CUDART_EXPORT int nvmlInit_v2(void);
-CUDART_EXPORT int nvmlShutdown(void);
-CUDART_EXPORT const char *nvmlErrorString(int code);
-CUDART_EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned bytes);
-CUDART_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
-CUDART_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
-CUDART_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device);
-CUDART_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device);
-CUDART_EXPORT int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index);
-CUDART_EXPORT int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes);
-CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory);
-CUDART_EXPORT int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found);
-CUDART_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type);
-CUDART_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found);
-CUDART_EXPORT int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found);
-
-int nvmlInit_v2(void)
+CUDART_EXPORT int nvmlInit_v2(void)
 {
     int count;
     return nvml_answer(cuDeviceGetCount(&count));
 }
 
-int nvmlShutdown(void)
+CUDART_EXPORT int nvmlShutdown(void)
 {
     return NVML_SUCCESS;
 }
 
-const char *nvmlErrorString(int code)
+CUDART_EXPORT const char *nvmlErrorString(int code)
 {
     return code == NVML_SUCCESS          ? "Success"
          : code == NVML_INVALID_ARGUMENT ? "Invalid Argument"
@@ -54,19 +38,19 @@ const char *nvmlErrorString(int code)
                                          : "Unknown Error";
 }
 
-int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
+CUDART_EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
 {
     if (!text || bytes == 0) return NVML_INVALID_ARGUMENT;
     snprintf(text, bytes, "simulated");
     return NVML_SUCCESS;
 }
 
-int nvmlSystemGetCudaDriverVersion_v2(int *version)
+CUDART_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     return version ? nvml_answer(cuDriverGetVersion(version)) : NVML_INVALID_ARGUMENT;
 }
 
-int nvmlDeviceGetCount_v2(unsigned *count)
+CUDART_EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
 {
     int found = 0;
     int code = count ? nvml_answer(cuDeviceGetCount(&found)) : NVML_INVALID_ARGUMENT;
@@ -74,7 +58,7 @@ int nvmlDeviceGetCount_v2(unsigned *count)
     return code;
 }
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
+CUDART_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
 {
     unsigned count;
     int code = nvmlDeviceGetCount_v2(&count);
@@ -87,7 +71,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
 }
 
 /* Devices' buses are numbered from 1: cudaDeviceGetPCIBusId. */
-int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device)
+CUDART_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device)
 {
     unsigned domain, bus;
     if (!text || sscanf(text, "%x:%x", &domain, &bus) != 2 || bus == 0) {
@@ -96,19 +80,19 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device)
     return nvmlDeviceGetHandleByIndex_v2(bus - 1, device);
 }
 
-int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index)
+CUDART_EXPORT int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index)
 {
     if (!device || !index) return NVML_INVALID_ARGUMENT;
     *index = (unsigned)device->ordinal;
     return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes)
+CUDART_EXPORT int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes)
 {
     return device ? nvml_answer(cuDeviceGetName(text, (int)bytes, device->ordinal)) : NVML_INVALID_ARGUMENT;
 }
 
-int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
+CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
 {
     int was, code = NVML_INVALID_ARGUMENT;
     size_t free_bytes = 0, total = 0;
@@ -124,7 +108,7 @@ int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
     return code;
 }
 
-int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found)
+CUDART_EXPORT int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found)
 {
     (void)found;
     if (!device || !count) return NVML_INVALID_ARGUMENT;
@@ -132,19 +116,19 @@ int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *co
     return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type)
+CUDART_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type)
 {
     (void)device, (void)link, (void)type;
     return NVML_NOT_SUPPORTED;
 }
 
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found)
+CUDART_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found)
 {
     (void)device, (void)link, (void)found;
     return NVML_NOT_SUPPORTED;
 }
 
-int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found)
+CUDART_EXPORT int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found)
 {
     (void)device, (void)found;
     return NVML_NOT_SUPPORTED;

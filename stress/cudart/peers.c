@@ -34,11 +34,7 @@ static int peers_enable(call *self, int peer, unsigned flags)
 
 CUDART_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0)) {
-        self.code = peers_enable(&self, peer, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0), peers_enable(&self, peer, flags));
 }
 
 CUDART_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer)

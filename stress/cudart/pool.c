@@ -61,12 +61,9 @@ CUDART_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cuda
 
 CUDART_EXPORT cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
-    call self;
-    if (call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr)) {
-        self.code = mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
-                                      "cudaFreeAsync", &self.cost_ns);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
+              mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync",
+                                &self.cost_ns));
 }
 
 /* Pinned memory of one of the devices, shared with nobody. */
@@ -89,9 +86,7 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
 
 CUDART_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_POOL_CREATE, 0)) self.code = pool_make(&self, handle, props);
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_POOL_CREATE, 0), pool_make(&self, handle, props));
 }
 
 /* Not a device's own. What it has handed out stays. */
@@ -269,18 +264,11 @@ CUDART_EXPORT cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned i
     return call_end(&self);
 }
 
-CUDART_THREAD_FORM(cudaMallocAsync, cudaMallocAsync_ptsz)(void **ptr, size_t bytes, cudaStream_t stream)
-{
-    return cudaMallocAsync(ptr, bytes, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
+                  (ptr, bytes, stream_of_thread(stream)))
 
-CUDART_THREAD_FORM(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz)(void **ptr, size_t bytes,
-                                                                         cudaMemPool_t handle, cudaStream_t stream)
-{
-    return cudaMallocFromPoolAsync(ptr, bytes, handle, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMallocFromPoolAsync,
+                  (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+                  (ptr, bytes, handle, stream_of_thread(stream)))
 
-CUDART_THREAD_FORM(cudaFreeAsync, cudaFreeAsync_ptsz)(void *ptr, cudaStream_t stream)
-{
-    return cudaFreeAsync(ptr, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_of_thread(stream)))

@@ -30,20 +30,12 @@ static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
 
 CUDART_EXPORT cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_CREATE, 0)) {
-        self.code = stream_make(&self, stream, cudaStreamDefault);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_CREATE, 0), stream_make(&self, stream, cudaStreamDefault));
 }
 
 CUDART_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_WITH_FLAGS, 0)) {
-        self.code = stream_make(&self, stream, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_WITH_FLAGS, 0), stream_make(&self, stream, flags));
 }
 
 /* Priorities out of range are clamped, and mean nothing: any priority will do. */
@@ -69,29 +61,20 @@ CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *grea
 
 CUDART_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_DESTROY, 0)) {
-        self.code = work_destroy_stream(self.device, stream, "cudaStreamDestroy");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_DESTROY, 0),
+              work_destroy_stream(self.device, stream, "cudaStreamDestroy"));
 }
 
 CUDART_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0)) {
-        self.code = work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
+              work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns));
 }
 
 CUDART_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_QUERY, 0)) {
-        self.code = work_query_stream(self.device, stream, "cudaStreamQuery");
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
+              work_query_stream(self.device, stream, "cudaStreamQuery"));
 }
 
 CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
@@ -148,34 +131,18 @@ CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long lon
     return call_end(&self);
 }
 
-CUDART_THREAD_FORM(cudaStreamGetId, cudaStreamGetId_ptsz)(cudaStream_t stream, unsigned long long *id)
-{
-    return cudaStreamGetId(stream_of_thread(stream), id);
-}
+CUDART_PER_THREAD(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (stream_of_thread(stream), id))
 #endif
 
-CUDART_THREAD_FORM(cudaStreamSynchronize, cudaStreamSynchronize_ptsz)(cudaStream_t stream)
-{
-    return cudaStreamSynchronize(stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaStreamSynchronize, (cudaStream_t stream), (stream_of_thread(stream)))
 
-CUDART_THREAD_FORM(cudaStreamGetPriority, cudaStreamGetPriority_ptsz)(cudaStream_t stream, int *priority)
-{
-    return cudaStreamGetPriority(stream_of_thread(stream), priority);
-}
+CUDART_PER_THREAD(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+                  (stream_of_thread(stream), priority))
 
-CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t stream, cudaHostFn_t function,
-                                                                void *user)
-{
-    return cudaLaunchHostFunc(stream_of_thread(stream), function, user);
-}
+CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
+                  (stream_of_thread(stream), function, user))
 
-CUDART_THREAD_FORM(cudaStreamQuery, cudaStreamQuery_ptsz)(cudaStream_t stream)
-{
-    return cudaStreamQuery(stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaStreamQuery, (cudaStream_t stream), (stream_of_thread(stream)))
 
-CUDART_THREAD_FORM(cudaStreamGetFlags, cudaStreamGetFlags_ptsz)(cudaStream_t stream, unsigned int *flags)
-{
-    return cudaStreamGetFlags(stream_of_thread(stream), flags);
-}
+CUDART_PER_THREAD(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
+                  (stream_of_thread(stream), flags))

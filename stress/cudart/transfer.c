@@ -30,20 +30,14 @@ static int transfer_wait(call *self, const copy_request *asked, cudaStream_t str
 
 static cudaError_t transfer_copy(sim_call kind, const copy_request *asked, cudaStream_t stream, int is_async)
 {
-    call self;
-    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
-        self.code = is_async ? transfer_issue(&self, asked, copy_bytes, stream) : transfer_wait(&self, asked, stream);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, kind, 0) && stream_check(&self, stream),
+              is_async ? transfer_issue(&self, asked, copy_bytes, stream) : transfer_wait(&self, asked, stream));
 }
 
 static cudaError_t transfer_fill(sim_call kind, const copy_request *asked, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
-        self.code = transfer_issue(&self, asked, copy_fill, stream);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, kind, 0) && stream_check(&self, stream),
+              transfer_issue(&self, asked, copy_fill, stream));
 }
 
 /* 1: the memory is the device's, held or not. */
@@ -179,11 +173,9 @@ CUDART_THREAD_FORM(cudaMemcpy, cudaMemcpy_ptds)(void *to, const void *from, size
     return transfer_line(to, from, bytes, kind, cudaStreamPerThread);
 }
 
-CUDART_THREAD_FORM(cudaMemcpyAsync, cudaMemcpyAsync_ptsz)(void *to, const void *from, size_t bytes,
-                                                          enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return cudaMemcpyAsync(to, from, bytes, kind, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMemcpyAsync,
+                  (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
+                  (to, from, bytes, kind, stream_of_thread(stream)))
 
 CUDART_THREAD_FORM(cudaMemcpy2D, cudaMemcpy2D_ptds)(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                                     size_t width, size_t height, enum cudaMemcpyKind kind)
@@ -192,30 +184,24 @@ CUDART_THREAD_FORM(cudaMemcpy2D, cudaMemcpy2D_ptds)(void *to, size_t to_pitch, c
                          cudaStreamPerThread);
 }
 
-CUDART_THREAD_FORM(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz)(void *to, size_t to_pitch, const void *from,
-                                                              size_t from_pitch, size_t width, size_t height,
-                                                              enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMemcpy2DAsync,
+                  (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                   enum cudaMemcpyKind kind, cudaStream_t stream),
+                  (to, to_pitch, from, from_pitch, width, height, kind, stream_of_thread(stream)))
 
 CUDART_THREAD_FORM(cudaMemset, cudaMemset_ptds)(void *to, int value, size_t bytes)
 {
     return transfer_fill_line(to, value, bytes, cudaStreamPerThread);
 }
 
-CUDART_THREAD_FORM(cudaMemsetAsync, cudaMemsetAsync_ptsz)(void *to, int value, size_t bytes, cudaStream_t stream)
-{
-    return cudaMemsetAsync(to, value, bytes, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMemsetAsync, (void *to, int value, size_t bytes, cudaStream_t stream),
+                  (to, value, bytes, stream_of_thread(stream)))
 
 CUDART_THREAD_FORM(cudaMemset2D, cudaMemset2D_ptds)(void *to, size_t pitch, int value, size_t width, size_t height)
 {
     return transfer_fill_rows(transfer_area(to, pitch), value, width, height, cudaStreamPerThread);
 }
 
-CUDART_THREAD_FORM(cudaMemset2DAsync, cudaMemset2DAsync_ptsz)(void *to, size_t pitch, int value, size_t width,
-                                                              size_t height, cudaStream_t stream)
-{
-    return cudaMemset2DAsync(to, pitch, value, width, height, stream_of_thread(stream));
-}
+CUDART_PER_THREAD(cudaMemset2DAsync,
+                  (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
+                  (to, pitch, value, width, height, stream_of_thread(stream)))
