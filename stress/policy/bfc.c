@@ -1,11 +1,27 @@
-/* TensorFlow's BFC allocator, also XLA's and so JAX's: best fit with coalescing, in regions that double.
-   It grows, as with allow_growth; regions in which nothing is live go back before it fails, as
-   TensorFlow does on GPUs. */
-#include "bfc.h"
+/* TensorFlow's BFC allocator, also XLA's and so JAX's, and ONNX Runtime's arena, which was made of it: best fit with
+   coalescing, in regions that double. TensorFlow's grows, as with allow_growth; regions in which nothing is live go
+   back before it fails, as TensorFlow does on GPUs. ONNX Runtime's has kNextPowerOfTwo, its default. */
+#include "model.h"
 
 enum { BFC_UNIT = 256 };
-#define BFC_FIRST_BYTES (2 * MODEL_MIB)
 #define BFC_SLACK_BYTES (128 * MODEL_MIB)        /* a chunk that would keep as much is cut */
+
+typedef struct bfc_rules {
+    uint64_t first_bytes;                        /* of the first region */
+    uint64_t most_bytes;                         /* up to which it doubles: max_power_of_two_extend_bytes */
+    uint64_t least_bytes;                        /* less is not asked for once the driver has refused */
+    int      collects;                           /* idle regions go back before a request fails */
+} bfc_rules;
+
+static const bfc_rules bfc_tensorflow = { 2 * MODEL_MIB, UINT64_C(1) << 62, 0, 1 };
+static const bfc_rules bfc_onnx = { MODEL_MIB, 1024 * MODEL_MIB, 8192, 0 };
+
+typedef struct bfc {
+    model            base;
+    const bfc_rules *rules;
+    piece_set        free;
+    uint64_t         step_bytes;                 /* what the next region is at least */
+} bfc;
 
 /* The smallest free chunk that fits, cut if the rest is worth it. NULL: none fits. */
 static piece *bfc_take(bfc *self, uint64_t bytes)
@@ -32,7 +48,8 @@ static uint64_t bfc_room(const bfc *self)
     return (base->limit_bytes - base->reserved_bytes) / BFC_UNIT * BFC_UNIT;
 }
 
-gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
+/* A region of so many bytes, or a tenth less again and again while the driver refuses, down to the least. */
+static gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
 {
     piece *made = NULL;
     gpuarena_result result;
@@ -50,13 +67,15 @@ gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
 /* The step stays doubled where it was doubled for this request; else it is doubled for the next. */
 static gpuarena_result bfc_extend(bfc *self, uint64_t bytes)
 {
-    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes);
+    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes), least = self->rules->least_bytes;
     if (bytes > room) return model_over_limit(&self->base);
     int is_doubled = step > self->step_bytes;
     self->step_bytes = step;
-    gpuarena_result result = bfc_region(self, step < room ? step : room, bytes);
-    if (!result && !is_doubled) self->step_bytes *= 2;
-    return result;
+    gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > least ? bytes : least);
+    if (result) return result;
+    if (!is_doubled) self->step_bytes *= 2;
+    if (self->step_bytes > self->rules->most_bytes) self->step_bytes = self->rules->most_bytes;
+    return GPUARENA_OK;
 }
 
 static uint64_t bfc_idle(const bfc *self)
@@ -83,7 +102,7 @@ static gpuarena_result bfc_alloc(model *base, uint64_t bytes, gpuarena_stream st
     *found = bfc_take(self, bytes);
     if (!*found) {
         gpuarena_result result = bfc_extend(self, bytes);
-        if (result == GPUARENA_OUT_OF_MEMORY) result = bfc_collect(self, bytes, result);
+        if (result == GPUARENA_OUT_OF_MEMORY && self->rules->collects) result = bfc_collect(self, bytes, result);
         if (result) return result;
         *found = bfc_take(self, bytes);
     }
@@ -109,70 +128,38 @@ static uint64_t bfc_largest(const model *base)
     return piece_set_largest(&self->free);
 }
 
-static gpuarena_result bfc_open(model *base)
+static gpuarena_result bfc_open(model *base, const bfc_rules *rules)
 {
     bfc *self = (bfc *)base;
-    self->step_bytes = base->limit_bytes < BFC_FIRST_BYTES ? model_round(base->limit_bytes, BFC_UNIT)
-                                                           : BFC_FIRST_BYTES;
+    self->rules = rules;
+    self->step_bytes = base->limit_bytes < rules->first_bytes ? model_round(base->limit_bytes, BFC_UNIT)
+                                                              : rules->first_bytes;
     if (!self->step_bytes) self->step_bytes = BFC_UNIT;
     return GPUARENA_OK;
+}
+
+static gpuarena_result bfc_open_tensorflow(model *base)
+{
+    return bfc_open(base, &bfc_tensorflow);
+}
+
+static gpuarena_result bfc_open_onnx(model *base)
+{
+    return bfc_open(base, &bfc_onnx);
 }
 
 const model_kind model_bfc = {
     .name = "bfc", .summary = "TensorFlow's and JAX's BFC allocator, growing",
     .lacks = "the whole limit taken at the first request, which is their default; waits of up to 10 s for others' "
              "frees; time stamps on frees (here streams wait for each other); regions of touching addresses made one",
-    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
+    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open_tensorflow, .alloc = bfc_alloc,
     .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
 };
-
-/* ---- ONNX Runtime's BFC arena with kNextPowerOfTwo, its default: a first region of 1 MiB, then doubled
-        up to 1 GiB */
-
-enum { ORT_UNIT = 256 };
-#define ORT_FIRST_BYTES MODEL_MIB
-#define ORT_MOST_BYTES (1024 * MODEL_MIB)        /* max_power_of_two_extend_bytes */
-#define ORT_LEAST_BYTES 8192                     /* less is not asked for once the driver has refused */
-
-static gpuarena_result ort_extend(bfc *self, uint64_t bytes)
-{
-    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes);
-    if (bytes > room) return model_over_limit(&self->base);
-    int is_doubled = step > self->step_bytes;
-    self->step_bytes = step;
-    gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > ORT_LEAST_BYTES ? bytes
-                                                                                               : ORT_LEAST_BYTES);
-    if (result) return result;
-    if (!is_doubled) self->step_bytes = 2 * step;
-    if (self->step_bytes > ORT_MOST_BYTES) self->step_bytes = ORT_MOST_BYTES;
-    return GPUARENA_OK;
-}
-
-static gpuarena_result ort_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
-{
-    bfc *self = (bfc *)base;
-    *found = bfc_take(self, bytes);
-    if (!*found) {
-        gpuarena_result result = ort_extend(self, bytes);
-        if (result) return result;
-        *found = bfc_take(self, bytes);
-    }
-    return model_join(base, stream);
-}
-
-static gpuarena_result ort_open(model *base)
-{
-    bfc *self = (bfc *)base;
-    self->step_bytes = base->limit_bytes < ORT_FIRST_BYTES ? model_round(base->limit_bytes, ORT_UNIT)
-                                                           : ORT_FIRST_BYTES;
-    if (!self->step_bytes) self->step_bytes = ORT_UNIT;
-    return GPUARENA_OK;
-}
 
 const model_kind model_ort = {
     .name = "ort", .summary = "ONNX Runtime's BFC arena, kNextPowerOfTwo",
     .lacks = "memory given back at the end of a run; Reserve, which goes past the arena; kSameAsRequested; chunks of "
              "one stream alone until it was waited for (here streams wait for each other)",
-    .size = sizeof(bfc), .alignment_bytes = ORT_UNIT, .in_order = 1, .open = ort_open, .alloc = ort_alloc,
+    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open_onnx, .alloc = bfc_alloc,
     .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
 };

@@ -1,5 +1,5 @@
 /* Models of known allocators: each a file of its own and a row of the table in model.c, straightforward, over the
-   driver table. This is their outside; what they are made of is in model_parts.h.
+   driver table.
    It must not know workloads, devices or reports. */
 #ifndef STRESS_POLICY_MODEL_H
 #define STRESS_POLICY_MODEL_H
@@ -62,7 +62,6 @@ piece   *piece_set_lowest(const piece_set *self, uint64_t bytes);    /* by addre
 uint64_t piece_set_largest(const piece_set *self);                   /* bytes; 0: empty */
 
 typedef struct model model;
-struct piece;                                    /* pieces.h */
 
 /* The functions answer a result; of a failure model.refused says more. One thread at a time is in them. */
 typedef struct model_kind {
@@ -76,11 +75,11 @@ typedef struct model_kind {
     gpuarena_result (*open)(model *self);        /* NULL: nothing to do */
     /* bytes: not 0, and a multiple of the alignment. found: live, of at least as many bytes. There are spare pieces
        for four splits. */
-    gpuarena_result (*alloc)(model *self, uint64_t bytes, gpuarena_stream stream, struct piece **found);
-    gpuarena_result (*free)(model *self, struct piece *freed, gpuarena_stream stream);
+    gpuarena_result (*alloc)(model *self, uint64_t bytes, gpuarena_stream stream, piece **found);
+    gpuarena_result (*free)(model *self, piece *freed, gpuarena_stream stream);
     /* NULL: there is no such call, and a free's stream must have been made to wait for all other uses. Else a block
        goes back to the stream of its allocation, and uses on others are told before its free. */
-    gpuarena_result (*use)(model *self, struct piece *used, gpuarena_stream stream);
+    gpuarena_result (*use)(model *self, piece *used, gpuarena_stream stream);
     gpuarena_result (*trim)(model *self);        /* all that is idle goes back to the driver */
     uint64_t        (*largest)(const model *self);       /* the largest free piece */
     void            (*close)(model *self);       /* what is not memory from model_obtain; NULL: nothing */
