@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../sim/mempool.h"
+#include "../sim/work.h"
 #include "attributes.h"
 #include "host.h"
 
@@ -66,8 +66,7 @@ static int copy_check(const launch *self, const char *name, const char *what, co
     if (!side->device) {
         return area.ptr ? copy_check_pinned(self, name, what, side->host, bytes) : SIM_INVALID_VALUE;
     }
-    if (devmem_reaches(&side->device->memory, side->offset, bytes, self->device->ordinal)
-        && mempools_hold(side->device, side->offset, bytes)) {
+    if (devmem_serves(&side->device->memory, side->offset, bytes, self->device->ordinal)) {
         return side->device->lost_code;
     }
     if (vspace_reservation(&side->device->memory.virtual, side->offset)) {

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../sim/access.h"
+#include "../sim/work.h"
 
 typedef struct copy_area {                       /* rows of equal width, pitch bytes from one to the next */
     void  *ptr;

@@ -1,6 +1,6 @@
 /* What stands for kernels, which cannot run here: work that takes time and uses memory.
    Must not know of the runtime's calls. */
-#include "../sim/access.h"
+#include "../sim/work.h"
 #include "call.h"
 #include "cudart.h"
 

@@ -1,8 +1,7 @@
 /* cudaMallocAsync, cudaFreeAsync and memory pools; and managed memory, which is ordinary memory of the host here.
    Must not know how a pool lays its memory out, or when it may give a block again: ../mempool.c does. */
-#include "../sim/mempool.h"
-
 #include "../sim/memory.h"
+
 #include "../sim/work.h"
 #include "call.h"
 #include "host.h"

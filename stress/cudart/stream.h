@@ -3,7 +3,7 @@
 #ifndef STRESS_CUDART_STREAM_H
 #define STRESS_CUDART_STREAM_H
 
-#include "../sim/access.h"
+#include "../sim/work.h"
 #include "call.h"
 
 /* CUDART_THREAD_FORM(cudaX, cudaX_ptsz)(..) { .. }: the same call where stream 0 is the calling thread's. */

@@ -3,7 +3,7 @@
 #ifndef STRESS_SIM_ACCESS_H
 #define STRESS_SIM_ACCESS_H
 
-#include "work.h"
+#include "engine.h"
 
 typedef struct access_range {
     uint64_t address, bytes;
@@ -35,22 +35,5 @@ void access_end_page(sim_device *device, const vspace_page *page, int is_reporte
 
 /* What is wrong with a range of this memory that the device does not reach: for findings. */
 const char *access_lack(const sim_device *memory, uint64_t offset);
-
-/* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is
-        launched */
-
-/* What graph_act functions are given. */
-typedef struct launch {
-    sim_device   *device;
-    const stream_queue *by;
-    uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
-} launch;
-
-/* A command that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes; NULL: nothing. A code,
-   act's own too; use has none of its own. */
-int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes, const char *action);
-int launch_use(sim_device *device, const void *handle, const access_range *range, const char *action);
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op, const char *action);
 
 #endif

@@ -235,6 +235,13 @@ int devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int de
     return inside < place.bytes && bytes <= place.bytes - inside;
 }
 
+int devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int device)
+{
+    const address_range *range = memory->tenant_holds ? addresses_at(&memory->addresses, offset) : NULL;
+    return devmem_reaches(memory, offset, bytes, device)
+        && (!range || !range->tenant || memory->tenant_holds(range->tenant, offset, bytes));
+}
+
 int devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
 {
     uint64_t end = offset + bytes;

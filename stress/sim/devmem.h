@@ -21,6 +21,8 @@ typedef struct devmem {
     granules  granules;
     uint64_t  capacity_bytes, context_bytes, rival_bytes, held_bytes, held_peak_bytes;
     uint64_t  high_offset;                       /* end of all addresses that obtains ever had */
+    int     (*tenant_holds)(const void *tenant, uint64_t offset, uint64_t bytes);    /* of address_range.tenant: 1: a
+                                                    program may use this range of its memory */
 } devmem;
 
 typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL, DEVMEM_HOST_MEMORY } devmem_result;
@@ -57,6 +59,8 @@ void devmem_give_page(devmem *memory, vspace_page *page);
    access for the device: holds: this one. An empty range always does. */
 int  devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes);
 int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
+/* As reaches; and of what belongs to a tenant, that one lets it be used. */
+int  devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
 
 /* 1: the offset lies in a request, or in a reservation, and where that begins. */
 int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);

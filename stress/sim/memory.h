@@ -3,7 +3,7 @@
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 
-#include "engine.h"
+#include "mempool.h"
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
 
@@ -25,5 +25,17 @@ void banks_destroy(sim *machine);
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
 int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);    /* the host's */
+
+/* ---- Memory of pools, in the order of streams */
+
+/* Codes, and what the call costs. handle: of the stream; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold
+   of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all
+   uses of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
+   for, or MEMORY_ANY_BYTES. */
+int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
+                  const char *action, uint64_t *cost_ns);
+int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
+                   uint64_t *cost_ns);
+int mempool_take_now(sim_device *device, uint64_t address);      /* cudaFree, when the device was waited for */
 
 #endif

@@ -1,5 +1,4 @@
-/* Pools: chunks that blocks tile, from the device and back.
-   Must not know who may have which block. */
+/* Pools: chunks that blocks tile, from the device and back. */
 #include "mempool.h"
 
 #include <inttypes.h>
@@ -7,25 +6,6 @@
 #include <string.h>
 
 #include "access.h"
-#include "memory.h"
-
-typedef struct mempool_block {
-    mempool_chunk *chunk;
-    struct mempool_block *before, *after;           /* by address */
-    struct mempool_block *free_before, *free_after;
-    uint64_t    offset, bytes, requested_bytes, serial;
-    int         is_live, is_quiet;               /* quiet: free, and outlived by the host */
-    uint64_t    stream, position;                /* free: who freed it, and at which of its commands */
-    uint32_t    line;
-    stream_mark freed;
-} mempool_block;
-
-struct mempool_chunk {
-    mempool   *pool;
-    mempool_chunk *before, *after;
-    uint64_t    offset, bytes;
-    mempool_block *first;
-};
 
 mempool *mempool_create(sim_device *device)
 {
@@ -74,7 +54,6 @@ static void mempool_drop_block(mempool_block *block)
 }
 
 /* What is behind the first bytes of a free block becomes one of its own; without host memory it stays. */
-/* the rest apart; without host memory it stays */
 static void mempool_split(mempool_block *block, uint64_t bytes)
 {
     mempool_block *rest = block->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
@@ -101,8 +80,7 @@ static void mempool_split(mempool_block *block, uint64_t bytes)
 
 /* Joins a free block with the free block behind it. Two blocks that are not quiet join only if one stream freed both;
    the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined
-   block waits for what the other one waits for. */
-/* 1: with the one behind it, unless two streams freed them */
+   block waits for what the other one waits for. 1: joined. */
 static int mempool_join(mempool_block *block)
 {
     mempool_block *next = block->after;
@@ -129,26 +107,47 @@ static int mempool_join(mempool_block *block)
     return 1;
 }
 
-/* The block that the offset lies in; NULL: it is no pool's. */
-/* NULL: it lies in none */
-static mempool_block *mempool_find(const sim_device *device, uint64_t offset)
+void mempool_take(mempool *self, mempool_block *block, uint64_t whole, uint64_t bytes)
 {
-    const address_range *range = device->pools ? addresses_at(&device->memory.addresses, offset) : NULL;
-    const mempool_chunk *chunk = range ? range->tenant : NULL;
-    mempool_block *block = chunk ? chunk->first : NULL;
+    mempool_split(block, whole);
+    mempool_unlist(block);
+    block->is_live = 1;
+    block->is_quiet = 0;
+    block->requested_bytes = bytes;
+    block->serial = ++self->serial;
+    self->used_bytes += block->bytes;
+    self->used_peak_bytes = self->used_bytes > self->used_peak_bytes ? self->used_bytes : self->used_peak_bytes;
+}
+
+void mempool_free(mempool_block *block)
+{
+    block->is_live = 0;
+    block->chunk->pool->used_bytes -= block->bytes;
+    mempool_list(block);
+    (void)mempool_join(block);
+    if (block->before) {
+        (void)mempool_join(block->before);
+    }
+}
+
+static mempool_block *mempool_chunk_find(const mempool_chunk *chunk, uint64_t offset)
+{
+    mempool_block *block = chunk->first;
     while (block && offset >= block->offset + block->bytes) {
         block = block->after;
     }
     return block;
 }
 
-int mempools_hold(const sim_device *device, uint64_t offset, uint64_t bytes)
+mempool_block *mempool_find(const sim_device *device, uint64_t offset)
 {
     const address_range *range = device->pools ? addresses_at(&device->memory.addresses, offset) : NULL;
-    const mempool_block *block = range && range->tenant ? mempool_find(device, offset) : NULL;
-    if (!range || !range->tenant) {
-        return 1;
-    }
+    return range && range->tenant ? mempool_chunk_find(range->tenant, offset) : NULL;
+}
+
+static int mempool_holds(const void *tenant, uint64_t offset, uint64_t bytes)
+{
+    const mempool_block *block = mempool_chunk_find(tenant, offset);
     return block && block->is_live && offset - block->offset + bytes <= block->requested_bytes;
 }
 
@@ -211,9 +210,7 @@ static devmem_result mempool_obtain(sim_device *device, const mempool *self, uin
     return devmem_obtain(&device->memory, whole, offset, &work);
 }
 
-/* One that fits, all free; NULL and a code. */
-/* A free block, so long at least, of a new chunk; NULL and a code. */
-static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code)
+mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code)
 {
     mempool_chunk *chunk = calloc(1, sizeof *chunk);
     mempool_block *block = calloc(1, sizeof *block);
@@ -233,6 +230,7 @@ static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t b
         return NULL;
     }
     addresses_at(&device->memory.addresses, chunk->offset)->tenant = chunk;
+    device->memory.tenant_holds = mempool_holds;
     mempool_add_chunk(self, chunk, block);
     return block;
 }
@@ -309,182 +307,4 @@ void mempools_count(const sim_device *device, sim_counters *counters)
         counters->pool_used_bytes += self->used_bytes;
         counters->pool_used_peak_bytes += self->used_peak_bytes;
     }
-}
-
-/* ---- What a pool hands out and takes back: which free block is given again, to which stream, and when
-        */
-
-#define MEMPOOL_UNIT  ((uint64_t)512)
-#define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a block's serial: whoever frees it, as an owner */
-
-typedef enum mempool_way { MEMPOOL_NEVER, MEMPOOL_INTERNAL, MEMPOOL_OPPORTUNISTIC, MEMPOOL_AT_ONCE } mempool_way;
-
-/* How a stream, whose next command this is, may have a free block. */
-static mempool_way mempool_way_of(const sim *machine, const mempool *self, const stream_queue *to,
-                                  const mempool_block *block)
-{
-    if (block->is_quiet || block->stream == to->id
-        || vclock_get(&machine->streams.host, block->line) >= block->position
-        || (self->follow && vclock_get(&to->seen, block->line) >= block->position)) {
-        return MEMPOOL_AT_ONCE;
-    }
-    if (self->opportunistic && block->freed.end_ns <= machine->now_ns) {
-        return MEMPOOL_OPPORTUNISTIC;
-    }
-    return self->internal ? MEMPOOL_INTERNAL : MEMPOOL_NEVER;
-}
-
-/* The best way first, of equal ones the tightest, then the lowest. */
-static mempool_block *mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes,
-                               mempool_way least, mempool_way *way)
-{
-    mempool_block *best = NULL;
-    *way = MEMPOOL_NEVER;
-    for (mempool_block *block = self->free; block; block = block->free_after) {
-        mempool_way here = block->bytes >= bytes ? mempool_way_of(machine, self, to, block) : MEMPOOL_NEVER;
-        if (here < least) {
-            continue;
-        }
-        if (here > *way || (here == *way && (block->bytes < best->bytes
-                                             || (block->bytes == best->bytes && block->offset < best->offset)))) {
-            best = block;
-            *way = here;
-        }
-    }
-    return best;
-}
-
-/* NULL and a code. *cost_ns: of what was done. */
-static mempool_block *mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
-                               mempool_way *way, int *code, uint64_t *cost_ns)
-{
-    const sim *machine = device->sim;
-    mempool_block *found = mempool_search(machine, self, to, bytes, MEMPOOL_OPPORTUNISTIC, way);
-    if (found) {
-        return found;
-    }
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
-    *way = MEMPOOL_AT_ONCE;
-    found = mempool_grow(device, self, bytes, code);
-    if (found || *code != SIM_OUT_OF_MEMORY) {
-        return found;
-    }
-    found = mempool_search(machine, self, to, bytes, MEMPOOL_INTERNAL, way);
-    if (!found) {                                /* what is of no use as it is may make room */
-        mempool_trim(device, self, 0);
-        *way = MEMPOOL_AT_ONCE;
-        found = mempool_grow(device, self, bytes, code);
-    }
-    return found;
-}
-
-static stream_queue *mempool_stream(sim_device *device, const void *handle, int *code)
-{
-    stream_queue *found = work_find_stream(device, handle, code);
-    if (!found || !found->capture) {
-        return found;
-    }
-    *code = SIM_NOT_SUPPORTED;
-    return NULL;
-}
-
-/* To hand a block out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
-static void mempool_touch(sim_device *device, const stream_queue *by, const mempool_block *block)
-{
-    access_range all = { engine_address(device, block->offset), block->requested_bytes, MEMPOOL_OWNER | block->serial,
-                         device->sim->judge.op, 0, 0, 0 };
-    access_use(device, by, &all);
-}
-
-int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
-                  const char *action, uint64_t *cost_ns)
-{
-    int code = SIM_SUCCESS;
-    sim *machine = device->sim;
-    mempool_way way;
-    uint64_t unit = MEMPOOL_UNIT, whole = bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_HIT, 0);
-    if (bytes == 0) {
-        *ptr = NULL;
-        return SIM_SUCCESS;
-    }
-    stream_queue *to = mempool_stream(device, handle, &code);
-    code = to ? work_issue(device, to, 0, action) : code;
-    mempool_block *block = code == SIM_SUCCESS ? mempool_supply(device, self, to, whole, &way, &code, cost_ns) : NULL;
-    if (!block) {
-        return code;
-    }
-    if (way < MEMPOOL_AT_ONCE && streams_follow(&machine->streams, to, machine->now_ns, &block->freed)) {
-        return SIM_OUT_OF_MEMORY;
-    }
-    mempool_split(block, whole);
-    mempool_unlist(block);
-    block->is_live = 1;
-    block->is_quiet = 0;
-    block->requested_bytes = bytes;
-    block->serial = ++self->serial;
-    self->used_bytes += block->bytes;
-    self->used_peak_bytes = self->used_bytes > self->used_peak_bytes ? self->used_bytes : self->used_peak_bytes;
-    *ptr = (void *)(uintptr_t)engine_address(device, block->offset);
-    mempool_touch(device, to, block);            /* no other stream may use it before this */
-    return SIM_SUCCESS;
-}
-
-static void mempool_free(mempool_block *block)
-{
-    block->is_live = 0;
-    block->chunk->pool->used_bytes -= block->bytes;
-    mempool_list(block);
-    (void)mempool_join(block);
-    if (block->before) {
-        (void)mempool_join(block->before);
-    }
-}
-
-int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
-                   uint64_t *cost_ns)
-{
-    int code = SIM_SUCCESS;
-    sim *machine = device->sim;
-    uint64_t offset;
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_FREE, 0);
-    if (address == 0) {
-        return SIM_SUCCESS;
-    }
-    mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
-    if (!block || !block->is_live || block->offset != offset
-        || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
-        const char *wrong = block && !block->is_live ? "is not held now: given back already?"
-                          : "no pool gave like that";
-        judge_report(&machine->judge, device->ordinal, "%s of %s, which %s", action,
-                     engine_name(device, address).text, wrong);
-        return SIM_INVALID_VALUE;
-    }
-    stream_queue *by = mempool_stream(device, handle, &code);
-    if (by && streams_record(&machine->streams, by, machine->now_ns, &block->freed)) {
-        code = SIM_OUT_OF_MEMORY;
-    }
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
-    mempool_touch(device, by, block);
-    block->stream = by->id;
-    block->line = by->line;
-    block->position = vclock_get(&by->seen, by->line);
-    mempool_free(block);
-    return SIM_SUCCESS;
-}
-
-int mempool_take_now(sim_device *device, uint64_t address)
-{
-    uint64_t offset;
-    mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
-    if (!block || !block->is_live || block->offset != offset) {
-        return SIM_INVALID_VALUE;
-    }
-    block->position = 0;
-    block->is_quiet = 1;
-    mempool_free(block);
-    mempools_settle(device);
-    return SIM_SUCCESS;
 }

@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "work.h"
 #include "memory.h"
 #include "codes.h"
 #include "engine.h"
 #include "mempool.h"
 #include "table.h"
-#include "work.h"
 
 /* ---- The version and the sizes of what machines are made of */
 
@@ -294,7 +293,7 @@ int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
         return 1;
     }
     return found && engine_offset(found, (uint64_t)(uintptr_t)ptr, &offset)
-        && devmem_holds(&found->memory, offset, bytes) && mempools_hold(found, offset, bytes);
+        && devmem_serves(&found->memory, offset, bytes, found->memory.device);
 }
 
 /* The device, and the offset of a range that it holds; else NULL and a finding. */

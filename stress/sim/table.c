@@ -4,7 +4,6 @@
 
 #include "memory.h"
 #include "work.h"
-#include "access.h"
 #include "mempool.h"
 #include "vmem.h"
 

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_WORK_H
 #define STRESS_SIM_WORK_H
 
-#include "engine.h"
+#include "access.h"
 
 #define WORK_LEGACY     ((const void *)(uintptr_t)1)
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
@@ -48,5 +48,22 @@ int event_query(sim_device *device, const void *value, const char *action);
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
+
+/* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is
+        launched */
+
+/* What graph_act functions are given. */
+typedef struct launch {
+    sim_device   *device;
+    const stream_queue *by;
+    uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
+} launch;
+
+/* A command that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes; NULL: nothing. A code,
+   act's own too; use has none of its own. */
+int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
+                   size_t bytes, const char *action);
+int launch_use(sim_device *device, const void *handle, const access_range *range, const char *action);
+int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op, const char *action);
 
 #endif
