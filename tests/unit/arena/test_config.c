@@ -212,6 +212,26 @@ static void test_in_force(void)
     state_end(arena, &device, "in force");
 }
 
+/* A driver whose figures are nonsense: sums with them do not wrap, nor make what is asked of them look small. */
+static void test_nonsense(void)
+{
+    fake_open(&device, UINT64_MAX);
+    gpuarena_config config = fake_config(&device);
+    CHECK_INT(gpuarena_config_parse("growth=exact,release=pressure,release_at=4194304T", &config, NULL, 0), ==,
+              GPUARENA_OK);
+    gpuarena *arena = state_arena(&config);
+    CHECK_INT(gpuarena_free(arena, state_alloc(arena, MIB(8)), NULL), ==, GPUARENA_OK);
+    CHECK_MSG(state_alloc(arena, MIB(16)) != NULL, "as much as there can be is to be left: what is idle goes");
+    CHECK_U64(device.held_bytes, ==, MIB(16));
+    state_end(arena, &device, "nonsense");
+    fake_open(&device, UINT64_MAX);
+    config.release_bytes = UINT64_MAX - MIB(1);
+    CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
+    config.release_bytes = 0;
+    config.headroom_bytes = UINT64_MAX - MIB(1);
+    CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
+}
+
 int main(void)
 {
     test_fields();
@@ -219,5 +239,6 @@ int main(void)
     test_environment();
     test_groups();
     test_in_force();
+    test_nonsense();
     return tap_done();
 }
