@@ -1,5 +1,5 @@
 /* Attributes: the limits of a device of compute capability 9.0, and its place on the bus. */
-#include "attributes.h"
+#include "call.h"
 
 /* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
 enum { ATTRIBUTES_VIRTUAL_MEMORY = 102 };

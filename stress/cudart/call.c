@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../sim/codes.h"
-#include "life.h"
 
 static call_thread *call_this_thread(void)
 {

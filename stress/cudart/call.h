@@ -4,8 +4,10 @@
 #define STRESS_CUDART_CALL_H
 
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 #include "../sim/engine.h"
+#include "cudart.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
    CUDA_API_PER_THREAD_DEFAULT_STREAM, where no stream makes a difference. */
@@ -63,5 +65,30 @@ void call_leave(call *self);
     return call_end(&self)
 
 sim_device *call_find_device(const call *self, int ordinal);     /* NULL: there is none */
+
+/* ---- The life of the substitute in its process: the machine that serves, first call, fork, exit. It must not know
+        what calls do. Everything here but life_lock is called with the lock held */
+
+void life_lock(void);                            /* one call at a time is inside the engine */
+void life_unlock(void);
+
+/* Begins the life, the first time. Then 0, or the code that every call answers: a child of fork, the end of the
+   process. */
+int life_begin(void);
+
+/* After life_begin said 0: the machine that serves calls, made now if need be; NULL: no device. */
+sim *life_machine(void);
+int  life_is_own(const sim *machine);            /* 1: GPUARENA_SIM's, so that nobody else counts its operations */
+uint64_t life_epoch(void);                       /* changes with the machine */
+
+/* ---- What the simulated device says of itself: one table for attributes and properties */
+
+/* 1: the toolkit knows the attribute. Features that are not served are 0. */
+int attributes_read(const sim_device *device, int attribute, int *value);
+int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute);  /* of one that the toolkit knows */
+
+/* ---- Which functions that are not served were called */
+
+void refused_print(FILE *out);                   /* a line for each that was: "refused NAME COUNT" */
 
 #endif

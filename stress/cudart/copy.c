@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../sim/work.h"
-#include "attributes.h"
+#include "call.h"
 #include "host.h"
 
 typedef struct copy_side {

@@ -6,7 +6,7 @@
 
 #include "../sim/memory.h"
 #include "../sim/work.h"
-#include "attributes.h"
+#include "call.h"
 #include "host.h"
 
 CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)

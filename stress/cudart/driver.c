@@ -5,7 +5,6 @@
 
 #include "../sim/codes.h"
 #include "../sim/memory.h"
-#include "attributes.h"
 
 DRIVER_EXPORT cuInit(unsigned int flags)
 {

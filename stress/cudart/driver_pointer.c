@@ -2,7 +2,6 @@
    Must not know how functions are looked up, nor of the host's memory: of that they know nothing here. */
 #include "driver.h"
 
-#include "call.h"
 
 typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
 

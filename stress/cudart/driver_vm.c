@@ -4,7 +4,6 @@
 
 #include "../sim/vmem.h"
 #include "../sim/work.h"
-#include "call.h"
 
 enum { VM_HOST_PAGE_BYTES = 4096 };
 

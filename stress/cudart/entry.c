@@ -2,7 +2,6 @@
    Must not know what they do. What is not served is not found, which is no error: the runtime's own way. */
 #include <string.h>
 
-#include "call.h"
 #include "driver.h"
 
 /* The query result's values, which only toolkits from 12.0 on name. */

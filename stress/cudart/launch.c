@@ -1,7 +1,6 @@
 /* Kernels: programs that hold some can be loaded and register them. A launch answers cudaErrorNotSupported, or, with
    kernels=skip, is a command of its stream that touches nothing.
    Must not know what kernels do: nothing here could run one. */
-#include "attributes.h"
 #include "stream.h"
 
 #include <string.h>

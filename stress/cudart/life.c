@@ -1,5 +1,5 @@
 /* First call, fork and exit. The order at the end: handler of the first call, destructors, findings, status 3. */
-#include "life.h"
+#include "call.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,7 +10,6 @@
 #include "../sim/sim.h"
 #include "../sim/engine.h"
 #include "options.h"
-#include "refused.h"
 
 enum { LIFE_INITIALIZATION_ERROR = 3, LIFE_EXIT_FINDINGS = 3 };
 

@@ -3,7 +3,6 @@
 #include "../sim/memory.h"
 
 #include "../sim/work.h"
-#include "call.h"
 #include "host.h"
 #include "stream.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attributes.h"
+#include "call.h"
 
 static void properties_limits(const sim_device *device, struct cudaDeviceProp *filled)
 {

@@ -1,6 +1,5 @@
 /* Functions that programs name and that are not served: they are there, so that a program that may never call them
    can be loaded, and answer NotSupported. What was called is counted for the report. */
-#include "refused.h"
 
 #include <inttypes.h>
 
