@@ -26,6 +26,8 @@ is(join(' ', @{$timed->{host}{argv}}[1 .. 5]), 'run -w uniform:n=50 -p raw', 'ho
 ok($timed->{host}{date} =~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/ && $timed->{host}{kernel} =~ /^\w+ \d/, 'when, and under what');
 ok(!exists $untimed->{host} && join(' ', sort keys %{$part->{host}}) eq join(' ', sort keys %{$timed->{host}}), 'not without times; in a shard, too');
 
+ok(stress(qw(run -w uniform:n=9 -p raw -v))->{err} =~ /^stress: .*, \d+ processors, load /m, '-v says it in a line');
+
 # ---- what is measured, and what is not
 my @once = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
 my @again = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
