@@ -9,6 +9,8 @@
 
 enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 8, MOST_TURNS = 1000 };
 
+static int is_long;                              /* a long repetition: one command in 16 is followed by an audit */
+
 static void run_line(const char *text, char separator);
 
 /* ---- one command, and what it answers */
@@ -273,7 +275,9 @@ static void run_repeat(const char *text)
     char line[LINE_BYTES], number[24];
     reader in = { text };
     uint64_t count = read_sum(&in);
+    int was_long = is_long;
     if (!take_mark(&in, ":")) blame("`repeat N: ..` is expected");
+    is_long |= count > 100;
     for (uint64_t at = 1; at <= count && !place.trouble[0]; at++) {
         snprintf(number, sizeof number, "%" PRIu64, at);
         set_value("i", at);
@@ -281,6 +285,8 @@ static void run_repeat(const char *text)
         put_in(line, sizeof line, in.at, "i", number);
         run_line(line, ';');
     }
+    is_long = was_long;
+    if (device.machine) audit();
 }
 
 /* when WORD = WORD [or WORD ..]: the rest of the line, if the words are the same */
@@ -302,7 +308,7 @@ static void run_command(const char *text)
     while (*text == ' ' || *text == '\t') text++;
     if (!*text || place.trouble[0]) return;
     if (!run_range(text)) run_one(text);
-    if (device.machine) audit();
+    if (device.machine && (!is_long || world.op % 16 == 0)) audit();
 }
 
 /* Commands, one behind the other. */
@@ -544,6 +550,8 @@ static int read_head(script_case *self, char *line)
         while (at < self->variant_count && (strncmp(self->variants[at].name, name, (size_t)length)
                                             || self->variants[at].name[length])) at++;
         if (at == MOST_VARIANTS || !equals || length >= NAME_BYTES || at < is_tied) return 0;
+        for (const char *value = equals + 1; *value; value += strcspn(value, "|"), value += *value == '|')
+            if (strcspn(value, "|") >= WORD_BYTES || strlen(equals) > sizeof self->variants[at].values) return 0;
         variant *made = &self->variants[at];
         self->variant_count += at == self->variant_count;
         made->is_tied = is_tied;

@@ -102,13 +102,6 @@ static inline gpuarena_stats stage_stats(const stage *self)
     return stats;
 }
 
-static inline uint64_t stage_calls(const stage *self, sim_call kind)
-{
-    sim_counters counters;
-    sim_get_counters(self->machine, 0, &counters);
-    return counters.calls[kind];
-}
-
 /* Work on a stream that uses the block, and is judged. 1: no finding. */
 static inline int stage_work(stage *self, int stream, const tenancy *block, uint64_t work_ns)
 {
