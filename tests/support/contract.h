@@ -17,21 +17,11 @@ typedef struct step step;
 
 typedef struct face {                            /* codes are the CUDA runtime's */
     const char *name;
-    int cuda;                                    /* the version; 0: the simulator, where contents are patterns */
+    int    cuda;                                 /* the version; 0: the simulator, where contents are patterns */
     void (*attach)(sim *machine);                /* NULL: nothing to attach; machine NULL: none any more */
     void (*table)(sim *machine, int device, gpuarena_driver *driver);
-    int  (*stream_create)(const contract *self, int is_blocking, void **stream);
-    int  (*stream_destroy)(const contract *self, void *stream);
-    int  (*stream_query)(const contract *self, void *stream);
-    int  (*stream_wait)(const contract *self, void *stream);
-    int  (*work)(const contract *self, void *stream, uint64_t work_ns);
-    int  (*begin)(const contract *self, void *stream, int mode);
-    int  (*end)(const contract *self, void *stream, void **made);
-    int  (*launch)(const contract *self, void *made, void *stream, uint64_t op);
-    int  (*graph_drop)(const contract *self, void *made);
-    int  (*fill)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern);
+    int  (*call)(contract *self, step *at, int *code);       /* NULL, or 0: the step is made as below */
     int  (*has)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
-    int  (*by_name)(contract *self, step *at);   /* any call of CUDA's by its name; NULL: there is none */
     const char *(*settle)(const contract *self, int code, int is_table);     /* after a call: what it left behind that
                                                                                 it must not; NULL: nothing */
 } face;
@@ -252,8 +242,8 @@ static int call_clear(contract *self, step *at) { return T->clear(self->driver, 
 
 static int call_stream(contract *self, step *at)
 {
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = self->face->stream_create(self, !at->words[1], &made);
+    gpuarena_stream made = (gpuarena_stream)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = sim_stream_create(self->machine, self->device, !at->words[1], &made);
     contract_made(at, 's', made, 0);
     return code;
 }
@@ -270,25 +260,25 @@ static int call_drop(contract *self, step *at)
 {
     char kind = contract_base(self, at->words[1])->kind;
     if (kind == 'e') return T->events.destroy(self->driver, P(1));
-    return kind == 'g' ? self->face->graph_drop(self, P(1)) : self->face->stream_destroy(self, P(1));
+    return kind == 'g' ? sim_graph_destroy(self->machine, P(1)) : sim_stream_destroy(self->machine, self->device, S(1));
 }
 
 static int call_query(contract *self, step *at)
 {
     if (contract_base(self, at->words[1])->kind == 'e') return T->events.query(self->driver, P(1));
-    return self->face->stream_query(self, P(1));
+    return sim_stream_query(self->machine, self->device, S(1));
 }
 
 static int call_sync(contract *self, step *at)
 {
     if (!at->words[1]) return T->events.device_wait(self->driver);
     if (contract_base(self, at->words[1])->kind == 'e') return T->events.host_wait(self->driver, P(1));
-    return self->face->stream_wait(self, P(1));
+    return sim_stream_wait(self->machine, self->device, S(1));
 }
 
 static int call_record(contract *self, step *at) { return T->events.record(self->driver, P(1), S(2)); }
 static int call_await(contract *self, step *at)  { return T->events.stream_wait(self->driver, S(1), P(2)); }
-static int call_work(contract *self, step *at)   { return self->face->work(self, P(1), A(2)); }
+static int call_work(contract *self, step *at)   { return sim_work(self->machine, self->device, S(1), A(2)); }
 
 static int call_use(contract *self, step *at)
 {
@@ -296,20 +286,23 @@ static int call_use(contract *self, step *at)
     return sim_access(self->machine, self->device, S(1), P(2), A(3), A(4), self->op++);
 }
 
-static int call_begin(contract *self, step *at) { return self->face->begin(self, P(1), (int)A(2)); }
+static int call_begin(contract *self, step *at)
+{
+    return sim_capture_begin(self->machine, self->device, S(1), (int)A(2));
+}
 
 static int call_end(contract *self, step *at)
 {
     void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = self->face->end(self, P(1), &made);
+    int code = sim_capture_end(self->machine, self->device, S(1), &made);
     if (code && made) contract_blame(self, "a graph, and code %d", code);
     return contract_made(at, 'g', code ? (void *)(uintptr_t)CONTRACT_UNTOUCHED : made, 0), code;
 }
 
 static int call_launch(contract *self, step *at)
 {
-    if (!self->face->cuda) sim_begin_op(self->machine, self->op);
-    return self->face->launch(self, P(1), P(2), self->op++);
+    sim_begin_op(self->machine, self->op);
+    return sim_graph_launch(self->machine, self->device, P(1), S(2), self->op++);
 }
 
 static int call_capturing(contract *self, step *at)
@@ -327,7 +320,11 @@ static int call_mode(contract *self, step *at)
     return code;
 }
 
-static int call_fill(contract *self, step *at) { return self->face->fill(self, P(1), A(2), A(3)); }
+static int call_fill(contract *self, step *at)
+{
+    sim_fill(self->machine, self->device, P(1), A(2), A(3));
+    return 0;
+}
 
 /* ---- what is told to the machine, and asked of it */
 
@@ -410,6 +407,8 @@ static int ask_spent(contract *self, step *at)
 
 static int ask_is(contract *self, step *at) { return contract_expect(self, A(1), A(2)); }
 
+static int ask_truth(contract *self, step *at) { return contract_expect(self, A(1) != 0, A(2)); }
+
 static int ask_differ(contract *self, step *at)
 {
     if (A(1) == A(2)) contract_blame(self, "they are the same");
@@ -446,7 +445,8 @@ static int ask_took(contract *self, step *at)
 static int ask_has(contract *self, step *at)
 {
     uint64_t bad_offset = CONTRACT_UNTOUCHED;
-    int found = self->face->has(self, P(1), A(2), A(3), &bad_offset);
+    int found = self->face->has ? self->face->has(self, P(1), A(2), A(3), &bad_offset)
+                                : sim_verify(self->machine, self->device, P(1), A(2), A(3), &bad_offset);
     if (found != !at->words[4] || (!found && bad_offset != A(4)))
         contract_blame(self, found ? "it has" : "it has not, from byte %" PRIu64, bad_offset);
     return 0;
@@ -504,7 +504,7 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
     { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse },
     { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
-    { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "differ", ask_differ },
+    { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth }, { "differ", ask_differ },
     { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock },
     { "took", ask_took },
     { "has", ask_has }, { "empty", ask_nothing_left }, { "says", ask_says },
@@ -590,11 +590,20 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
     }
 }
 
+/* Makes the step by the face's own way, or by the verb's. */
+static int contract_make(contract *self, step *at)
+{
+    size_t verb = 0;
+    int code = 0;
+    if (self->face->call && self->face->call(self, at, &code)) return code;
+    while (verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at->words[0])) verb++;
+    return verb < COUNT(contract_verbs) ? contract_verbs[verb].make(self, at) : ask_figure(self, at);
+}
+
 /* `twice CALL`: the call is made to fail, which changes nothing, and made again. Which calls were: */
 static unsigned char contract_refused[SIM_CALL_KINDS];
 
-static inline void contract_refuse(contract *self, step failing, int (*make)(contract *, step *),
-                                   const uint64_t *before)
+static inline void contract_refuse(contract *self, step failing, const uint64_t *before)
 {
     int kind = contract_kind(self, failing.words[0]);
     contract_refused[kind] = 1;
@@ -603,7 +612,7 @@ static inline void contract_refuse(contract *self, step failing, int (*make)(con
     sim_fail_call(self->machine, (sim_call)kind, 1, 0, SIM_UNKNOWN);
     uint64_t findings = sim_finding_count(self->machine);
     failing.finding_count = 0;
-    contract_judge(self, &failing, make(self, &failing), findings, before);
+    contract_judge(self, &failing, contract_make(self, &failing), findings, before);
 }
 
 /* 1, and the first word is gone, if it is this one. */
@@ -619,19 +628,16 @@ static inline void contract_step(contract *self, const char *text, size_t length
 {
     step at;
     uint64_t before[CONTRACT_DEVICES * 5] = { 0 }, findings = sim_finding_count(self->machine);
-    size_t skip = strspn(text, " \n"), verb = 0;
+    size_t skip = strspn(text, " \n");
     if (skip >= length) return;
     contract_parse(&at, text + skip, length - skip);
     if (contract_begins(&at, self->face->cuda ? "sim:" : "cuda:")) return;
     (void)contract_begins(&at, self->face->cuda ? "cuda:" : "sim:");
     int is_twice = contract_begins(&at, "twice");
     if (!at.words[0]) return;
-    while (verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at.words[0])) verb++;
-    int (*make)(contract *, step *) = verb < COUNT(contract_verbs) ? contract_verbs[verb].make : ask_figure;
-    if (!strncmp(at.words[0], "cu", 2) || !strncmp(at.words[0], "nvml", 4)) make = self->face->by_name;
     contract_state(self, before);
-    if (is_twice) contract_refuse(self, at, make, before);
-    contract_judge(self, &at, make(self, &at), findings, before);
+    if (is_twice) contract_refuse(self, at, before);
+    contract_judge(self, &at, contract_make(self, &at), findings, before);
     if (self->why[0] && strncmp(self->why, "step ", 5)) {
         char said[sizeof self->why];
         memcpy(said, self->why, sizeof said);
@@ -640,6 +646,15 @@ static inline void contract_step(contract *self, const char *text, size_t length
 }
 
 /* ---- cases */
+
+static inline void contract_steps(contract *self, const char *steps)
+{
+    while (*steps && !self->why[0]) {
+        size_t length = strcspn(steps, ";\n");
+        contract_step(self, steps, length);
+        steps += length + (steps[length] != '\0');
+    }
+}
 
 /* The machine of a case: `devices=2 memory=256M context=0 mappings=0 vm=on faults=..`. */
 static inline void contract_open(contract *self, const face *asked, const char *options)
@@ -667,9 +682,11 @@ static inline void contract_open(contract *self, const face *asked, const char *
     for (int i = 0; i < self->device_count; i++) asked->table(self->machine, i, &self->drivers[i]);
     self->driver = &self->drivers[0];
     for (int i = self->device_count; asked->cuda && i-- > 0;) {              /* contexts are there from the start */
-        uint64_t unused;
-        self->drivers[i].memory.info(&self->drivers[i], GPUARENA_MEMORY_DEVICE, &unused, &unused);
+        self->device = i;
+        self->driver = &self->drivers[i];
+        contract_steps(self, "sync");
         sim_reset_counters(self->machine, i);
+        self->why[0] = '\0';
     }
     self->marked_ns = sim_now_ns(self->machine);
 }
@@ -678,15 +695,6 @@ static inline void contract_close(contract *self)
 {
     if (self->face->attach) self->face->attach(NULL);
     sim_destroy(self->machine);
-}
-
-static inline void contract_steps(contract *self, const char *steps)
-{
-    while (*steps && !self->why[0]) {
-        size_t length = strcspn(steps, ";\n");
-        contract_step(self, steps, length);
-        steps += length + (steps[length] != '\0');
-    }
 }
 
 /* One case by one face: one check. */

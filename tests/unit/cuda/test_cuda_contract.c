@@ -14,266 +14,10 @@
 
 static int is_libcuda;                           /* the latest call was one of libcuda, which knows no slot */
 
-/* ---- the runtime's calls as a table */
-
 static void on(int device)
 {
     is_libcuda = 0;
     cudaSetDevice(device);
-}
-
-static int runtime_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
-                        uint64_t *total_bytes)
-{
-    size_t free_now = 0, total = 0;
-    on(self->device);
-    if (kind > GPUARENA_MEMORY_ASYNC) return is_libcuda = 1, cudaErrorNotSupported;
-    int code = (int)cudaMemGetInfo(&free_now, &total);
-    if (code) return code;
-    *free_bytes = free_now;
-    *total_bytes = total;
-    return code;
-}
-
-static int runtime_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                          gpuarena_stream stream)
-{
-    on(self->device);
-    if (kind == GPUARENA_MEMORY_ASYNC) return (int)cudaMallocAsync(ptr, bytes, (cudaStream_t)stream);
-    if (kind == GPUARENA_MEMORY_MANAGED) return (int)cudaMallocManaged(ptr, bytes, cudaMemAttachGlobal);
-    return (int)(kind == GPUARENA_MEMORY_PINNED ? cudaHostAlloc(ptr, bytes, 0) : cudaMalloc(ptr, bytes));
-}
-
-static int runtime_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                             gpuarena_stream stream)
-{
-    (void)bytes;
-    on(self->device);
-    if (kind == GPUARENA_MEMORY_ASYNC) return (int)cudaFreeAsync(ptr, (cudaStream_t)stream);
-    return (int)(kind == GPUARENA_MEMORY_PINNED ? cudaFreeHost(ptr) : cudaFree(ptr));
-}
-
-static int libcuda(CUresult code)
-{
-    is_libcuda = 1;
-    return (int)code;
-}
-
-static int runtime_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
-{
-    CUdeviceptr at = 0;
-    on(self->device);
-    int code = libcuda(cuMemAddressReserve(&at, bytes, alignment, 0, 0));
-    if (!code) *address = (void *)(uintptr_t)at;
-    return code;
-}
-
-static int runtime_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    (void)self;
-    return libcuda(cuMemAddressFree((CUdeviceptr)(uintptr_t)address, bytes));
-}
-
-static int runtime_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
-{
-    CUmemAllocationProp prop;
-    CUmemGenericAllocationHandle made = 0;
-    memset(&prop, 0, sizeof prop);
-    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    prop.location.id = self->device;
-    int code = libcuda(cuMemCreate(&made, bytes, &prop, traits));
-    if (!code) *page = made;
-    return code;
-}
-
-static int runtime_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
-{
-    (void)self, (void)bytes;
-    return libcuda(cuMemRelease(page));
-}
-
-static int runtime_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
-{
-    (void)self;
-    return libcuda(cuMemMap((CUdeviceptr)(uintptr_t)address, bytes, 0, page, 0));
-}
-
-static int runtime_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
-{
-    CUmemAccessDesc descs[64];
-    size_t count = 0;
-    memset(descs, 0, sizeof descs);
-    for (int i = 0; i < 64; i++) {
-        if (i != self->device && !(self->peers >> i & 1)) continue;
-        descs[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-        descs[count].location.id = i;
-        descs[count++].flags = mode ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    }
-    return libcuda(cuMemSetAccess((CUdeviceptr)(uintptr_t)address, bytes, descs, count));
-}
-
-static int runtime_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    (void)self;
-    return libcuda(cuMemUnmap((CUdeviceptr)(uintptr_t)address, bytes));
-}
-
-static int runtime_event_create(const gpuarena_driver *self, void **event)
-{
-    on(self->device);
-    return (int)cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming);
-}
-
-static int runtime_event_destroy(const gpuarena_driver *self, void *event)
-{
-    return on(self->device), (int)cudaEventDestroy(event);
-}
-
-static int runtime_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    return on(self->device), (int)cudaEventRecord(event, (cudaStream_t)stream);
-}
-
-static int runtime_event_query(const gpuarena_driver *self, void *event)
-{
-    return on(self->device), (int)cudaEventQuery(event);
-}
-
-static int runtime_host_wait(const gpuarena_driver *self, void *event)
-{
-    return on(self->device), (int)cudaEventSynchronize(event);
-}
-
-static int runtime_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    return on(self->device), (int)cudaStreamWaitEvent((cudaStream_t)stream, event, 0);
-}
-
-static int runtime_device_wait(const gpuarena_driver *self)
-{
-    return on(self->device), (int)cudaDeviceSynchronize();
-}
-
-static int runtime_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
-{
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    on(self->device);
-    int code = (int)cudaStreamIsCapturing((cudaStream_t)stream, &status);
-    if (!code) *active = status != cudaStreamCaptureStatusNone;
-    return code;
-}
-
-static int runtime_exchange_mode(const gpuarena_driver *self, int *mode)
-{
-    enum cudaStreamCaptureMode asked = (enum cudaStreamCaptureMode)*mode;
-    on(self->device);
-    int code = (int)cudaThreadExchangeStreamCaptureMode(&asked);
-    *mode = (int)asked;
-    return code;
-}
-
-static int runtime_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    return on(self->device), (int)cudaMemsetAsync(ptr, 0, bytes, (cudaStream_t)stream);
-}
-
-static void runtime_table(sim *machine, int device, gpuarena_driver *driver)
-{
-    static const gpuarena_driver made = {
-        .memory = { runtime_info, runtime_obtain, runtime_give_back },
-        .vm = { runtime_reserve, runtime_release, runtime_create, runtime_destroy, runtime_map, runtime_access,
-                runtime_unmap },
-        .events = { runtime_event_create, runtime_event_destroy, runtime_record, runtime_event_query,
-                    runtime_host_wait, runtime_stream_wait, runtime_device_wait },
-        .capture = { runtime_active, runtime_exchange_mode }, .clear = runtime_clear,
-    };
-    (void)machine;
-    *driver = made;
-    driver->device = device;
-}
-
-static void header_table(sim *machine, int device, gpuarena_driver *driver)
-{
-    (void)machine;
-    if (gpuarena_driver_cuda(device, driver)) {
-        printf("Bail out! no table of device %d\n", device);
-        exit(1);
-    }
-}
-
-/* ---- what no table has */
-
-static int stream_create(const contract *self, int is_blocking, void **stream)
-{
-    on(self->device);
-    return (int)cudaStreamCreateWithFlags((cudaStream_t *)stream, is_blocking ? 0 : cudaStreamNonBlocking);
-}
-
-static int stream_destroy(const contract *self, void *stream)
-{
-    return on(self->device), (int)cudaStreamDestroy(stream);
-}
-
-static int stream_query(const contract *self, void *stream)
-{
-    return on(self->device), (int)cudaStreamQuery(stream);
-}
-
-static int stream_wait(const contract *self, void *stream)
-{
-    return on(self->device), (int)cudaStreamSynchronize(stream);
-}
-
-static int work(const contract *self, void *stream, uint64_t work_ns)
-{
-    return on(self->device), cudart_kernel(stream, work_ns, NULL, NULL, 0);
-}
-
-static int begin(const contract *self, void *stream, int mode)
-{
-    return on(self->device), (int)cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode);
-}
-
-static int end(const contract *self, void *stream, void **made)
-{
-    on(self->device);
-    return (int)cudaStreamEndCapture(stream, (cudaGraph_t *)made);
-}
-
-static int launch(const contract *self, void *made, void *stream, uint64_t op)
-{
-    cudaGraphExec_t ready = NULL;
-    (void)op;
-    on(self->device);
-    int code = (int)cudaGraphInstantiateWithFlags(&ready, made, 0);
-    return code ? code : (int)cudaGraphLaunch(ready, stream);
-}
-
-static int graph_drop(const contract *self, void *made)
-{
-    return on(self->device), (int)cudaGraphDestroy(made);
-}
-
-static int fill(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern)
-{
-    on(self->device);
-    int code = (int)cudaMemset(ptr, (int)pattern, bytes);
-    return code ? code : (int)cudaDeviceSynchronize();
-}
-
-static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
-{
-    static unsigned char here[1 << 20];
-    on(self->device);
-    for (uint64_t done = 0; done < bytes; done += sizeof here) {
-        size_t part = bytes - done < sizeof here ? (size_t)(bytes - done) : sizeof here;
-        *bad_offset = done;
-        if (cudaMemcpy(here, (char *)ptr + done, part, cudaMemcpyDeviceToHost)) return 0;
-        for (size_t i = 0; i < part; i++, ++*bad_offset)
-            if (here[i] != (unsigned char)pattern) return 0;
-    }
-    return 1;
 }
 
 /* ---- any function of CUDA by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
@@ -309,18 +53,135 @@ static int by_name(contract *self, step *at)
     static void *all;
     any_function *function;
     uint64_t values[8] = { 0 }, made;
-    int outputs = 0;
+    int outputs = 0, is_bare = 0;             /* is_bare: the first output holds nothing before */
     if (!all) all = dlopen(NULL, RTLD_NOW);
     void *found = dlsym(all, at->words[0]);
     if (!found) return contract_blame(self, "there is no such function"), 0;
     memcpy(&function, &found, sizeof function);
-    for (int i = 1; i < at->count && i <= 8; i++) values[i - 1] = argument(self, at->words[i], &outputs);
+    for (int i = 1; i < at->count && i <= 8; i++) {
+        is_bare |= outputs == 0 && !strcmp(at->words[i], "&");
+        values[i - 1] = argument(self, at->words[i], &outputs);
+    }
     at->is_table = 1;
     is_libcuda = strncmp(at->words[0], "cuda", 4) != 0 || strncmp(at->words[0], "cudart_", 7) == 0;
     int code = function(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]);
     memcpy(&made, self->outputs[0], sizeof made);
-    if (at->name) contract_made(at, 'n', (void *)(uintptr_t)made, 0);
+    int writes_null = strstr(at->words[0], "EndCapture") || strstr(at->words[0], "cuGetErrorString");
+    if (code && made == 0 && writes_null) made = CONTRACT_UNTOUCHED;
+    if (is_bare) contract_made(at, 'n', (void *)(uintptr_t)made, 0);
     return code;
+}
+
+/* ---- verbs as calls by name: what gpuarena.h's table has is rewritten for the runtime face alone. $1 to $4: the step's
+        words, or 0; $S: word 2, or the first thing's size; $M: word 3, or the second's; $P: the device as a place */
+
+static const struct { const char *verb; char kind, is_in_table, made; const char *calls; } rewritten[] = {
+    { "get", 0, 1, 'm', "cudaMalloc & $1" }, { "pin", 0, 1, 'p', "cudaHostAlloc & $1 0" },
+    { "manage", 0, 1, 'u', "cudaMallocManaged & $1 1" }, { "draw", 0, 1, 'a', "cudaMallocAsync & $1 $2" },
+    { "free", 'p', 1, 0, "cudaFreeHost $1" }, { "free", 0, 1, 0, "cudaFree $1" },
+    { "return", 0, 1, 0, "cudaFreeAsync $1 $2" },
+    { "info", 0, 1, 0, "cudaMemGetInfo & &; is out1 $2; is out2 $3" },
+    { "reserve", 0, 1, 'r', "cuMemAddressReserve & $1 $2 0 0" }, { "release", 0, 1, 0, "cuMemAddressFree $1 $S" },
+    { "create", 0, 1, 'h', "cuMemCreate & $1 &=1,$P 0" }, { "destroy", 0, 1, 0, "cuMemRelease $1" },
+    { "map", 0, 1, 0, "cuMemMap $1 $M 0 $2 0" }, { "unmap", 0, 1, 0, "cuMemUnmap $1 $2" },
+    { "back", 0, 1, 'h', "cuMemCreate & $2 &=1,$P 0; cuMemMap $1 $2 0 out1 0; cuMemSetAccess $1 $2 &=$P,3 1" },
+    { "clear", 0, 1, 0, "cudaMemsetAsync $1 0 $2 $3" }, { "event", 0, 1, 'e', "cudaEventCreateWithFlags & 2" },
+    { "drop", 'e', 1, 0, "cudaEventDestroy $1" }, { "query", 'e', 1, 0, "cudaEventQuery $1" },
+    { "sync", 'e', 1, 0, "cudaEventSynchronize $1" }, { "sync", '-', 1, 0, "cudaDeviceSynchronize" },
+    { "record", 0, 1, 0, "cudaEventRecord $1 $2" }, { "await", 0, 1, 0, "cudaStreamWaitEvent $1 $2 0" },
+    { "capturing", 0, 1, 0, "cudaStreamIsCapturing $1 &; truth out1 $2" },
+    { "mode", 0, 1, 0, "cudaThreadExchangeStreamCaptureMode &=$1; is out1 $2" },
+    { "stream", '-', 0, 's', "cudaStreamCreateWithFlags & 0" }, { "stream", 0, 0, 's', "cudaStreamCreateWithFlags & 1" },
+    { "drop", 'g', 0, 0, "cudaGraphDestroy $1" }, { "drop", 0, 0, 0, "cudaStreamDestroy $1" },
+    { "query", 0, 0, 0, "cudaStreamQuery $1" }, { "sync", 0, 0, 0, "cudaStreamSynchronize $1" },
+    { "work", 0, 0, 0, "cudart_kernel $1 $2 0 0 0" }, { "begin", 0, 0, 0, "cudaStreamBeginCapture $1 $2" },
+    { "end", 0, 0, 'g', "cudaStreamEndCapture $1 &" },
+    { "launch", 0, 0, 0, "cudaGraphInstantiateWithFlags & $1 0; cudaGraphLaunch out1 $2" },
+    { "fill", 0, 0, 0, "cudaMemset $1 $3 $2; cudaDeviceSynchronize" },
+};
+
+static void rewrite(contract *self, const step *at, const char *calls, char *text, size_t room)
+{
+    for (size_t length = 0; *calls && length + 1 < room; length = strlen(text)) {
+        char one[2] = { *calls++, '\0' };
+        if (one[0] != '$') strcat(text, one);
+        else if (*calls >= '1' && *calls <= '4') strcat(text, at->words[*calls - '0'] ? at->words[*calls - '0'] : "0");
+        else snprintf(text + length, room - length, "%" PRIu64,
+                      *calls == 'S' ? contract_size(self, at, 2)
+                      : *calls == 'P' ? (uint64_t)1 + ((uint64_t)self->device << 32)
+                      : at->words[3] ? contract_value(self, at->words[3]) : contract_base(self, at->words[2])->bytes);
+        calls += one[0] == '$';
+    }
+}
+
+/* Makes the calls until one fails; what the first one makes is what the step makes. */
+static int make_all(contract *self, step *at, const char *calls)
+{
+    char text[400] = "";
+    int code = 0, is_first = 1;
+    rewrite(self, at, calls, text, sizeof text);
+    for (char *next = text; next && code == 0; is_first = 0) {
+        step one;
+        char *call = next;
+        next = strchr(call, ';');
+        contract_parse(&one, call, next ? (size_t)(next++ - call) : strlen(call));
+        code = contract_make(self, &one);
+        if (is_first && one.kind) contract_made(at, 'n', (void *)(uintptr_t)one.made, 0);
+    }
+    return code;
+}
+
+/* As the table does, device and peers by number. */
+static int set_access(contract *self, const step *at)
+{
+    CUmemAccessDesc descs[64];
+    size_t count = 0;
+    memset(descs, 0, sizeof descs);
+    for (int i = 0; i < 64; i++) {
+        if (i != self->device && !(self->driver->peers >> i & 1)) continue;
+        descs[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        descs[count].location.id = i;
+        descs[count++].flags = contract_value(self, at->words[3]) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    is_libcuda = 1;
+    return (int)cuMemSetAccess(contract_value(self, at->words[1]), contract_value(self, at->words[2]), descs, count);
+}
+
+static int call(contract *self, step *at, int *code)
+{
+    const char *verb = at->words[0];
+    int is_table_face = self->driver->classify != NULL;
+    char kind = at->words[1] ? contract_base(self, at->words[1])->kind : '-';
+    if (!strncmp(verb, "cu", 2) || !strncmp(verb, "nvml", 4)) return *code = by_name(self, at), 1;
+    if (!strcmp(verb, "access") && !is_table_face) return at->is_table = 1, *code = set_access(self, at), 1;
+    for (size_t i = 0; i < COUNT(rewritten); i++) {
+        if (strcmp(rewritten[i].verb, verb) || (rewritten[i].kind && rewritten[i].kind != kind)) continue;
+        if (rewritten[i].is_in_table && is_table_face) return 0;
+        char *size = !rewritten[i].made ? NULL : at->words[strcmp(verb, "back") ? 1 : 2];
+        uint64_t bytes = size && strchr("mpuarh", rewritten[i].made) ? contract_value(self, size) : 0;
+        on(self->device);
+        *code = make_all(self, at, rewritten[i].calls);
+        at->is_table = !is_table_face;
+        at->kind = rewritten[i].made;
+        at->bytes = bytes;
+        return 1;
+    }
+    return 0;
+}
+
+static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
+{
+    static unsigned char here[1 << 20];
+    on(self->device);
+    for (uint64_t done = 0; done < bytes; done += sizeof here) {
+        size_t part = bytes - done < sizeof here ? (size_t)(bytes - done) : sizeof here;
+        *bad_offset = done;
+        if (cudaMemcpy(here, (char *)ptr + done, part, cudaMemcpyDeviceToHost)) return 0;
+        for (size_t i = 0; i < part; i++, ++*bad_offset)
+            if (here[i] != (unsigned char)pattern) return 0;
+    }
+    return 1;
 }
 
 /* ---- what a call leaves */
@@ -343,11 +204,25 @@ static const char *settle_table(const contract *self, int code, int is_table)
     return kept ? "the table left an error" : self->device && device ? "the table left its device current" : NULL;
 }
 
-#define REST stream_create, stream_destroy, stream_query, stream_wait, work, begin, end, launch, graph_drop, fill, \
-    has, by_name
+static void no_table(sim *machine, int device, gpuarena_driver *driver)
+{
+    (void)machine;
+    memset(driver, 0, sizeof *driver);
+    driver->device = device;
+}
+
+static void header_table(sim *machine, int device, gpuarena_driver *driver)
+{
+    (void)machine;
+    if (gpuarena_driver_cuda(device, driver)) {
+        printf("Bail out! no table of device %d\n", device);
+        exit(1);
+    }
+}
+
 static const face faces[] = {
-    { "runtime", CUDART_VERSION, cudart_attach, runtime_table, REST, settle_runtime },
-    { "table", CUDART_VERSION, cudart_attach, header_table, REST, settle_table },
+    { "runtime", CUDART_VERSION, cudart_attach, no_table, call, has, settle_runtime },
+    { "table", CUDART_VERSION, cudart_attach, header_table, call, has, settle_table },
 };
 
 /* Kernels cannot run, so that what is theirs fails anyhow; host functions and versions: test_cudart_calls.c. */
