@@ -8,6 +8,7 @@
 #include "sim_device.h"
 #include "stress/sim/codes.h"
 #include "stress/sim/mempool.h"
+#include "stress/sim/work.h"
 
 enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400 };
 #define CONTRACT_UNTOUCHED ((uint64_t)0x5EED00)  /* what outputs hold before a call */
@@ -248,6 +249,19 @@ static int call_stream(contract *self, step *at)
     return code;
 }
 
+/* The harness's own: one stream waits for another; a stream's number. */
+static int call_follow(contract *self, step *at)
+{
+    return sim_stream_follow(self->machine, self->device, S(1), S(2));
+}
+
+static int call_id(contract *self, step *at)
+{
+    uint64_t id = CONTRACT_UNTOUCHED;
+    int code = work_stream_id(&self->machine->devices[self->device], P(1), &id);
+    return contract_made(at, 'n', (void *)(uintptr_t)id, 0), code;
+}
+
 static int call_event(contract *self, step *at)
 {
     void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
@@ -341,6 +355,7 @@ static int tell_op(contract *self, step *at)      { self->op = A(1); sim_begin_o
 static int tell_advance(contract *self, step *at) { sim_advance(self->machine, A(1)); return 0; }
 static int tell_rival(contract *self, step *at)   { sim_rival(self->machine, self->device, A(1), 0); return 0; }
 static int tell_takes(contract *self, step *at)   { self->machine->runtime_work_ns = A(1); return 0; }
+static int tell_reset(contract *self, step *at)   { (void)at; return sim_reset_counters(self->machine, self->device), 0; }
 static int tell_reuse(contract *self, step *at)   { sim_reuse_handles(self->machine, (int)A(1)); return 0; }
 static int tell_chunk(contract *self, step *at)   { return sim_pool_chunk(self->machine, self->device, A(1)); }
 
@@ -497,12 +512,12 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "return", call_return }, { "info", call_info }, { "reserve", call_reserve }, { "release", call_release },
     { "create", call_create }, { "destroy", call_destroy }, { "map", call_map }, { "access", call_access },
     { "unmap", call_unmap }, { "back", call_back }, { "clear", call_clear }, { "stream", call_stream },
-    { "event", call_event }, { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
+    { "event", call_event }, { "follow", call_follow }, { "id", call_id }, { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
     { "record", call_record }, { "await", call_await }, { "work", call_work }, { "use", call_use },
     { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
     { "mode", call_mode }, { "fill", call_fill },
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
-    { "advance", tell_advance }, { "rival", tell_rival }, { "reuse", tell_reuse },
+    { "advance", tell_advance }, { "rival", tell_rival }, { "reset", tell_reset }, { "reuse", tell_reuse },
     { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
     { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth }, { "differ", ask_differ },
     { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock },

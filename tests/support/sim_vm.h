@@ -8,40 +8,13 @@
 
 #define PAGE SIM_GRANULE
 
-static inline int vm_reserve(const gpuarena_driver *driver, void **address, uint64_t bytes, uint64_t alignment)
-{
-    return driver->vm.reserve(driver, address, bytes, alignment);
-}
-
-static inline int vm_release(const gpuarena_driver *driver, void *address, uint64_t bytes)
-{
-    return driver->vm.release(driver, address, bytes);
-}
-
-static inline int vm_create(const gpuarena_driver *driver, uint64_t *page, uint64_t bytes)
-{
-    return driver->vm.create(driver, page, bytes, 0);
-}
-
-static inline int vm_destroy(const gpuarena_driver *driver, uint64_t page, uint64_t bytes)
-{
-    return driver->vm.destroy(driver, page, bytes);
-}
-
-static inline int vm_map(const gpuarena_driver *driver, void *address, uint64_t bytes, uint64_t page)
-{
-    return driver->vm.map(driver, address, bytes, page);
-}
-
-static inline int vm_access(const gpuarena_driver *driver, void *address, uint64_t bytes, uint32_t mode)
-{
-    return driver->vm.access(driver, address, bytes, mode);
-}
-
-static inline int vm_unmap(const gpuarena_driver *driver, void *address, uint64_t bytes)
-{
-    return driver->vm.unmap(driver, address, bytes);
-}
+#define vm_reserve(driver, address, bytes, alignment) (driver)->vm.reserve(driver, address, bytes, alignment)
+#define vm_release(driver, address, bytes)            (driver)->vm.release(driver, address, bytes)
+#define vm_create(driver, page, bytes)                (driver)->vm.create(driver, page, bytes, 0)
+#define vm_destroy(driver, page, bytes)               (driver)->vm.destroy(driver, page, bytes)
+#define vm_map(driver, address, bytes, page)          (driver)->vm.map(driver, address, bytes, page)
+#define vm_access(driver, address, bytes, mode)       (driver)->vm.access(driver, address, bytes, mode)
+#define vm_unmap(driver, address, bytes)              (driver)->vm.unmap(driver, address, bytes)
 
 /* Ends the test program if a step that must succeed does not: nothing could be tested. */
 static inline void vm_must(int code, const char *step)

@@ -128,26 +128,6 @@ static void test_a_whole_device(uint64_t capacity_bytes)
     bench_close(&bench);
 }
 
-/* Handles and blocks of 40 GiB. */
-static void test_large_handles(void)
-{
-    sim_bench bench = bench_open_sized(GIB(139), NULL);
-    const gpuarena_driver *driver = &bench.driver;
-    uint64_t bad_offset, pages[4];
-    char *address = vm_reserved(driver, GIB(278));
-    for (int i = 0; i < 3; i++) pages[i] = vm_backed(driver, address + (uint64_t)i * GIB(40), GIB(40));
-    CHECK_INT(vm_create(driver, &pages[3], GIB(40)), ==, SIM_OUT_OF_MEMORY);
-    CHECK_U64(bench_free_bytes(driver), ==, GIB(19));
-    sim_fill(bench.machine, 0, address, GIB(120), 9);
-    CHECK_INT(vm_unmap(driver, address + GIB(40), GIB(40)), ==, 0);
-    CHECK_INT(vm_map(driver, address + GIB(200), GIB(40), pages[1]), ==, 0);
-    CHECK_INT(vm_access(driver, address + GIB(200), GIB(40), 1), ==, 0);
-    CHECK(sim_verify(bench.machine, 0, address + GIB(200), GIB(40), 9, &bad_offset));
-    CHECK_INT(sim_access(bench.machine, 0, NULL, address + GIB(200), GIB(40), 1, 1), ==, 0);
-    CHECK_U64(sim_finding_count(bench.machine), ==, 0);
-    bench_close(&bench);
-}
-
 int main(void)
 {
     test_the_ceiling_of_mappings();
@@ -155,6 +135,5 @@ int main(void)
     test_thirty_two_devices();
     test_a_whole_device(GIB(139));
     test_a_whole_device(GIB(160) + KIB(4));
-    test_large_handles();
     return tap_done();
 }
