@@ -274,7 +274,8 @@ static int call_drop(contract *self, step *at)
 {
     char kind = contract_base(self, at->words[1])->kind;
     if (kind == 'e') return T->events.destroy(self->driver, P(1));
-    return kind == 'g' ? sim_graph_destroy(self->machine, P(1)) : sim_stream_destroy(self->machine, self->device, S(1));
+    if (kind == 'g') return sim_graph_destroy(self->machine, P(1));
+    return sim_stream_destroy(self->machine, self->device, S(1));
 }
 
 static int call_query(contract *self, step *at)
@@ -355,7 +356,13 @@ static int tell_op(contract *self, step *at)      { self->op = A(1); sim_begin_o
 static int tell_advance(contract *self, step *at) { sim_advance(self->machine, A(1)); return 0; }
 static int tell_rival(contract *self, step *at)   { sim_rival(self->machine, self->device, A(1), 0); return 0; }
 static int tell_takes(contract *self, step *at)   { self->machine->runtime_work_ns = A(1); return 0; }
-static int tell_reset(contract *self, step *at)   { (void)at; return sim_reset_counters(self->machine, self->device), 0; }
+static int tell_reset(contract *self, step *at)
+{
+    (void)at;
+    sim_reset_counters(self->machine, self->device);
+    return 0;
+}
+
 static int tell_reuse(contract *self, step *at)   { sim_reuse_handles(self->machine, (int)A(1)); return 0; }
 static int tell_chunk(contract *self, step *at)   { return sim_pool_chunk(self->machine, self->device, A(1)); }
 
@@ -512,7 +519,8 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "return", call_return }, { "info", call_info }, { "reserve", call_reserve }, { "release", call_release },
     { "create", call_create }, { "destroy", call_destroy }, { "map", call_map }, { "access", call_access },
     { "unmap", call_unmap }, { "back", call_back }, { "clear", call_clear }, { "stream", call_stream },
-    { "event", call_event }, { "follow", call_follow }, { "id", call_id }, { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
+    { "event", call_event }, { "follow", call_follow }, { "id", call_id },
+    { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
     { "record", call_record }, { "await", call_await }, { "work", call_work }, { "use", call_use },
     { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
     { "mode", call_mode }, { "fill", call_fill },

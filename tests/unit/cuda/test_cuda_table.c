@@ -122,8 +122,10 @@ static void test_codes(void)
     gpuarena_driver driver = GPUARENA_INIT;
     int wrong_code = -2;
     gpuarena_driver_cuda(0, &driver);
-    for (int code = -1; code <= 1100; code++)
-        if (driver.classify(&driver, code) != (code == 46 ? GPUARENA_STATUS_FAILED : codes_status(code))) wrong_code = code;
+    for (int code = -1; code <= 1100; code++) {
+        gpuarena_status expected = code == 46 ? GPUARENA_STATUS_FAILED : codes_status(code);
+        if (driver.classify(&driver, code) != expected) wrong_code = code;
+    }
     CHECK_INT(wrong_code, ==, -2);
     CHECK_STR(driver.code_name(&driver, 2), "cudaErrorMemoryAllocation");
     CHECK_STR(driver.code_name(&driver, 700), "cudaErrorIllegalAddress");

@@ -65,7 +65,8 @@ static CUresult CUDAAPI fake_access(CUdeviceptr address, size_t bytes, const CUm
 static const struct { const char *name; void (*function)(void); } functions[] = {
     { "cuDeviceGetAttribute", (void (*)(void))fake_attribute },
     { "cuMemGetAllocationGranularity", (void (*)(void))fake_granularity },
-    { "cuMemAddressReserve", (void (*)(void))cuMemAddressReserve }, { "cuMemAddressFree", (void (*)(void))cuMemAddressFree },
+    { "cuMemAddressReserve", (void (*)(void))cuMemAddressReserve },
+    { "cuMemAddressFree", (void (*)(void))cuMemAddressFree },
     { "cuMemCreate", (void (*)(void))fake_create }, { "cuMemRelease", (void (*)(void))cuMemRelease },
     { "cuMemMap", (void (*)(void))cuMemMap }, { "cuMemUnmap", (void (*)(void))cuMemUnmap },
     { "cuMemSetAccess", (void (*)(void))fake_access },
