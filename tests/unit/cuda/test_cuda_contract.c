@@ -72,8 +72,8 @@ static int by_name(contract *self, step *at)
     return code;
 }
 
-/* ---- verbs as calls by name: what gpuarena.h's table has is rewritten for the runtime face alone. $1 to $4: the step's
-        words, or 0; $S: word 2, or the first thing's size; $M: word 3, or the second's; $P: the device as a place */
+/* ---- verbs as calls by name: what gpuarena.h's table has is rewritten for the runtime face alone. $1 to $4: the
+        step's words, or 0; $S: word 2, or the first thing's size; $M: word 3, or the second's; $P: the device as a place */
 
 static const struct { const char *verb; char kind, is_in_table, made; const char *calls; } rewritten[] = {
     { "get", 0, 1, 'm', "cudaMalloc & $1" }, { "pin", 0, 1, 'p', "cudaHostAlloc & $1 0" },
@@ -91,7 +91,8 @@ static const struct { const char *verb; char kind, is_in_table, made; const char
     { "record", 0, 1, 0, "cudaEventRecord $1 $2" }, { "await", 0, 1, 0, "cudaStreamWaitEvent $1 $2 0" },
     { "capturing", 0, 1, 0, "cudaStreamIsCapturing $1 &; truth out1 $2" },
     { "mode", 0, 1, 0, "cudaThreadExchangeStreamCaptureMode &=$1; is out1 $2" },
-    { "stream", '-', 0, 's', "cudaStreamCreateWithFlags & 0" }, { "stream", 0, 0, 's', "cudaStreamCreateWithFlags & 1" },
+    { "stream", '-', 0, 's', "cudaStreamCreateWithFlags & 0" },
+    { "stream", 0, 0, 's', "cudaStreamCreateWithFlags & 1" },
     { "drop", 'g', 0, 0, "cudaGraphDestroy $1" }, { "drop", 0, 0, 0, "cudaStreamDestroy $1" },
     { "query", 0, 0, 0, "cudaStreamQuery $1" }, { "sync", 0, 0, 0, "cudaStreamSynchronize $1" },
     { "work", 0, 0, 0, "cudart_kernel $1 $2 0 0 0" }, { "begin", 0, 0, 0, "cudaStreamBeginCapture $1 $2" },
@@ -104,8 +105,9 @@ static void rewrite(contract *self, const step *at, const char *calls, char *tex
 {
     for (size_t length = 0; *calls && length + 1 < room; length = strlen(text)) {
         char one[2] = { *calls++, '\0' };
+        const char *word = one[0] == '$' && *calls <= '4' ? at->words[*calls - '0'] : NULL;
         if (one[0] != '$') strcat(text, one);
-        else if (*calls >= '1' && *calls <= '4') strcat(text, at->words[*calls - '0'] ? at->words[*calls - '0'] : "0");
+        else if (*calls <= '4') strcat(text, word ? word : "0");
         else snprintf(text + length, room - length, "%" PRIu64,
                       *calls == 'S' ? contract_size(self, at, 2)
                       : *calls == 'P' ? (uint64_t)1 + ((uint64_t)self->device << 32)
