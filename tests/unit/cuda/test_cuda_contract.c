@@ -73,7 +73,8 @@ static int by_name(contract *self, step *at)
 }
 
 /* ---- verbs as calls by name: what gpuarena.h's table has is rewritten for the runtime face alone. $1 to $4: the
-        step's words, or 0; $S: word 2, or the first thing's size; $M: word 3, or the second's; $P: the device as a place */
+        step's words, or 0; $S: word 2, or the first thing's size; $M: word 3, or the second's; $P: the device, as a
+        place */
 
 static const struct { const char *verb; char kind, is_in_table, made; const char *calls; } rewritten[] = {
     { "get", 0, 1, 'm', "cudaMalloc & $1" }, { "pin", 0, 1, 'p', "cudaHostAlloc & $1 0" },
