@@ -277,7 +277,7 @@ static void run_repeat(const char *text)
     uint64_t count = read_sum(&in);
     int was_long = is_long;
     if (!take_mark(&in, ":")) blame("`repeat N: ..` is expected");
-    is_long |= count > 100;
+    is_long |= count >= 40;
     for (uint64_t at = 1; at <= count && !place.trouble[0]; at++) {
         snprintf(number, sizeof number, "%" PRIu64, at);
         set_value("i", at);
@@ -308,7 +308,8 @@ static void run_command(const char *text)
     while (*text == ' ' || *text == '\t') text++;
     if (!*text || place.trouble[0]) return;
     if (!run_range(text)) run_one(text);
-    if (device.machine && (!is_long || world.op % 16 == 0)) audit();
+    int is_known = turn.is_on && !turn_struck();             /* the same as in the turn before */
+    if (device.machine && !is_known && (!is_long || world.op % 16 == 0)) audit();
 }
 
 /* Commands, one behind the other. */
