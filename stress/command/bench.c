@@ -1,5 +1,5 @@
-/* Case by case: measure, and make rows of it. */
-#include "bench.h"
+/* The program build/bench: every case measured, told as a table and as files. */
+#include "command.h"
 
 #include <stdlib.h>
 #include <string.h>

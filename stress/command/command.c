@@ -11,13 +11,7 @@
 #include "../base/program.h"
 #include "../device/cuda_environment.h"
 #include "../report/output.h"
-#include "compare.h"
-#include "costs.h"
 #include "help.h"
-#include "holes.h"
-#include "merge.h"
-#include "run.h"
-#include "shrink.h"
 
 static int command_run_rows(const cli *asked, const char *const *argv, problem *why)
 {

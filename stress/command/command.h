@@ -4,14 +4,30 @@
 #define STRESS_COMMAND_COMMAND_H
 
 #include "../base/cli.h"
+#include "../result/gate.h"
+#include "../result/row.h"
+#include "../run/plan.h"
 
+/* The exit code: that of the problem, where there is one to be told. argv as main got it. */
+typedef int command_act(const cli *asked, const char *const *argv, problem *why);
 typedef struct command {
     const char *name;
     const char *usage;                           /* what follows the name in help; NULL: help has a line for it */
     size_t      most_words;                      /* that may follow the name */
     uint64_t    takes;                           /* options: CLI_TAKES of each */
-    int       (*act)(const cli *asked, const char *const *argv, problem *why);       /* the exit code */
+    command_act *act;
 } command;
+
+/* Each in a file of its name. shrink answers what the run which is shrunk does: 0 where it is out of memory. */
+command_act shrink_command, holes_command, costs_command, compare_command, merge_command;
+int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why);     /* and capacity, batch */
+/* The program build/bench. program: as a shell would find it, to run it again under valgrind. */
+int bench_command(const cli *asked, const char *program, problem *why);
+
+/* The latter of one rule, against a command line of run, capacity, batch or holes, before anything runs; besides: the
+   policy that runs without being asked for, or "". */
+int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
+
 const command *command_at(size_t index);         /* NULL past the last */
 
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */

@@ -1,5 +1,6 @@
-/* Row by row: exact metrics by their values, timed ones by the intervals of their repeats. */
-#include "compare.h"
+/* `stress compare A.csv B.csv`: a verdict a row, B against A; or the rules of --fail-if, with A as base.
+   Row by row: exact metrics by their values, timed ones by the intervals of their repeats. */
+#include "command.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Device, measurement, file. */
-#include "costs.h"
+/* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
+#include "command.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Policies by numbers of holes: measured in turn, told as rows. */
-#include "holes.h"
+/* `stress holes`: what an allocation and its free cost among ever more free blocks. */
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,6 @@
 #include "../base/program.h"
 #include "../base/progress.h"
 #include "../report/output.h"
-#include "run.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };

@@ -1,6 +1,7 @@
-/* Files of shards, CSV or JSON, taken apart into what stands before the rows, the rows, and what stands behind; put
-   together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out. */
-#include "merge.h"
+/* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
+   it. The files, CSV or JSON, are taken apart into what stands before the rows, the rows, and what stands behind, and
+   put together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out. */
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,15 +49,15 @@ static slice merge_line(slice *rest)
 /* A record of CSV: lines up to one that ends outside quotes. */
 static slice merge_record(slice *rest)
 {
-    slice record = { rest->bytes, 0 };
+    slice taken = { rest->bytes, 0 };
     int quotes = 0;
     while (rest->length) {
         slice line = merge_line(rest);
         for (size_t at = 0; at < line.length; at++) quotes ^= line.bytes[at] == '"';
-        record.length = (size_t)(line.bytes - record.bytes) + line.length;
+        taken.length = (size_t)(line.bytes - taken.bytes) + line.length;
         if (!quotes) break;
     }
-    return record;
+    return taken;
 }
 
 /* What may stand behind the rows of JSON. 0: it is nothing that a shard has. */

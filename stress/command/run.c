@@ -1,5 +1,6 @@
-/* Rows in the order asked for, failures told as they come, results told at the end. */
-#include "run.h"
+/* The commands `run` and `capacity`: every workload through every policy, then table and files.
+   Rows in the order asked for, failures told as they come, results told at the end. */
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

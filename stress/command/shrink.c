@@ -1,5 +1,5 @@
-/* What fails, the same with ever fewer operations, and where it is written. */
-#include "shrink.h"
+/* The command shrink: of a run that fails, the fewest operations that still fail the same way, as a recording. */
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

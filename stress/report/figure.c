@@ -9,8 +9,8 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../result/record.h"
-#include "series.h"
 #include "table_columns.h"
+#include "writers.h"
 
 static const char *figure_policy(const row *shown, size_t most, char *text, size_t size);
 static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);

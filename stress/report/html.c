@@ -1,5 +1,6 @@
-/* The page from top to bottom. */
-#include "html.h"
+/* A report as one HTML file that needs nothing else, no script among it: verdict, how to see it again, table,
+   figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak. */
+#include "writers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,14 @@
 #include "../run/sweep.h"
 #include "environment.h"
 #include "figure.h"
-#include "svg.h"
 #include "table_columns.h"
 #include "verdict.h"
 
+enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100, HTML_MOST_ROWS = 1000 };
+
 /* ---- What the page looks like, on a wide screen, on a narrow one and on paper */
 
-const char html_style[] =
+static const char html_style[] =
     ":root{color-scheme:light dark;--ink:#1c1e21;--quiet:#5c6470;--page:#fff;--plate:#f6f7f9;--rule:#dfe3e8;"
     "--good:#00694f;--bad:#c1121f}"
     "@media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--quiet:#a7afba;--page:#16181c;--plate:#1e2126;"
@@ -172,9 +174,8 @@ static void html_verdicts(FILE *out, const gate *gates)
 
 /* ---- The page from top to bottom */
 
-enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100 };
 
-static void html_head(FILE *out, const html_page *page)
+static void html_head(FILE *out, const output_material *page)
 {
     fputs("<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>gpuarena stress ", out);
@@ -195,7 +196,7 @@ static size_t html_count(const row_list *kept, const char *status)
 }
 
 /* What became of the rows, in words; then of the rules. */
-static void html_verdict(FILE *out, const html_page *page, const row_list *kept)
+static void html_verdict(FILE *out, const output_material *page, const row_list *kept)
 {
     size_t good = html_count(kept, "ok"), empty = html_count(kept, "oom"), bad = kept->count - good - empty;
     size_t broken = page->gates ? gate_failed(page->gates) : 0;
@@ -233,7 +234,7 @@ static void html_comes_to(FILE *out, const row_list *kept)
     if (told) fputs("</ul>\n", out);
 }
 
-static void html_intro(FILE *out, const html_page *page, const row_list *kept)
+static void html_intro(FILE *out, const output_material *page, const row_list *kept)
 {
     char line[512];
     fputs("<h1>gpuarena stress ", out);
@@ -277,7 +278,7 @@ static void html_line(FILE *to, const void *user)
 }
 
 /* Rows that did not complete: why, and the line that shows it again. */
-static void html_failures(FILE *out, const html_page *page, const row_list *kept)
+static void html_failures(FILE *out, const output_material *page, const row_list *kept)
 {
     size_t told = 0, failed = kept->count - html_count(kept, "ok");
     for (size_t at = 0; at < kept->count && told < HTML_MOST_NOTES; at++) {
@@ -351,7 +352,7 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
           "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
 }
 
-void html_write(FILE *out, const html_page *page)
+void html_write(FILE *out, const output_material *page)
 {
     size_t count = 0, left_out = 0;
     row_list kept = *page->list;

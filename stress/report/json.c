@@ -1,5 +1,6 @@
-/* Rows as one JSON document, one case a line. */
-#include "json.h"
+/* JSON, schema gpuarena-stress/1: additive only. Keys of a case are the CSV's columns, of `run` the oom_ ones in an
+   object or null, and latencies; numbers are numbers, what was not measured is null. A case stands on a line. */
+#include "writers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,19 +94,24 @@ static void json_host(FILE *out, const row_list *list, const char *const *argv)
     host_json(out, argv);
 }
 
-void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
-                int is_whole, const char *const *argv)
+/* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
+   measured times, what they were measured on stands beside them. A shard has no sums of rows that are there more than
+   once, and its host stands behind its rows: merge wants all alike that stands before them, and adds up itself. */
+void json_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
+    const cuda_environment *environment = material->environment;
+    int is_whole = !material->shard;
     const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                  "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
-    json_text(out, device);
+    json_text(out, material->device);
     if (list->partial) {
         fputs("},\"partial\":{\"text\":", out);
         json_text(out, list->partial);
     }
     fputc('}', out);
-    if (is_whole) json_host(out, list, argv);
+    if (is_whole) json_host(out, list, material->argv);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);
@@ -118,7 +124,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         comma = ",";
     }
     fputs("\n]", out);
-    if (!is_whole) json_host(out, list, argv);
+    if (!is_whole) json_host(out, list, material->argv);
     else if (row_is_run(list->kind)) json_repeats(out, list);
     fputs("}\n", out);
 }

@@ -1,6 +1,6 @@
-/* Cases: a row is an error where it ended as one (out of memory is a result), a verdict is a failure where it fails
-   the run, and skipped where it is none. */
-#include "junit.h"
+/* JUnit XML, as CI systems read it: one suite, a case a row and a case a verdict. A row is an error where it ended as
+   one (out of memory is a result), a verdict is a failure where it fails the run, and skipped where it is none. */
+#include "writers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,11 +141,12 @@ static void junit_body(FILE *out, const row_list *list, const gate *gates)
     free(all);
 }
 
-void junit_write(FILE *out, const row_list *list, const char *device, const gate *gates)
+void junit_write(FILE *out, const output_material *material)
 {
     static const gate none;
+    const row_list *list = material->list;
+    const gate *gates = material->gates ? material->gates : &none;
     size_t rows = list->partial != NULL, errors = rows, skipped = 0;
-    if (!gates) gates = &none;
     for (const row *each = list->rows; each < list->rows + list->count; each++) {
         rows += !each->is_baseline;
         errors += !each->is_baseline && junit_is_error(each);
@@ -160,7 +161,7 @@ void junit_write(FILE *out, const row_list *list, const char *device, const gate
                  "<property name=\"device\" value=\"",
             list->shard ? ", " : "", list->shard ? (int)strcspn(list->shard, ":") : 0, list->shard ? list->shard : "",
             rows + gates->verdict_count, gate_failed(gates), errors, skipped);
-    xml_text(out, device);
+    xml_text(out, material->device);
     if (list->shard) {
         fputs("\"/>\n<property name=\"shard\" value=\"", out);
         xml_text(out, list->shard);

@@ -1,5 +1,9 @@
-/* A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal. */
-#include "memviz.h"
+/* Runs as a memory snapshot of PyTorch, which pytorch.org/memory_viz draws: a device a row, with its history of
+   allocations, frees, segments and mapped pages, and what was there at the end. It is a pickle of protocol 2 that
+   names nothing to be imported. Addresses are those of the record's axis; frames are a block's tag and step; steps
+   are annotations, too. Of it stress/import/torch_snapshot.py --device ROW --steps makes the row's operations again,
+   work and waits left out. */
+#include "writers.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -515,8 +519,9 @@ static memviz *memviz_rows(const row_list *list, pickle *to, size_t *count)
     return rows;
 }
 
-void memviz_write(FILE *out, const row_list *list)
+void memviz_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
     pickle one = { out, { NULL }, 0 };
     pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
     size_t count;

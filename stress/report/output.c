@@ -18,14 +18,6 @@
 #include "../result/record.h"
 #include "../run/plan.h"
 #include "../workload/workload.h"
-#include "html.h"
-#include "json.h"
-#include "junit.h"
-#include "memviz.h"
-#include "perfetto.h"
-#include "series.h"
-#include "summary.h"
-#include "svg.h"
 #include "table.h"
 
 typedef struct output_file {
@@ -202,7 +194,7 @@ struct output_kind {
     const char *name, *commands;                /* commands: that write it, each between spaces */
     int         needs_one_workload;
     unsigned    record;                          /* record_part bits of every row */
-    void      (*write)(FILE *out, const output_material *material);
+    output_writer *write;
 };
 
 /* The first line of a shard's file. */
@@ -226,55 +218,7 @@ static void output_csv(FILE *out, const output_material *material)
 static void output_json(FILE *out, const output_material *material)
 {
     output_mark(out, material);
-    json_write(out, material->list, material->device, material->environment, !material->shard,
-               material->argv);
-}
-
-static void output_junit(FILE *out, const output_material *material)
-{
-    junit_write(out, material->list, material->device, material->gates);
-}
-
-static void output_svg(FILE *out, const output_material *material)
-{
-    svg_write(out, material->list, material->device, 0);
-}
-
-static void output_html(FILE *out, const output_material *material)
-{
-    const html_page page = { material->list, material->device, material->environment, material->gates,
-                             material->asked, material->argv };
-    html_write(out, &page);
-}
-
-static void output_series(FILE *out, const output_material *material)
-{
-    series_write(out, material->list);
-}
-
-static void output_latency(FILE *out, const output_material *material)
-{
-    latency_write(out, material->list);
-}
-
-static void output_map(FILE *out, const output_material *material)
-{
-    svg_write(out, material->list, material->device, 1);
-}
-
-static void output_md(FILE *out, const output_material *material)
-{
-    summary_write(out, material->list, material->device, material->gates);
-}
-
-static void output_perfetto(FILE *out, const output_material *material)
-{
-    perfetto_write(out, material->list, material->device);
-}
-
-static void output_memviz(FILE *out, const output_material *material)
-{
-    memviz_write(out, material->list);
+    json_write(out, material);
 }
 
 static void output_trace(FILE *out, const output_material *material)
@@ -292,17 +236,17 @@ static const output_kind output_kinds[] = {
     { "csv", " merge ", 0, 0, output_merged },
     { "json", " run capacity batch holes ", 0, 0, output_json },
     { "json", " merge ", 0, 0, output_merged },
-    { "junit", " run capacity batch holes compare merge ", 0, 0, output_junit },
-    { "md", " run capacity batch holes compare merge ", 0, 0, output_md },
-    { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, output_html },
-    { "html", " capacity batch holes ", 0, 0, output_html },
-    { "svg", " run ", 0, RECORD_SERIES | RECORD_MAP, output_svg },
-    { "svg", " capacity batch holes ", 0, 0, output_svg },
-    { "map", " run ", 0, RECORD_MAP, output_map },
-    { "series", " run ", 0, RECORD_SERIES, output_series },
-    { "latency", " run ", 0, 0, output_latency },
-    { "perfetto", " run ", 0, RECORD_SERIES | RECORD_MAP, output_perfetto },
-    { "memviz", " run ", 0, RECORD_MAP, output_memviz },
+    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write },
+    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write },
+    { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, html_write },
+    { "html", " capacity batch holes ", 0, 0, html_write },
+    { "svg", " run ", 0, RECORD_SERIES | RECORD_MAP, svg_write },
+    { "svg", " capacity batch holes ", 0, 0, svg_write },
+    { "map", " run ", 0, RECORD_MAP, map_write },
+    { "series", " run ", 0, RECORD_SERIES, series_write },
+    { "latency", " run ", 0, 0, latency_write },
+    { "perfetto", " run ", 0, RECORD_SERIES | RECORD_MAP, perfetto_write },
+    { "memviz", " run ", 0, RECORD_MAP, memviz_write },
     { "trace", " run shrink ", 1, 0, output_trace },
     { "costs", " costs ", 0, 0, output_costs },
 };
@@ -508,7 +452,7 @@ int output_summary(const output_material *material, problem *why)
     if (output_file_append(&file, path, &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
-    summary_write(file.stream, material->list, material->device, material->gates);
+    summary_write(file.stream, material);
     return output_file_close(&file, "", why);
 }
 

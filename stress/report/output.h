@@ -1,5 +1,5 @@
 /* Files of a command: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
-   Knows nothing of how rows are made. A new format is one row in output.c and one file beside it. */
+   Knows nothing of how rows are made. */
 #ifndef STRESS_REPORT_OUTPUT_H
 #define STRESS_REPORT_OUTPUT_H
 
@@ -7,27 +7,9 @@
 
 #include "../base/cli.h"
 #include "../base/problem.h"
-#include "../device/cuda_environment.h"
-#include "../measure/costs.h"
-#include "../result/gate.h"
-#include "../result/row.h"
-#include "../run/shard.h"
-#include "../workload/workload.h"
+#include "writers.h"
 
 struct plan;
-
-typedef struct output_material {                 /* what files are made of */
-    const row_list    *list;
-    const char        *device;
-    const op_stream   *stream;                   /* of the one workload; NULL: there are several */
-    const cuda_environment *environment;         /* NULL: the device is simulated */
-    const costs_table *costs;                    /* of the command costs */
-    const gate        *gates;                    /* judged; NULL: the command has none */
-    const shard_mark  *shard;                    /* NULL: all rows are here */
-    slice              merged;                   /* of the command merge: the whole file */
-    const cli         *asked;                    /* this and the next: of html */
-    const char *const *argv;
-} output_material;
 
 typedef struct output_kind output_kind;
 typedef struct output {

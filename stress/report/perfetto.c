@@ -1,5 +1,7 @@
-/* Trace events, one a line. Of streams, what is live on them at the times of the samples. */
-#include "perfetto.h"
+/* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process a row, with its memory as
+   counters, its steps, what is live on each stream, and the refusal. Times are microseconds of the simulated device's
+   clock; on CUDA, where a record has none, operations. The memory counters are the samples of the series. */
+#include "writers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -191,12 +193,13 @@ static void perfetto_note(perfetto *self, const char *note)
     fputc('}', self->out);
 }
 
-void perfetto_write(FILE *out, const row_list *list, const char *device_name)
+void perfetto_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
     size_t process = 0;
     char note[ROW_NOTE_ROOM];
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\",\"device\":", out);
-    json_text(out, device_name);
+    json_text(out, material->device);
     if (*row_list_note(list, note, sizeof note)) {
         fputs(",\"not_all_rows\":", out);
         json_text(out, note);

@@ -1,5 +1,6 @@
-/* One sample, one percentile a line. */
-#include "series.h"
+/* The points of pictures as CSV: samples over time, and latencies at percentiles. Every point of a line in a figure
+   is one of these rows. Samples are the record's; percentiles are those that have enough samples behind them. */
+#include "writers.h"
 
 #include <inttypes.h>
 
@@ -37,8 +38,11 @@ static void series_end(FILE *out, const row_list *list)
     if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
-void series_write(FILE *out, const row_list *list)
+/* op: allocations and frees before it and it are done. free_bytes: pending ones included. Of every 1024th of the ops
+   the samples that are extreme in something. */
+void series_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
     size_t number = 0;
     fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
           "largest_free_bytes,stranded_bytes\n", out);
@@ -58,8 +62,9 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
     }
 }
 
-void latency_write(FILE *out, const row_list *list)
+void latency_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
     size_t number = 0;
     fputs("row,workload,policy,call,per_mille,ns\n", out);
     for (size_t index = 0; index < list->count; index++) {

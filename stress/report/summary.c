@@ -1,6 +1,4 @@
-/* Two tables of Markdown and a list of sentences, every text escaped. */
-#include "summary.h"
-
+/* Markdown for a job's page: verdicts, then rows, and a list of sentences; every text escaped. */
 #include <ctype.h>
 #include <string.h>
 
@@ -8,6 +6,7 @@
 #include "table.h"
 #include "table_columns.h"
 #include "verdict.h"
+#include "writers.h"
 
 enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
        SUMMARY_MOST_SENTENCES = 100 };
@@ -163,10 +162,11 @@ static void summary_comes_to(FILE *out, const row_list *list)
     if (told) fputc('\n', out);
 }
 
-void summary_write(FILE *out, const row_list *list, const char *device, const gate *gates)
+void summary_write(FILE *out, const output_material *material)
 {
+    const row_list *list = material->list;
     fputs("### gpuarena stress on ", out);
-    summary_text(out, device);
+    summary_text(out, material->device);
     fputs("\n\n", out);
     if (list->shard) {
         fputs("**", out);
@@ -178,7 +178,7 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
         summary_text(out, list->partial);
         fputs("\n\n", out);
     }
-    if (gates && gates->verdict_count) summary_verdicts(out, gates);
+    if (material->gates && material->gates->verdict_count) summary_verdicts(out, material->gates);
     if (row_is_run(list->kind)) summary_comes_to(out, list);
     summary_rows(out, list);
     summary_sentences(out, list);

@@ -1,9 +1,9 @@
-/* Figures two in a line, each set on lines of its own. */
-#include "svg.h"
-
+/* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address. Two stand in a
+   line, each set on lines of its own. */
 #include <stdlib.h>
 
 #include "figure.h"
+#include "writers.h"
 #include "../base/text.h"
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
@@ -81,7 +81,8 @@ static void svg_open(FILE *out, size_t count, const char *device, const row_list
     svg_note(out, "partial: ", list->partial, &used);
 }
 
-void svg_write(FILE *out, const row_list *list, const char *device, int maps_only)
+/* maps_only: of time and addresses, and no other. */
+static void svg_document(FILE *out, const row_list *list, const char *device, int maps_only)
 {
     size_t count = 0, left_out = 0;
     row_list kept = *list;
@@ -104,4 +105,14 @@ void svg_write(FILE *out, const row_list *list, const char *device, int maps_onl
     fputs("</svg>\n", out);
     free(figures);
     free(kept.rows);
+}
+
+void svg_write(FILE *out, const output_material *material)
+{
+    svg_document(out, material->list, material->device, 0);
+}
+
+void map_write(FILE *out, const output_material *material)
+{
+    svg_document(out, material->list, material->device, 1);
 }

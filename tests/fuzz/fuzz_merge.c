@@ -1,7 +1,7 @@
 /* Fuzz target: one shard's file, CSV or JSON, as merge reads it.
    It must not run anything.
    Run: make fuzz FUZZ=merge; its corpus: build/tests/fuzz_merge */
-#include "stress/command/merge.h"
+#include "stress/command/command.h"
 #include "fuzz.h"
 
 static void fuzz_one(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "stress/command/bench.h"
+#include "stress/command/command.h"
 
 static int bench_help(void)
 {

@@ -2,9 +2,9 @@
    It must not run anything: rows are made up. What rows of runs become: tests/cli/cases/outputs.case. */
 #include <stdlib.h>
 
-#include "stress/report/json.h"
 #include "stress/report/table.h"
 #include "stress/report/table_columns.h"
+#include "stress/report/writers.h"
 #include "stress/base/text.h"
 #include "tap.h"
 
@@ -59,8 +59,10 @@ static void test_cuda_json(void)
     row rows[1] = { make_row("train", "raw") };
     row_list list = { rows, 1, ROW_RUN, NULL, NULL };
     cuda_environment bare = gpu;
+    const output_material made = { .list = &list, .device = "cuda:0", .environment = &gpu };
+    const output_material barely = { .list = &list, .device = "cuda:0", .environment = &bare };
     FILE *file = tmpfile();
-    json_write(file, &list, "cuda:0", &gpu, 1, NULL);
+    json_write(file, &made);
     read_back(file);
     CHECK(strstr(written, "\"device\":{\"kind\":\"cuda\",\"name\":\"cuda:0\"},\"environment\":{\"name\":"
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
@@ -74,7 +76,7 @@ static void test_cuda_json(void)
     bare.process_count = -1;
     bare.modes[0] = bare.throttle[0] = '\0';
     file = tmpfile();
-    json_write(file, &list, "cuda:0", &bare, 1, NULL);
+    json_write(file, &barely);
     read_back(file);
     CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null,"));
     CHECK(strstr(written, "\"persistence\":null,\"ecc_mode\":null,\"mig_mode\":null,\"compute_mode\":null,"

@@ -1,0 +1,42 @@
+/* The writers of files and what they are made of: each is a function of that alone. What writes to a file that fails
+   goes on: ferror(out) tells. A new format is a file, a word here and a row in output.c.
+   Knows nothing of how rows are made, nor of paths. */
+#ifndef STRESS_REPORT_WRITERS_H
+#define STRESS_REPORT_WRITERS_H
+
+#include <stdio.h>
+
+#include "../base/cli.h"
+#include "../base/slice.h"
+#include "../device/cuda_environment.h"
+#include "../measure/costs.h"
+#include "../result/gate.h"
+#include "../result/row.h"
+#include "../run/shard.h"
+#include "../workload/stream.h"
+
+typedef struct output_material {                 /* what files are made of */
+    const row_list    *list;
+    const char        *device;
+    const op_stream   *stream;                   /* of the one workload; NULL: there are several */
+    const cuda_environment *environment;         /* NULL: the device is simulated */
+    const costs_table *costs;                    /* of the command costs */
+    const gate        *gates;                    /* judged; NULL: the command has none */
+    const shard_mark  *shard;                    /* NULL: all rows are here */
+    slice              merged;                   /* of the command merge: the whole file */
+    const cli         *asked;                    /* this and the next: of html */
+    const char *const *argv;
+} output_material;
+
+typedef void output_writer(FILE *out, const output_material *material);
+output_writer html_write, json_write, junit_write, latency_write, map_write, memviz_write, perfetto_write,
+    series_write, summary_write, svg_write;
+
+/* The rows that files have, without baselines; what they own is the list's. NULL: no host memory. */
+row *svg_rows(const row_list *list, size_t *count);
+
+typedef struct latency_point { unsigned per_mille; const char *name; } latency_point;
+enum { LATENCY_POINTS = 7 };
+extern const latency_point latency_points[LATENCY_POINTS];
+
+#endif
