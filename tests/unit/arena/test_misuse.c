@@ -70,28 +70,19 @@ static void refuse_all(gpuarena *none, const char *name)
     request.bytes = 1;
     block.tag = 5;
     figures.device = 5;
-    gpuarena_result results[14];
-    size_t count = 0;
-    results[count++] = gpuarena_alloc(none, &out, 1, NULL);
-    results[count++] = gpuarena_alloc(none, &out, 0, NULL);
-    results[count++] = gpuarena_alloc_ex(none, &out, &request);
-    results[count++] = gpuarena_can_alloc(none, &request);
-    results[count++] = gpuarena_free(none, &sentinel, NULL);
-    results[count++] = gpuarena_reserve(none, 1);
-    results[count++] = gpuarena_trim(none, 0, &released);
-    results[count++] = gpuarena_set_limit(none, 1);
-    results[count++] = gpuarena_reset(none, NULL);
-    results[count++] = gpuarena_lookup(none, &sentinel, &block);
-    results[count++] = gpuarena_walk(none, visit_nothing, &called);
-    results[count++] = gpuarena_report(none, GPUARENA_FORMAT_TEXT, write_nothing, &called);
-    results[count++] = gpuarena_observe(none, NULL, NULL);
-    results[count++] = gpuarena_get_device(none, &figures);
-    for (size_t index = 0; index < count; index++)
-        CHECK_MSG(results[index] == GPUARENA_INVALID_ARGUMENT, "%s: call %d: %s", name, (int)index,
-                  gpuarena_result_name(results[index]));
+    const gpuarena_result results[] = {
+        gpuarena_alloc(none, &out, 1, NULL), gpuarena_alloc(none, &out, 0, NULL),
+        gpuarena_alloc_ex(none, &out, &request), gpuarena_can_alloc(none, &request),
+        gpuarena_free(none, &sentinel, NULL), gpuarena_reserve(none, 1), gpuarena_trim(none, 0, &released),
+        gpuarena_set_limit(none, 1), gpuarena_reset(none, NULL), gpuarena_lookup(none, &sentinel, &block),
+        gpuarena_walk(none, visit_nothing, &called), gpuarena_observe(none, NULL, NULL),
+        gpuarena_report(none, GPUARENA_FORMAT_TEXT, write_nothing, &called), gpuarena_get_device(none, &figures),
+        gpuarena_check(none, NULL, 0) };
+    for (size_t call = 0; call < sizeof results / sizeof *results; call++)
+        CHECK_MSG(results[call] == GPUARENA_INVALID_ARGUMENT, "%s: call %d: %s", name, (int)call,
+                  gpuarena_result_name(results[call]));
     gpuarena_last_failure(NULL, &failure);
     CHECK_MSG(failure.serial != 0 && failure.result == GPUARENA_INVALID_ARGUMENT, "%s: this thread's record", name);
-    CHECK_INT(gpuarena_check(none, NULL, 0), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_MSG(out == &sentinel && released == 5 && called == 0 && block.tag == 5 && figures.device == 5,
               "%s: outputs untouched", name);
 }

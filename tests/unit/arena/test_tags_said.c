@@ -110,31 +110,6 @@ static void test_report(void)
     state_end(arena, &device, "report");
 }
 
-static void test_refused(void)
-{
-    gpuarena *arena = arena_with("initial=2M");
-    gpuarena_tag_stats stats = { 1, 2, 3, 4 };
-    gpuarena_request request = GPUARENA_INIT;
-    gpuarena_failure failure;
-    void *ptr = NULL;
-    CHECK_INT(gpuarena_get_tag(arena, gpuarena_tag("kv"), NULL), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_INT(gpuarena_get_tag(arena, 5, &stats), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_INT(gpuarena_get_tag(NULL, 0, &stats), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_MSG(stats.live_bytes == 1 && stats.alloc_count == 4, "a refusal writes nothing");
-    CHECK_INT(gpuarena_get_tag(arena, gpuarena_tag("kv"), &stats), ==, GPUARENA_OK);
-    CHECK_U64(stats.live_peak_bytes + stats.alloc_count, ==, 0);
-    request.bytes = 100;
-    request.tag = gpuarena_tag("kv");
-    fake_fail(&device, FAKE_ON_HOST, 1, FAKE_FOR_EVER, GPUARENA_STATUS_NO_MEMORY);
-    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_HOST_MEMORY);
-    fake_heal(&device);
-    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
-    gpuarena_last_failure(arena, &failure);
-    CHECK_U64(failure.serial, ==, 3);
-    state_end(arena, &device, "refusals");
-}
-
 /* Last: there is no way back. */
 static void test_full(void)
 {
@@ -164,7 +139,6 @@ int main(void)
     test_names();
     test_observer();
     test_report();
-    test_refused();
     test_full();
     return tap_done();
 }
