@@ -12,7 +12,7 @@
 #include "../result/csv.h"
 #include "../report/output.h"
 #include "../result/repeats.h"
-#include "../run/shard.h"
+#include "../run/sweep.h"
 #include "table_files.h"
 
 typedef struct merge_file {

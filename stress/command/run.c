@@ -12,8 +12,6 @@
 #include "../report/environment.h"
 #include "../report/output.h"
 #include "../result/gate.h"
-#include "../run/batch.h"
-#include "../run/capacity.h"
 #include "../run/plan.h"
 #include "../run/runner.h"
 #include "../run/sweep.h"

@@ -17,6 +17,7 @@
 #include "../result/csv.h"
 #include "../result/record.h"
 #include "../run/plan.h"
+#include "../run/sweep.h"
 #include "../workload/workload.h"
 #include "table.h"
 

@@ -12,7 +12,6 @@
 #include "../measure/costs.h"
 #include "../result/gate.h"
 #include "../result/row.h"
-#include "../run/shard.h"
 #include "../workload/stream.h"
 
 typedef struct output_material {                 /* what files are made of */
@@ -22,7 +21,7 @@ typedef struct output_material {                 /* what files are made of */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
-    const shard_mark  *shard;                    /* NULL: all rows are here */
+    const struct shard_mark *shard;              /* NULL: all rows are here */
     slice              merged;                   /* of the command merge: the whole file */
     const cli         *asked;                    /* this and the next: of html */
     const char *const *argv;

@@ -1,6 +1,6 @@
 /* One search: ever closer values of one option of the workload, and what the last ones say as cells.
    It must not know how the next value is chosen, nor how rows are printed. */
-#include "batch.h"
+#include "runner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* One search: runs under ever closer limits, and what the last ones say as cells.
    It must not know how the next limit is chosen, nor how rows are printed. */
-#include "capacity.h"
+#include "runner.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Lists of calls for each thread, made before they start; and the sums when they have ended.
    It must not know workloads by name, nor what the numbers are for. */
-#include "pass_threads.h"
+#include "pass.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -13,7 +13,6 @@
 #include "../base/progress.h"
 #include "../device/device.h"
 #include "../policy/policy.h"
-#include "pass.h"
 
 enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../base/progress.h"
-#include "pass_threads.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 

@@ -59,4 +59,31 @@ void   repeat_begin(repeat *self);               /* a workload; its rows follow 
 /* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
 int    repeat_is_over(repeat *self, row_list *rows, uint64_t times);
 
+/* ---- capacity: a row with the smallest limit under which a workload completes */
+
+/* Limits are what is searched for: none may be given. -1 and a problem, EXIT_USAGE; the second, of policies. */
+int capacity_check(const cli *asked, problem *why);
+int capacity_check_plan(const plan *made, problem *why);
+
+/* As runner_row. Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
+   under the limit found. Between them probes, which end at the first refusal.
+   What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit. */
+void capacity_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+
+/* ---- batch: a row with the largest batch, or other option of a workload, with which it completes */
+
+typedef struct batch_asked {
+    const workload_options *options;             /* the plan's */
+    const char             *vary;                /* --vary; NULL: the workload's own */
+    uint64_t                times;               /* the workload so often, on one pool; 0 is 1 */
+} batch_asked;
+
+/* -1 and EXIT_USAGE: an option that batch cannot have; a workload that has no such option to vary, or gives it. */
+int  batch_check(const cli *asked, problem *why);
+int  batch_check_plan(const plan *made, const char *vary, problem *why);
+
+/* As runner_row does, for the columns of ROW_BATCH. The row must not move any more: a cell shows its note. */
+void batch_row(const runner_job *job, const pass_settings *settings, const batch_asked *asked, row *made,
+               runner_outcome *outcome);
+
 #endif

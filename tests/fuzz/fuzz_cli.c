@@ -3,7 +3,7 @@
    Run: make fuzz FUZZ=cli; its corpus: build/tests/fuzz_cli */
 #include "stress/base/cli.h"
 #include "stress/base/slice.h"
-#include "stress/run/shard.h"
+#include "stress/run/sweep.h"
 #include "fuzz.h"
 
 enum { FUZZ_WORDS = 64 };

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "stress/device/device.h"
-#include "stress/run/pass_threads.h"
+#include "stress/run/pass.h"
 #include "stress/workload/workload.h"
 #include "workload_text.h"
 
