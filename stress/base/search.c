@@ -19,24 +19,43 @@ int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tri
     }
 }
 
+/* ---- Steps that double */
+
+/* Tries numbers from *known towards `end` until one has another answer than *known. 1: that number is *other. *known
+   moves to the last that has its own answer. 0: there is none up to `end`; or, where it is known that `end` has the
+   other answer, none that a step reaches before it. -1: a try's answer. */
+static int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, uint64_t step,
+                         bisect_try *tried, void *user, uint64_t *other)
+{
+    for (;; step = step > UINT64_MAX / 2 ? UINT64_MAX : step * 2) {
+        uint64_t left = *known < end ? end - *known : *known - end, by = step < left ? step : left;
+        if (!left || (is_end_known && step >= left)) return 0;
+        uint64_t number = *known < end ? *known + by : *known - by;
+        int found = tried(user, number);
+        if (found < 0) return -1;
+        if (found != answer) {
+            *other = number;
+            return 1;
+        }
+        *known = number;
+    }
+}
+
 /* ---- Bisection that keeps two tries: one that sufficed, and a smaller one that did not */
 
 /* What was thought to suffice may not, since what is limited behaves otherwise: the distance doubles. */
 static int capacity_upper(const capacity_bounds *bounds, bisect_try *tried, void *user, uint64_t *enough_bytes)
 {
-    uint64_t bytes = bounds->likely_bytes;
-    for (;;) {
-        int answer = tried(user, bytes);
-        if (answer) *enough_bytes = bytes;
-        if (answer || bytes >= bounds->most_bytes) return answer;
-        uint64_t step = bytes - bounds->least_bytes + CAPACITY_GRANULE;
-        bytes = step < bounds->most_bytes - bytes ? bytes + step : bounds->most_bytes;
-    }
+    uint64_t bytes = *enough_bytes = bounds->likely_bytes;
+    int answer = tried(user, bytes);
+    if (answer) return answer;
+    uint64_t step = bytes - bounds->least_bytes + CAPACITY_GRANULE;
+    return search_gallop(&bytes, 0, bounds->most_bytes, 0, step, tried, user, enough_bytes);
 }
 
 int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found)
 {
-    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes = 0;
+    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes;
     int answer = capacity_upper(bounds, tried, user, &enough_bytes);
     if (answer <= 0) return answer;
     if (below_bytes && tried(user, below_bytes)) return -1;
@@ -48,35 +67,16 @@ int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user
 
 /* ---- Up while it survives, else down, by bisection in between */
 
-/* The likely number survived: the next one hardly will. Then the distance doubles. *bad 0: all survived. */
+/* From a number that survived upwards: the next one hardly will. *bad 0: all survived. */
 static int batch_up(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
 {
-    for (uint64_t step = 1; *good < bounds->highest; step = step > UINT64_MAX / 2 ? UINT64_MAX : step * 2) {
-        uint64_t number = step < bounds->highest - *good ? *good + step : bounds->highest;
-        int answer = tried(user, number);
-        if (answer < 0) return -1;
-        if (!answer) {
-            *bad = number;
-            return 1;
-        }
-        *good = number;
-    }
-    return 1;
+    return search_gallop(good, 1, bounds->highest, 0, 1, tried, user, bad) < 0 ? -1 : 1;
 }
 
 /* The likely number failed and the lowest did not: from the former downwards, as it may be close. */
 static int batch_down(bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
 {
-    for (uint64_t step = 1; *bad - *good > step; step *= 2) {
-        int answer = tried(user, *bad - step);
-        if (answer < 0) return -1;
-        if (answer) {
-            *good = *bad - step;
-            return 1;
-        }
-        *bad -= step;
-    }
-    return 1;
+    return search_gallop(bad, 0, *good, 1, 1, tried, user, good) < 0 ? -1 : 1;
 }
 
 /* Above *good + 1, which failed, and below `failed`. 1: one survived and is *good, 0: none did. */
