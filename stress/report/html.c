@@ -59,7 +59,7 @@ static int html_is_used(const row_list *kept, const table_column *column)
 {
     char text[1024];
     for (size_t at = 0; at < kept->count; at++) {
-        if (strcmp(column->fill(&kept->rows[at], text, sizeof text), "-")) return 1;
+        if (strcmp(table_fill(column, &kept->rows[at], text, sizeof text), "-")) return 1;
     }
     return !(column->flags & TABLE_OPTIONAL);
 }
@@ -69,7 +69,7 @@ static int html_is_used(const row_list *kept, const table_column *column)
 static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
 {
     const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : column->fill(shown, text, size);
+    return workload->kind == CELL_TEXT ? workload->text : table_fill(column, shown, text, size);
 }
 
 static void html_group_line(FILE *out, const char *name, size_t columns)
@@ -85,7 +85,7 @@ static void html_cell(FILE *out, const row_list *kept, size_t line, const table_
     int is_best = table_is_best(kept, line, column);
     fputs(column->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
     if (is_best) fputs("<b>", out);
-    xml_text(out, column->fill(&kept->rows[line], text, sizeof text));
+    xml_text(out, table_fill(column, &kept->rows[line], text, sizeof text));
     fputs(is_best ? "</b></td>" : "</td>", out);
 }
 

@@ -185,9 +185,9 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
     for (size_t column = 0; column < layout->count; column++) {
         int is_empty = (layout->columns[column].flags & TABLE_OPTIONAL) != 0;
         layout->widths[column] = strlen(layout->columns[column].heading);
-        layout->has_marks |= layout->columns[column].weigh != NULL;
+        layout->has_marks |= (layout->columns[column].flags & TABLE_LEAST) != 0;
         for (size_t index = 0; index < list->count; index++) {
-            const char *filled = layout->columns[column].fill(&list->rows[index], text, sizeof text);
+            const char *filled = table_fill(&layout->columns[column], &list->rows[index], text, sizeof text);
             if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
             is_empty &= !strcmp(filled, "-");
         }
@@ -236,7 +236,7 @@ static void table_line(FILE *out, const row_list *list, size_t index, const tabl
         const table_column *column = &layout->columns[at];
         char text[1024];
         if (!layout->widths[at]) continue;
-        const char *filled = shown ? column->fill(shown, text, sizeof text) : column->heading;
+        const char *filled = shown ? table_fill(column, shown, text, sizeof text) : column->heading;
         table_print(&pen, column, layout->widths[at], filled, shown && table_is_best(list, index, column));
     }
     fprintf(out, "%s\n", *paint ? "\033[0m" : "");

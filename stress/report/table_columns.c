@@ -68,14 +68,19 @@ const char *table_heading(row_kind kind, row_column column)
     }
 }
 
-static const char *table_workload(const row *shown, char *text, size_t size)
+const char *table_fill(const table_column *of, const row *shown, char *text, size_t size)
 {
-    return table_name(shown->cells[COLUMN_WORKLOAD].text, text, size);
+    return of->show(shown, of->column, text, size);
 }
 
-static const char *table_policy(const row *shown, char *text, size_t size)
+static const char *table_workload(const row *shown, row_column column, char *text, size_t size)
 {
-    return table_policy_name(shown->cells[COLUMN_POLICY].text, text, size);
+    return table_name(shown->cells[column].text, text, size);
+}
+
+static const char *table_policy(const row *shown, row_column column, char *text, size_t size)
+{
+    return table_policy_name(shown->cells[column].text, text, size);
 }
 
 static const char *table_cell(const row *shown, row_column column, char *text, size_t size)
@@ -84,16 +89,12 @@ static const char *table_cell(const row *shown, row_column column, char *text, s
     return value->kind == CELL_NONE ? "-" : cell_print(value, text, size);
 }
 
-static const char *table_threads(const row *shown, char *text, size_t size)
+/* What is dull takes no room; nor does a column of no moved page. */
+static const char *table_unless_dull(const row *shown, row_column column, char *text, size_t size)
 {
-    return table_is_dull(shown, COLUMN_THREADS) ? "-" : table_cell(shown, COLUMN_THREADS, text, size);
-}
-
-/* A column of no moved page takes no room. */
-static const char *table_remapped(const row *shown, char *text, size_t size)
-{
-    const cell *value = &shown->cells[COLUMN_REMAPPED_PAGES];
-    return value->kind == CELL_COUNT && !value->count ? "-" : table_cell(shown, COLUMN_REMAPPED_PAGES, text, size);
+    const cell *value = &shown->cells[column];
+    int is_none = value->kind == CELL_COUNT && !value->count;
+    return is_none || table_is_dull(shown, column) ? "-" : table_cell(shown, column, text, size);
 }
 
 int table_is_ok(const row *shown)
@@ -109,11 +110,18 @@ const char *table_why(const row *shown, row_kind kind)
 
 /* ---- of run: numbers that are better when they are less */
 
-static double table_weight_of(const row *shown, row_column column)
+static double table_number_of(const row *shown, row_column column)
 {
     const cell *value = &shown->cells[column];
     if (value->kind == CELL_NONE || value->kind == CELL_TEXT) return -1.0;
     return value->kind == CELL_COUNT ? (double)value->count : value->real;
+}
+
+static double table_overhead_of(const row *shown)
+{
+    double requested = table_number_of(shown, COLUMN_REQUESTED_PEAK);
+    double reserved = table_number_of(shown, COLUMN_RESERVED_PEAK);
+    return requested > 0.0 && reserved >= 0.0 ? reserved / requested : -1.0;
 }
 
 /* Of whole runs alone: a row that ended early did less. */
@@ -129,45 +137,18 @@ static double table_step_of(const row *shown, row_column steady)
     return (double)shown->cells[steady].count / (double)shown->cells[COLUMN_STEADY_STEPS].count;
 }
 
-static double table_weigh_reserved(const row *shown)
+/* What `run` shows of a column as a number: of the whole run's calls those of the warm-up, of the steady ones those
+   of a step. Below 0: none. */
+static double table_weight(const row *shown, row_column column)
 {
-    return table_weight_of(shown, COLUMN_RESERVED_PEAK);
-}
-
-static double table_weigh_overhead(const row *shown)
-{
-    double requested = table_weight_of(shown, COLUMN_REQUESTED_PEAK), reserved = table_weigh_reserved(shown);
-    return requested > 0.0 && reserved >= 0.0 ? reserved / requested : -1.0;
-}
-
-static double table_weigh_warm_up_calls(const row *shown)
-{
-    return table_warm_up_of(shown, COLUMN_DRIVER_CALLS, COLUMN_STEADY_CALLS);
-}
-
-static double table_weigh_warm_up_time(const row *shown)
-{
-    return table_warm_up_of(shown, COLUMN_DRIVER_VNS, COLUMN_STEADY_VNS);
-}
-
-static double table_weigh_step_calls(const row *shown)
-{
-    return table_step_of(shown, COLUMN_STEADY_CALLS);
-}
-
-static double table_weigh_step_time(const row *shown)
-{
-    return table_step_of(shown, COLUMN_STEADY_VNS);
-}
-
-static double table_weigh_op_time(const row *shown)
-{
-    return table_weight_of(shown, COLUMN_VNS_PER_OP);
-}
-
-static double table_weigh_host_time(const row *shown)
-{
-    return table_weight_of(shown, COLUMN_HOST_NS);
+    switch (column) {
+    case COLUMN_FOOTPRINT:    return table_overhead_of(shown);
+    case COLUMN_DRIVER_CALLS: return table_warm_up_of(shown, column, COLUMN_STEADY_CALLS);
+    case COLUMN_DRIVER_VNS:   return table_warm_up_of(shown, column, COLUMN_STEADY_VNS);
+    case COLUMN_STEADY_CALLS:
+    case COLUMN_STEADY_VNS:   return table_step_of(shown, column);
+    default:                  return table_number_of(shown, column);
+    }
 }
 
 static int table_is_weighed(const row *shown)
@@ -179,21 +160,24 @@ static int table_is_weighed(const row *shown)
 int table_is_best(const row_list *list, size_t row_index, const table_column *column)
 {
     size_t first, count, best = SIZE_MAX, worse = 0;
+    double least = -1.0;
     char mine[64], text[64];
-    if (!column->weigh || !table_is_weighed(&list->rows[row_index])) return 0;
+    if (!(column->flags & TABLE_LEAST) || !table_is_weighed(&list->rows[row_index])) return 0;
     row_group(list, row_index, &first, &count);
     for (size_t at = first; at < first + count; at++) {
-        double weight = table_is_weighed(&list->rows[at]) ? column->weigh(&list->rows[at]) : -1.0;
-        if (weight < 0.0) continue;
-        if (best == SIZE_MAX || weight < column->weigh(&list->rows[best])) best = at;
+        double weight = table_is_weighed(&list->rows[at]) ? table_weight(&list->rows[at], column->column) : -1.0;
+        if (weight < 0.0 || (best != SIZE_MAX && weight >= least)) continue;
+        best = at;
+        least = weight;
     }
     if (best == SIZE_MAX) return 0;
-    snprintf(mine, sizeof mine, "%s", column->fill(&list->rows[best], text, sizeof text));
+    snprintf(mine, sizeof mine, "%s", table_fill(column, &list->rows[best], text, sizeof text));
     for (size_t at = first; at < first + count; at++) {
-        if (!table_is_weighed(&list->rows[at]) || column->weigh(&list->rows[at]) < 0.0) continue;
-        worse += strcmp(column->fill(&list->rows[at], text, sizeof text), mine) != 0;
+        const row *shown = &list->rows[at];
+        if (!table_is_weighed(shown) || table_weight(shown, column->column) < 0.0) continue;
+        worse += strcmp(table_fill(column, shown, text, sizeof text), mine) != 0;
     }
-    return worse && !strcmp(column->fill(&list->rows[row_index], text, sizeof text), mine);
+    return worse && !strcmp(table_fill(column, &list->rows[row_index], text, sizeof text), mine);
 }
 
 static const char *table_amount(const row *shown, row_column column, char *text, size_t size)
@@ -204,163 +188,134 @@ static const char *table_amount(const row *shown, row_column column, char *text,
 
 const char *table_overhead(const row *shown, char *text, size_t size)
 {
-    double share = table_weigh_overhead(shown);
+    double share = table_overhead_of(shown);
     if (share < 0.0) return "-";
     snprintf(text, size, "%+.1f %%", (share - 1.0) * 100.0);
     return text;
 }
 
-/* Where memory ran out: free memory in many pieces is no harm elsewhere. */
-static const char *table_fragmentation(const row *shown, char *text, size_t size)
+static const char *table_above(const row *shown, row_column column, char *text, size_t size)
 {
-    const cell *value = &shown->cells[COLUMN_FRAGMENTATION];
-    if (value->kind == CELL_NONE || table_is_dull(shown, COLUMN_FRAGMENTATION)) return "-";
+    (void)column;
+    return table_overhead(shown, text, size);
+}
+
+/* Where memory ran out: free memory in many pieces is no harm elsewhere. */
+static const char *table_fragmentation(const row *shown, row_column column, char *text, size_t size)
+{
+    const cell *value = &shown->cells[column];
+    if (value->kind == CELL_NONE || table_is_dull(shown, column)) return "-";
     snprintf(text, size, "%.1f %%", value->real * 100.0);
     return text;
 }
 
-#define TABLE_NUMBER(name) \
-    static const char *table_##name(const row *shown, char *text, size_t size) \
-    { \
-        return table_number(table_weigh_##name(shown), text, size); \
-    }
-TABLE_NUMBER(warm_up_calls)
-TABLE_NUMBER(step_calls)
+static const char *table_calls(const row *shown, row_column column, char *text, size_t size)
+{
+    return table_number(table_weight(shown, column), text, size);
+}
 
-#define TABLE_DURATION(name) \
-    static const char *table_##name(const row *shown, char *text, size_t size) \
-    { \
-        double ns = table_weigh_##name(shown); \
-        return ns < 0.0 ? "-" : table_duration(ns, text, size); \
-    }
-TABLE_DURATION(warm_up_time)
-TABLE_DURATION(step_time)
-TABLE_DURATION(op_time)
-TABLE_DURATION(host_time)
-
-#define TABLE_FILL(name, column, fill) \
-    static const char *table_##name(const row *shown, char *text, size_t size) \
-    { \
-        return fill(shown, column, text, size); \
-    }
-TABLE_FILL(status, COLUMN_STATUS, table_cell)
-TABLE_FILL(calls, COLUMN_DRIVER_CALLS, table_cell)
-TABLE_FILL(requested, COLUMN_REQUESTED_PEAK, table_amount)
-TABLE_FILL(reserved, COLUMN_RESERVED_PEAK, table_amount)
-TABLE_FILL(oom_op, COLUMN_OOM_OP, table_cell)
-TABLE_FILL(min_limit, COLUMN_MIN_LIMIT, table_amount)
-TABLE_FILL(ratio, COLUMN_RATIO, table_cell)
-TABLE_FILL(probes, COLUMN_PROBES, table_cell)
-TABLE_FILL(stop_op, COLUMN_STOP_OP, table_cell)
-TABLE_FILL(stop_reason, COLUMN_STOP_REASON, table_cell)
-TABLE_FILL(holes, COLUMN_HOLES, table_cell)
-TABLE_FILL(key, COLUMN_KEY, table_cell)
-TABLE_FILL(largest, COLUMN_LARGEST, table_cell)
-TABLE_FILL(allowed, COLUMN_ALLOWED, table_cell)
-TABLE_FILL(case, COLUMN_CASE, table_cell)
-TABLE_FILL(against, COLUMN_AGAINST, table_cell)
-TABLE_FILL(pair_ns, COLUMN_NS_PER_PAIR, table_cell)
-TABLE_FILL(against_ns, COLUMN_AGAINST_NS, table_cell)
-TABLE_FILL(pair_instructions, COLUMN_PAIR_INSTRUCTIONS, table_cell)
-TABLE_FILL(against_instructions, COLUMN_AGAINST_INSTRUCTIONS, table_cell)
-TABLE_FILL(target, COLUMN_TARGET, table_cell)
-TABLE_FILL(met, COLUMN_MET, table_cell)
+static const char *table_time(const row *shown, row_column column, char *text, size_t size)
+{
+    double ns = table_weight(shown, column);
+    return ns < 0.0 ? "-" : table_duration(ns, text, size);
+}
 
 /* Of the instructions where they were counted. */
-static const char *table_growth(const row *shown, char *text, size_t size)
+static const char *table_growth(const row *shown, row_column column, char *text, size_t size)
 {
     const cell *cells = shown->cells, *counted = &cells[COLUMN_INSTRUCTIONS_GROWTH];
-    const cell *found = counted->text ? counted : &cells[COLUMN_GROWTH];
+    const cell *found = counted->text ? counted : &cells[column];
     snprintf(text, size, "%s", found->text ? found->text : "-");
     return text;
 }
 
 /* [0.2134,0.2210] */
-static const char *table_interval(const row *shown, char *text, size_t size)
+static const char *table_interval(const row *shown, row_column column, char *text, size_t size)
 {
-    const cell *low = &shown->cells[COLUMN_RATIO_LOW], *high = &shown->cells[COLUMN_RATIO_HIGH];
+    const cell *low = &shown->cells[column], *high = &shown->cells[COLUMN_RATIO_HIGH];
     if (low->kind == CELL_NONE || high->kind == CELL_NONE) return "-";
     snprintf(text, size, "[%.4f,%.4f]", low->real, high->real);
     return text;
 }
 
 static const table_column table_run_columns[] = {
-    { "workload", table_workload, TABLE_TEXT, 0, NULL, NULL },
-    { "policy", table_policy, TABLE_TEXT, 0, NULL, NULL },
-    { "status", table_status, TABLE_TEXT, 0, NULL, NULL },
-    { "threads", table_threads, TABLE_OPTIONAL, 4, NULL, NULL },
-    { "memory", table_reserved, 0, 1, table_weigh_reserved, "held from the driver, at its peak" },
-    { "overhead", table_overhead, 0, 1, table_weigh_overhead, "of that over what the workload requests at its peak" },
-    { "warm-up calls", table_warm_up_calls, TABLE_OPTIONAL, 3, table_weigh_warm_up_calls,
+    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
+    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    { "memory", table_amount, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
+    { "overhead", table_above, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
+      "of that over what the workload requests at its peak" },
+    { "warm-up calls", table_calls, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 3,
       "of the driver until the first step comes again, or in the whole run" },
-    { "warm-up time", table_warm_up_time, TABLE_OPTIONAL, 5, table_weigh_warm_up_time, "in them, modelled" },
-    { "calls/step", table_step_calls, TABLE_OPTIONAL, 2, table_weigh_step_calls, "in each step after that" },
-    { "time/step", table_step_time, TABLE_OPTIONAL, 4, table_weigh_step_time, "in them, modelled" },
-    { "time/op", table_op_time, TABLE_OPTIONAL, 6, table_weigh_op_time,
+    { "warm-up time", table_time, COLUMN_DRIVER_VNS, TABLE_OPTIONAL | TABLE_LEAST, 5, "in them, modelled" },
+    { "calls/step", table_calls, COLUMN_STEADY_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 2, "in each step after that" },
+    { "time/step", table_time, COLUMN_STEADY_VNS, TABLE_OPTIONAL | TABLE_LEAST, 4, "in them, modelled" },
+    { "time/op", table_time, COLUMN_VNS_PER_OP, TABLE_OPTIONAL | TABLE_LEAST, 6,
       "of an allocation or free, modelled: driver, waits, and the program's own time" },
-    { "host/op", table_host_time, TABLE_OPTIONAL | TABLE_TIME, 7, table_weigh_host_time, NULL },
-    { "fragmentation", table_fragmentation, TABLE_OPTIONAL, 3, NULL,
+    { "host/op", table_time, COLUMN_HOST_NS, TABLE_OPTIONAL | TABLE_TIME | TABLE_LEAST, 7, NULL },
+    { "fragmentation", table_fragmentation, COLUMN_FRAGMENTATION, TABLE_OPTIONAL, 3,
       "free memory beside its longest piece, where memory ran out" },
-    { "OOM at op", table_oom_op, TABLE_OPTIONAL, 1, NULL, NULL },
+    { "OOM at op", table_cell, COLUMN_OOM_OP, TABLE_OPTIONAL, 1, NULL },
 };
 
 static const table_column table_capacity_columns[] = {
-    { "workload", table_workload, TABLE_TEXT, 0, NULL, NULL },
-    { "policy", table_policy, TABLE_TEXT, 0, NULL, NULL },
-    { "status", table_status, TABLE_TEXT, 0, NULL, NULL },
-    { "threads", table_threads, TABLE_OPTIONAL, 4, NULL, NULL },
-    { "min limit / peak", table_ratio, 0, 0, NULL, NULL },
-    { "min limit", table_min_limit, 0, 1, NULL, NULL },
-    { "requested", table_requested, 0, 3, NULL, NULL },
-    { "remapped", table_remapped, TABLE_OPTIONAL, 5, NULL, NULL },
-    { "driver calls", table_calls, 0, 4, NULL, NULL },
-    { "probes", table_probes, TABLE_OPTIONAL, 9, NULL, NULL },
-    { "ends at op", table_stop_op, 0, 2, NULL, NULL },
-    { "reason", table_stop_reason, TABLE_TEXT, 2, NULL, NULL },
+    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
+    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    { "min limit / peak", table_cell, COLUMN_RATIO, 0, 0, NULL },
+    { "min limit", table_amount, COLUMN_MIN_LIMIT, 0, 1, NULL },
+    { "requested", table_amount, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
+    { "remapped", table_unless_dull, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, 0, 4, NULL },
+    { "probes", table_cell, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
+    { "ends at op", table_cell, COLUMN_STOP_OP, 0, 2, NULL },
+    { "reason", table_cell, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
 };
 
 static const table_column table_batch_columns[] = {
-    { "workload", table_workload, TABLE_TEXT, 0, NULL, NULL },
-    { "policy", table_policy, TABLE_TEXT, 0, NULL, NULL },
-    { "status", table_status, TABLE_TEXT, 0, NULL, NULL },
-    { "threads", table_threads, TABLE_OPTIONAL, 4, NULL, NULL },
-    { "varied", table_key, TABLE_TEXT, 1, NULL, NULL },
-    { "largest", table_largest, 0, 0, NULL, NULL },
-    { "allowed", table_allowed, 0, 0, NULL, NULL },
-    { "requested", table_requested, 0, 3, NULL, NULL },
-    { "remapped", table_remapped, TABLE_OPTIONAL, 5, NULL, NULL },
-    { "driver calls", table_calls, TABLE_OPTIONAL, 6, NULL, NULL },
-    { "probes", table_probes, TABLE_OPTIONAL, 9, NULL, NULL },
-    { "ends at op", table_stop_op, 0, 2, NULL, NULL },
-    { "reason", table_stop_reason, TABLE_TEXT, 2, NULL, NULL },
+    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
+    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    { "varied", table_cell, COLUMN_KEY, TABLE_TEXT, 1, NULL },
+    { "largest", table_cell, COLUMN_LARGEST, 0, 0, NULL },
+    { "allowed", table_cell, COLUMN_ALLOWED, 0, 0, NULL },
+    { "requested", table_amount, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
+    { "remapped", table_unless_dull, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL, 6, NULL },
+    { "probes", table_cell, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
+    { "ends at op", table_cell, COLUMN_STOP_OP, 0, 2, NULL },
+    { "reason", table_cell, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
 };
 
 static const table_column table_holes_columns[] = {
-    { "policy", table_policy, TABLE_TEXT, 0, NULL, NULL },
-    { "free blocks", table_holes, 0, 0, NULL, NULL },
-    { "status", table_status, TABLE_TEXT, 2, NULL, NULL },
-    { "ns a pair", table_pair_ns, TABLE_TIME | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "over the first", table_ratio, TABLE_TIME | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "95 %", table_interval, TABLE_TIME | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "instructions", table_pair_instructions, TABLE_OPTIONAL, 5, NULL, NULL },
-    { "driver calls", table_calls, 0, 1, NULL, NULL },
-    { "target", table_target, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "met", table_met, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "growth", table_growth, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL, NULL },
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "free blocks", table_cell, COLUMN_HOLES, 0, 0, NULL },
+    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 2, NULL },
+    { "ns a pair", table_cell, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "over the first", table_cell, COLUMN_RATIO, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "95 %", table_interval, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "instructions", table_cell, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, 0, 1, NULL },
+    { "target", table_cell, COLUMN_TARGET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
+    { "met", table_cell, COLUMN_MET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
+    { "growth", table_growth, COLUMN_GROWTH, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
 };
 
 static const table_column table_bench_columns[] = {
-    { "case", table_case, TABLE_TEXT, 0, NULL, NULL },
-    { "policy", table_policy, TABLE_TEXT, 0, NULL, NULL },
-    { "against", table_against, TABLE_TEXT, 3, NULL, NULL },
-    { "ns", table_pair_ns, TABLE_TIME | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "against", table_against_ns, TABLE_TIME | TABLE_OPTIONAL, 5, NULL, NULL },
-    { "ratio", table_ratio, TABLE_OPTIONAL, 5, NULL, NULL },
-    { "95 %", table_interval, TABLE_TIME | TABLE_OPTIONAL, 6, NULL, NULL },
-    { "instr", table_pair_instructions, TABLE_OPTIONAL, 5, NULL, NULL },
-    { "against", table_against_instructions, TABLE_OPTIONAL, 7, NULL, NULL },
-    { "target", table_target, TABLE_TEXT, 1, NULL, NULL },
-    { "met", table_met, TABLE_TEXT, 0, NULL, NULL },
+    { "case", table_cell, COLUMN_CASE, TABLE_TEXT, 0, NULL },
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "against", table_cell, COLUMN_AGAINST, TABLE_TEXT, 3, NULL },
+    { "ns", table_cell, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "against", table_cell, COLUMN_AGAINST_NS, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "ratio", table_cell, COLUMN_RATIO, TABLE_OPTIONAL, 5, NULL },
+    { "95 %", table_interval, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 6, NULL },
+    { "instr", table_cell, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
+    { "against", table_cell, COLUMN_AGAINST_INSTRUCTIONS, TABLE_OPTIONAL, 7, NULL },
+    { "target", table_cell, COLUMN_TARGET, TABLE_TEXT, 1, NULL },
+    { "met", table_cell, COLUMN_MET, TABLE_TEXT, 0, NULL },
 };
 
 size_t table_columns(row_kind kind, const table_column **columns)

@@ -5,25 +5,27 @@
 
 #include "../result/row.h"
 
-typedef const char *table_fill(const row *shown, char *text, size_t size);
-typedef double table_weight(const row *shown);
+/* How a cell is shown to people. "-": nothing. Returns a text. */
+typedef const char *table_show(const row *shown, row_column column, char *text, size_t size);
 
 enum table_flag {                                /* bits */
     TABLE_TEXT = 1,                              /* left-aligned */
     TABLE_TIME = 2,                              /* measured on this machine */
-    TABLE_OPTIONAL = 4                           /* not shown where no row has anything in it */
+    TABLE_OPTIONAL = 4,                          /* not shown where no row has anything in it */
+    TABLE_LEAST = 8                              /* the least of a workload is best */
 };
 enum { TABLE_MOST = 20 };                        /* columns of a table */
 typedef struct table_column {
-    const char   *heading;
-    table_fill   *fill;                          /* "-": nothing */
-    unsigned      flags;
-    int           rank;                          /* 0: always there; the highest goes first when there is no room */
-    table_weight *weigh;                         /* the least of a workload is best, below 0 is none; NULL: no
-                                                    cell is better than another */
-    const char   *note;                          /* in the legend, behind the heading; NULL: none */
+    const char *heading;
+    table_show *show;
+    row_column  column;
+    unsigned    flags;
+    int         rank;                            /* 0: always there; the highest goes first when there is no room */
+    const char *note;                            /* in the legend, behind the heading; NULL: none */
 } table_column;
 
+/* The column's text of this row. Returns text, or another one. */
+const char *table_fill(const table_column *of, const row *shown, char *text, size_t size);
 /* The columns of this command's table, in order; how many, at most TABLE_MOST. */
 size_t table_columns(row_kind kind, const table_column **columns);
 /* 1: no complete row of the workload has a better cell in this column, and one has a worse. */

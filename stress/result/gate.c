@@ -92,7 +92,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 /* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
 static int metric_has_word(const column_info *measure, const char *word)
 {
-    const char *at = measure->words;
+    const char *at = column_words(measure);
     size_t length = strlen(word);
     if (!at) return 1;
     for (; at; at = strchr(at + 1, '|')) {
@@ -104,7 +104,7 @@ static int metric_has_word(const column_info *measure, const char *word)
 static const char *metric_list_words(const column_info *measure, char *text, size_t size)
 {
     size_t used = 0;
-    for (const char *at = measure->words; at && used + 2 < size; at = strchr(at + 1, '|')) {
+    for (const char *at = column_words(measure); at && used + 2 < size; at = strchr(at + 1, '|')) {
         int length = (int)strcspn(at + 1, "|");
         used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", length, at + 1);
     }

@@ -11,11 +11,21 @@
 #define ROW_REASON(name, text) "|" text
 #define ROW_REASONS GPUARENA_REASONS(ROW_REASON)
 static const column_info row_table[COLUMN_COUNT] = {
-#define X(name, text, unit, timed, sense, words, note) \
-    { text, UNIT_##unit, COLUMN_IS_##timed, SENSE_##sense, words, note },
+#define X(name, text, unit, timed, sense, note) \
+    { text, UNIT_##unit, COLUMN_IS_##timed, SENSE_##sense, note },
     ROW_COLUMNS(X)
 #undef X
 };
+
+const char *column_words(const column_info *of)
+{
+    static const char *const words[COLUMN_COUNT] = {
+#define X(name, text) [COLUMN_##name] = text,
+        ROW_WORDS(X)
+#undef X
+    };
+    return words[of - row_table];
+}
 
 const column_info *column_of(row_column which)
 {
@@ -30,7 +40,7 @@ const column_info *column_find(const char *name)
     return NULL;
 }
 
-#define X(name, text, unit, timed, sense, words, note) COLUMN_##name,
+#define X(name, text, unit, timed, sense, note) COLUMN_##name,
 static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) };
 #undef X
 static const row_column row_capacity_columns[] = {
@@ -56,7 +66,7 @@ static const row_column row_bench_columns[] = {
     COLUMN_SEED, COLUMN_ROUNDS, COLUMN_ENDED,
 };
 
-#define X(name, text, unit, timed, sense, words, note) COLUMN_##name,
+#define X(name, text, unit, timed, sense, note) COLUMN_##name,
 static const row_column row_rounds_columns[] = {
     ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
     ROW_STEADY_COLUMNS(X)

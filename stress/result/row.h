@@ -10,169 +10,133 @@
 
 struct record;
 
-/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, words that it may be, what it is): one place
-   that says what a column is. Names and their order are a contract with scripts; more may follow at the end. TIMED:
-   measured on this machine, another run has another value. Before each word stands a |; NULL: any. First the columns
-   of `run`, then those that only other commands have: which a command has, in which order, row_columns says. */
+/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, what it is): one place that says what a column
+   is. Names and their order are a contract with scripts; more may follow at the end. TIMED: measured on this machine,
+   another run has another value. First the columns of `run`, then those that only other commands have:
+   which a command has, in which order, row_columns says. */
 #define ROW_RUN_COLUMNS(X) \
-    X(WORKLOAD, "workload", KEY, COUNTED, NEITHER, NULL, \
-      "the workload, as asked for") \
-    X(POLICY, "policy", KEY, COUNTED, NEITHER, NULL, \
+    X(WORKLOAD, "workload", KEY, COUNTED, NEITHER, "the workload, as asked for") \
+    X(POLICY, "policy", KEY, COUNTED, NEITHER, \
       "the policy, by its short name (raw is cudaMalloc): stress list policies") \
-    X(DEVICE, "device", KEY, COUNTED, NEITHER, NULL, \
-      "the device") \
-    X(SEED, "seed", KEY, COUNTED, NEITHER, NULL, \
-      "the seed that the operations were made from") \
-    X(OPS, "ops", COUNT, COUNTED, MORE, NULL, \
-      "allocations, refused ones too, and frees") \
-    X(STATUS, "status", TEXT, COUNTED, NEITHER, "|ok|oom|verify_failed|error", \
+    X(DEVICE, "device", KEY, COUNTED, NEITHER, "the device") \
+    X(SEED, "seed", KEY, COUNTED, NEITHER, "the seed that the operations were made from") \
+    X(OPS, "ops", COUNT, COUNTED, MORE, "allocations, refused ones too, and frees") \
+    X(STATUS, "status", TEXT, COUNTED, NEITHER, \
       "ok; oom: memory ran out, which is a result; verify_failed; error") \
-    X(HOST_NS, "host_ns_per_op", NS, TIMED, LESS, NULL, \
+    X(HOST_NS, "host_ns_per_op", NS, TIMED, LESS, \
       "measured: an operation's time on this machine; of real threads: stress help threads") \
-    X(ALLOC_P50, "alloc_p50_ns", NS, TIMED, LESS, NULL, \
+    X(ALLOC_P50, "alloc_p50_ns", NS, TIMED, LESS, \
       "measured: half of the allocations took no longer; empty: too few samples") \
-    X(ALLOC_P99, "alloc_p99_ns", NS, TIMED, LESS, NULL, \
-      "measured: 99 of 100 allocations took no longer") \
-    X(ALLOC_MAX, "alloc_max_ns", NS, TIMED, LESS, NULL, \
-      "measured: the longest allocation") \
-    X(FREE_P50, "free_p50_ns", NS, TIMED, LESS, NULL, \
-      "measured: half of the frees took no longer") \
-    X(DRIVER_CALLS, "driver_calls", COUNT, COUNTED, LESS, NULL, \
+    X(ALLOC_P99, "alloc_p99_ns", NS, TIMED, LESS, "measured: 99 of 100 allocations took no longer") \
+    X(ALLOC_MAX, "alloc_max_ns", NS, TIMED, LESS, "measured: the longest allocation") \
+    X(FREE_P50, "free_p50_ns", NS, TIMED, LESS, "measured: half of the frees took no longer") \
+    X(DRIVER_CALLS, "driver_calls", COUNT, COUNTED, LESS, \
       "calls of the driver on memory, plain and virtual, from the first op to the last") \
-    X(DRIVER_VNS, "driver_vns", NS, COUNTED, LESS, NULL, \
+    X(DRIVER_VNS, "driver_vns", NS, COUNTED, LESS, \
       "the time in them, modelled by the simulated device; empty on CUDA") \
-    X(GPU_WAITS, "gpu_waits", COUNT, COUNTED, LESS, NULL, \
-      "times that the arena made a stream wait, or waited itself") \
-    X(REQUESTED_PEAK, "requested_peak_bytes", BYTES, COUNTED, NEITHER, NULL, \
+    X(GPU_WAITS, "gpu_waits", COUNT, COUNTED, LESS, "times that the arena made a stream wait, or waited itself") \
+    X(REQUESTED_PEAK, "requested_peak_bytes", BYTES, COUNTED, NEITHER, \
       "the most that the workload asked for at once; peaks are sampled after every op") \
-    X(LIVE_PEAK, "live_peak_bytes", BYTES, COUNTED, LESS, NULL, \
-      "the most that was in the blocks that served it") \
-    X(RESERVED_PEAK, "reserved_peak_bytes", BYTES, COUNTED, LESS, NULL, \
-      "the most that was held from the driver") \
-    X(FOOTPRINT, "footprint", SHARE, COUNTED, LESS, NULL, \
+    X(LIVE_PEAK, "live_peak_bytes", BYTES, COUNTED, LESS, "the most that was in the blocks that served it") \
+    X(RESERVED_PEAK, "reserved_peak_bytes", BYTES, COUNTED, LESS, "the most that was held from the driver") \
+    X(FOOTPRINT, "footprint", SHARE, COUNTED, LESS, \
       "reserved_peak_bytes over requested_peak_bytes; shown as overhead: 1.05 is +5 %") \
-    X(FRAGMENTATION, "fragmentation", SHARE, COUNTED, LESS, NULL, \
+    X(FRAGMENTATION, "fragmentation", SHARE, COUNTED, LESS, \
       "free memory beside its longest piece: at the first failure, else at peak reserved") \
-    X(STRANDED_PEAK, "stranded_peak_bytes", BYTES, COUNTED, LESS, NULL, \
+    X(STRANDED_PEAK, "stranded_peak_bytes", BYTES, COUNTED, LESS, \
       "the most that was free in pages that were partly live, so that it could not be moved") \
-    X(REMAPPED_PAGES, "remapped_pages", COUNT, COUNTED, LESS, NULL, \
-      "pages that were moved") \
-    X(OOM_OP, "oom_op", COUNT, COUNTED, MORE, NULL, \
-      "the first allocation that was refused: the operations before it") \
-    X(OOM_REQUESTED, "oom_requested_bytes", BYTES, COUNTED, NEITHER, NULL, \
-      "what it asked for") \
-    X(OOM_FREE, "oom_free_bytes", BYTES, COUNTED, NEITHER, NULL, \
-      "what was free then") \
-    X(OOM_LARGEST, "oom_largest_bytes", BYTES, COUNTED, NEITHER, NULL, \
-      "the longest free piece then") \
-    X(OOM_REASON, "oom_reason", TEXT, COUNTED, NEITHER, ROW_REASONS, \
+    X(REMAPPED_PAGES, "remapped_pages", COUNT, COUNTED, LESS, "pages that were moved") \
+    X(OOM_OP, "oom_op", COUNT, COUNTED, MORE, "the first allocation that was refused: the operations before it") \
+    X(OOM_REQUESTED, "oom_requested_bytes", BYTES, COUNTED, NEITHER, "what it asked for") \
+    X(OOM_FREE, "oom_free_bytes", BYTES, COUNTED, NEITHER, "what was free then") \
+    X(OOM_LARGEST, "oom_largest_bytes", BYTES, COUNTED, NEITHER, "the longest free piece then") \
+    X(OOM_REASON, "oom_reason", TEXT, COUNTED, NEITHER, \
       "why it was refused; a sentence below the table says it in full") \
-    X(DIGEST, "digest", TEXT, COUNTED, NEITHER, NULL, \
+    X(DIGEST, "digest", TEXT, COUNTED, NEITHER, \
       "of the operations and their results: where it differs the work did") \
-    X(PENDING_PEAK, "pending_peak_bytes", BYTES, COUNTED, LESS, NULL, \
+    X(PENDING_PEAK, "pending_peak_bytes", BYTES, COUNTED, LESS, \
       "the most that was free, but for the stream alone that had freed it") \
-    X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, NULL, \
-      "of ops the allocations") \
-    X(THREADS, "threads", KEY, COUNTED, NEITHER, NULL, \
-      "threads that made the operations: stress help threads")
+    X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, "of ops the allocations") \
+    X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads that made the operations: stress help threads")
 /* Of `run`, behind those: kinds of allocations apart; with --rate, how long operations were waited for. */
 #define ROW_APART_COLUMNS(X) \
-    X(MISSES, "misses", COUNT, COUNTED, LESS, NULL, \
-      "allocations that called the driver") \
-    X(HIT_P50, "hit_p50_ns", NS, TIMED, LESS, NULL, \
-      "measured: as alloc_p50_ns, of those that did not") \
-    X(HIT_P99, "hit_p99_ns", NS, TIMED, LESS, NULL, \
-      "measured: as alloc_p99_ns, of those that did not") \
-    X(MISS_P50, "miss_p50_ns", NS, TIMED, LESS, NULL, \
-      "measured: as alloc_p50_ns, of those that did") \
-    X(WAITED_P50, "waited_p50_vns", NS, COUNTED, LESS, NULL, \
+    X(MISSES, "misses", COUNT, COUNTED, LESS, "allocations that called the driver") \
+    X(HIT_P50, "hit_p50_ns", NS, TIMED, LESS, "measured: as alloc_p50_ns, of those that did not") \
+    X(HIT_P99, "hit_p99_ns", NS, TIMED, LESS, "measured: as alloc_p99_ns, of those that did not") \
+    X(MISS_P50, "miss_p50_ns", NS, TIMED, LESS, "measured: as alloc_p50_ns, of those that did") \
+    X(WAITED_P50, "waited_p50_vns", NS, COUNTED, LESS, \
       "with --rate, modelled: from when an op was due to its end, half of them") \
-    X(WAITED_P99, "waited_p99_vns", NS, COUNTED, LESS, NULL, \
-      "with --rate, modelled: the same, 99 of 100") \
-    X(WAITED_MAX, "waited_max_vns", NS, COUNTED, LESS, NULL, \
-      "with --rate, modelled: the same, the longest") \
-    X(SERVED_P99, "served_p99_vns", NS, COUNTED, LESS, NULL, \
+    X(WAITED_P99, "waited_p99_vns", NS, COUNTED, LESS, "with --rate, modelled: the same, 99 of 100") \
+    X(WAITED_MAX, "waited_max_vns", NS, COUNTED, LESS, "with --rate, modelled: the same, the longest") \
+    X(SERVED_P99, "served_p99_vns", NS, COUNTED, LESS, \
       "with --rate, modelled: from when an op could begin to its end, 99 of 100") \
-    X(ENDED, "ended", TEXT, TIMED, NEITHER, "|precise|rounds|time", \
+    X(ENDED, "ended", TEXT, TIMED, NEITHER, \
       "why there are no more repeats or rounds: precise, rounds, time (help measuring)")
 /* Of `run`, behind all others: the workload's repetitions (../pass_steady.h), where it has some; whole runs alone. */
 #define ROW_STEADY_COLUMNS(X) \
-    X(VNS_PER_OP, "vns_per_op", NS, COUNTED, LESS, NULL, \
+    X(VNS_PER_OP, "vns_per_op", NS, COUNTED, LESS, \
       "the virtual clock from the first op to the last, over ops; of rows that are ok") \
-    X(STEADY_STEPS, "steady_steps", COUNT, COUNTED, NEITHER, NULL, \
+    X(STEADY_STEPS, "steady_steps", COUNT, COUNTED, NEITHER, \
       "steps that follow the warm-up; empty: no step comes again") \
-    X(STEADY_CALLS, "steady_driver_calls", COUNT, COUNTED, LESS, NULL, \
-      "of driver_calls those in these steps") \
-    X(STEADY_VNS, "steady_driver_vns", NS, COUNTED, LESS, NULL, \
-      "of driver_vns what was spent in these steps") \
-    X(LAST_CALLS, "last_driver_calls", COUNT, COUNTED, LESS, NULL, \
-      "of driver_calls those in the last of these steps") \
-    X(LAST_REMAPPED, "last_remapped_pages", COUNT, COUNTED, LESS, NULL, \
+    X(STEADY_CALLS, "steady_driver_calls", COUNT, COUNTED, LESS, "of driver_calls those in these steps") \
+    X(STEADY_VNS, "steady_driver_vns", NS, COUNTED, LESS, "of driver_vns what was spent in these steps") \
+    X(LAST_CALLS, "last_driver_calls", COUNT, COUNTED, LESS, "of driver_calls those in the last of these steps") \
+    X(LAST_REMAPPED, "last_remapped_pages", COUNT, COUNTED, LESS, \
       "of remapped_pages those moved in the last of these steps") \
-    X(LAST_FOOTPRINT, "last_footprint", SHARE, COUNTED, LESS, NULL, \
+    X(LAST_FOOTPRINT, "last_footprint", SHARE, COUNTED, LESS, \
       "the most that was reserved in the last of these steps, over the requested peak")
 #define ROW_OTHER_COLUMNS(X) \
-    X(OOM_ROUND, "oom_round", COUNT, COUNTED, MORE, NULL, \
+    X(OOM_ROUND, "oom_round", COUNT, COUNTED, MORE, \
       "with --rounds: the round in which memory ran out first, from 1") \
-    X(OOM_ROUND_OP, "oom_round_op", COUNT, COUNTED, NEITHER, NULL, \
+    X(OOM_ROUND_OP, "oom_round_op", COUNT, COUNTED, NEITHER, \
       "with --rounds: the operations of that round before it") \
-    X(MIN_LIMIT, "min_limit_bytes", BYTES, COUNTED, LESS, NULL, \
-      "the smallest limit under which the workload completes") \
-    X(RATIO, "ratio", SHARE, COUNTED, LESS, NULL, \
+    X(MIN_LIMIT, "min_limit_bytes", BYTES, COUNTED, LESS, "the smallest limit under which the workload completes") \
+    X(RATIO, "ratio", SHARE, COUNTED, LESS, \
       "of capacity: min_limit_bytes over requested_peak_bytes; of holes: over the fewest") \
-    X(PROBES, "probes", COUNT, COUNTED, NEITHER, NULL, \
-      "runs that the search took") \
-    X(STOP_OP, "stop_op", COUNT, COUNTED, NEITHER, NULL, \
+    X(PROBES, "probes", COUNT, COUNTED, NEITHER, "runs that the search took") \
+    X(STOP_OP, "stop_op", COUNT, COUNTED, NEITHER, \
       "where the workload ends with one step less memory, or one more of what is varied") \
-    X(STOP_REASON, "stop_reason", TEXT, COUNTED, NEITHER, ROW_REASONS "|not_opened|not_made|option_maximum", \
-      "why it ends there") \
-    X(HOLES, "holes", KEY, COUNTED, NEITHER, NULL, \
-      "free blocks around the pair") \
-    X(NS_PER_PAIR, "ns_per_pair", NS, TIMED, LESS, NULL, \
-      "measured: an allocation and a free, the median of all rounds") \
-    X(PAIR_INSTRUCTIONS, "instructions_per_pair", COUNT, COUNTED, LESS, NULL, \
+    X(STOP_REASON, "stop_reason", TEXT, COUNTED, NEITHER, "why it ends there") \
+    X(HOLES, "holes", KEY, COUNTED, NEITHER, "free blocks around the pair") \
+    X(NS_PER_PAIR, "ns_per_pair", NS, TIMED, LESS, "measured: an allocation and a free, the median of all rounds") \
+    X(PAIR_INSTRUCTIONS, "instructions_per_pair", COUNT, COUNTED, LESS, \
       "the same, in instructions counted by callgrind") \
-    X(RATIO_LOW, "ratio_low", SHARE, TIMED, NEITHER, NULL, \
-      "of the ratio the lower end of its 95 % confidence interval") \
-    X(RATIO_HIGH, "ratio_high", SHARE, TIMED, NEITHER, NULL, \
+    X(RATIO_LOW, "ratio_low", SHARE, TIMED, NEITHER, "of the ratio the lower end of its 95 % confidence interval") \
+    X(RATIO_HIGH, "ratio_high", SHARE, TIMED, NEITHER, \
       "of the ratio the upper end of its 95 % confidence interval") \
-    X(CASE, "case", KEY, COUNTED, NEITHER, NULL, \
-      "what is measured") \
-    X(AGAINST, "against", KEY, COUNTED, NEITHER, NULL, \
-      "what a pair is compared with") \
-    X(AGAINST_NS, "against_ns_per_pair", NS, TIMED, NEITHER, NULL, \
-      "measured: what that takes") \
-    X(AGAINST_INSTRUCTIONS, "against_instructions_per_pair", COUNT, COUNTED, NEITHER, NULL, \
+    X(CASE, "case", KEY, COUNTED, NEITHER, "what is measured") \
+    X(AGAINST, "against", KEY, COUNTED, NEITHER, "what a pair is compared with") \
+    X(AGAINST_NS, "against_ns_per_pair", NS, TIMED, NEITHER, "measured: what that takes") \
+    X(AGAINST_INSTRUCTIONS, "against_instructions_per_pair", COUNT, COUNTED, NEITHER, \
       "what that takes, in instructions") \
-    X(TARGET, "target", KEY, COUNTED, NEITHER, NULL, \
-      "what the ratio should be") \
-    X(MET, "met", TEXT, TIMED, NEITHER, "|yes|no|unclear", \
-      "yes or no, where the whole interval says so; else unclear") \
-    X(ROUNDS, "rounds", COUNT, COUNTED, NEITHER, NULL, \
-      "rounds that were made, or measured") \
-    X(KEY, "key", KEY, COUNTED, NEITHER, NULL, \
-      "the workload's option that is varied") \
-    X(LARGEST, "largest", COUNT, COUNTED, MORE, NULL, \
-      "the largest that it may be for the workload to complete") \
-    X(ALLOWED, "allowed", COUNT, COUNTED, NEITHER, NULL, \
+    X(TARGET, "target", KEY, COUNTED, NEITHER, "what the ratio should be") \
+    X(MET, "met", TEXT, TIMED, NEITHER, "yes or no, where the whole interval says so; else unclear") \
+    X(ROUNDS, "rounds", COUNT, COUNTED, NEITHER, "rounds that were made, or measured") \
+    X(KEY, "key", KEY, COUNTED, NEITHER, "the workload's option that is varied") \
+    X(LARGEST, "largest", COUNT, COUNTED, MORE, "the largest that it may be for the workload to complete") \
+    X(ALLOWED, "allowed", COUNT, COUNTED, NEITHER, \
       "the largest whose requested peak is no more than the memory there is") \
-    X(NEXT_PEAK, "next_peak_bytes", BYTES, COUNTED, NEITHER, NULL, \
-      "the requested peak of one more than the largest") \
-    X(REPEATS, "repeats", KEY, COUNTED, NEITHER, NULL, \
-      "of the workload, one after the other") \
-    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, NULL, \
-      "why it ends there, as a sentence") \
-    X(GROWTH, "growth", TEXT, TIMED, NEITHER, "|O(1)|O(log n)|O(n)|unclear", \
-      "of the time with free blocks: O(1), O(log n) or O(n); unclear") \
-    X(GROWTH_RMS, "growth_rms", SHARE, TIMED, NEITHER, NULL, \
-      "what that curve leaves over; 0 is a perfect fit") \
-    X(INSTRUCTIONS_GROWTH, "instructions_growth", TEXT, COUNTED, NEITHER, "|O(1)|O(log n)|O(n)|unclear", \
+    X(NEXT_PEAK, "next_peak_bytes", BYTES, COUNTED, NEITHER, "the requested peak of one more than the largest") \
+    X(REPEATS, "repeats", KEY, COUNTED, NEITHER, "of the workload, one after the other") \
+    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence") \
+    X(GROWTH, "growth", TEXT, TIMED, NEITHER, "of the time with free blocks: O(1), O(log n) or O(n); unclear") \
+    X(GROWTH_RMS, "growth_rms", SHARE, TIMED, NEITHER, "what that curve leaves over; 0 is a perfect fit") \
+    X(INSTRUCTIONS_GROWTH, "instructions_growth", TEXT, COUNTED, NEITHER, \
       "of the instructions with free blocks: O(1), O(log n) or O(n)") \
-    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms", SHARE, COUNTED, NEITHER, NULL, \
+    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms", SHARE, COUNTED, NEITHER, \
       "what that curve leaves over; 0 is a perfect fit")
+/* X(NAME, words): those that a column of texts may hold, a | before each; of all other columns: any. */
+#define ROW_WORDS(X) \
+    X(STATUS, "|ok|oom|verify_failed|error") \
+    X(OOM_REASON, ROW_REASONS) \
+    X(ENDED, "|precise|rounds|time") \
+    X(STOP_REASON, ROW_REASONS "|not_opened|not_made|option_maximum") \
+    X(MET, "|yes|no|unclear") \
+    X(GROWTH, "|O(1)|O(log n)|O(n)|unclear") \
+    X(INSTRUCTIONS_GROWTH, "|O(1)|O(log n)|O(n)|unclear")
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
-#define X(name, text, unit, timed, sense, words, note) COLUMN_##name,
+#define X(name, text, unit, timed, sense, note) COLUMN_##name,
     ROW_COLUMNS(X)
 #undef X
     COLUMN_COUNT
@@ -191,10 +155,11 @@ typedef struct column_info {
     column_unit   unit;
     column_timing is_timed;
     column_sense  sense;                         /* which way is better */
-    const char   *words, *note;
+    const char   *note;
 } column_info;
 const column_info *column_of(row_column which);
 const column_info *column_find(const char *name);     /* NULL: there is no such column */
+const char        *column_words(const column_info *of);       /* "|ok|oom"; NULL: any */
 
 typedef enum cell_kind {
     CELL_NONE,                                   /* not measured, or does not exist: an empty cell, null */
