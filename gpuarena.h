@@ -6685,31 +6685,55 @@ typedef struct gpuarena__pack {
     gpuarena__packed *blocks;
     uint64_t *keys;                              /* to sort them by */
     uint32_t *order;
-    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window, by offset */
+    uint32_t *tail;                              /* scratch */
+    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window: */
     uint32_t counts[GPUARENA__PACK_WINDOWS];
+    uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
     uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
     uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
 } gpuarena__pack;
 
-/* Sorts by keys, in descending order. */
-static void gpuarena__pack_sort(gpuarena__pack *pack)
+/* Sorts blocks by their keys, in descending order. */
+static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t count)
 {
     uint32_t step, at, back;
-    for (step = pack->count / 2; step; step = step == 2 ? 1 : step * 5 / 11)         /* Shell's */
-        for (at = step; at < pack->count; at++) {
-            uint32_t one = pack->order[at];
-            for (back = at; back >= step && pack->keys[pack->order[back - step]] < pack->keys[one];
-                 back -= step)
-                pack->order[back] = pack->order[back - step];
-            pack->order[back] = one;
+    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)       /* Shell's */
+        for (at = step; at < count; at++) {
+            uint32_t one = order[at];
+            for (back = at; back >= step && keys[order[back - step]] < keys[one]; back -= step)
+                order[back] = order[back - step];
+            order[back] = one;
         }
 }
 
+/* Sorts the latest blocks of a list, and puts them between those that are sorted. A placed block's key is the
+   complement of its offset. */
+static void gpuarena__pack_sort_list(const gpuarena__pack *pack, uint32_t *list, uint32_t sorted,
+                                     uint32_t count)
+{
+    uint32_t left = count - sorted;
+    gpuarena__pack_sort(pack->keys, list + sorted, left);
+    memcpy(pack->tail, list + sorted, left * sizeof *list);
+    for (; left; left--) {
+        uint32_t last = pack->tail[left - 1], low = 0, high = sorted;
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (pack->keys[list[middle]] > pack->keys[last]) low = middle + 1;
+            else high = middle;
+        }
+        memmove(list + low + left, list + low, (sorted - low) * sizeof *list);
+        list[low + left - 1] = last;
+        sorted = low;
+    }
+}
+
 /* The lowest offset for a block, given a list of all blocks that are live at the same time. */
-static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
+static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
 {
     uint64_t offset = pack->bottom;
     uint32_t at;
+    gpuarena__pack_sort_list(pack, pack->lists[list], pack->sorted[list], pack->counts[list]);
+    pack->sorted[list] = pack->counts[list];
     for (at = 0; at < pack->counts[list]; at++) {
         const gpuarena__packed *other = &pack->blocks[pack->lists[list][at]];
         if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
@@ -6718,19 +6742,6 @@ static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__
         offset = gpuarena__max(offset, other->offset + other->units);
     }
     return offset;
-}
-
-static void gpuarena__pack_enter(gpuarena__pack *pack, uint32_t list, uint32_t block)
-{
-    uint32_t low = 0, high = pack->counts[list]++, *entries = pack->lists[list];
-    uint32_t count = high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pack->blocks[entries[middle]].offset < pack->blocks[block].offset) low = middle + 1;
-        else high = middle;
-    }
-    memmove(&entries[low + 1], &entries[low], (count - low) * sizeof *entries);
-    entries[low] = block;
 }
 
 /* Enters a block into the lists of the windows in which it is live; or only counts it. */
@@ -6745,8 +6756,8 @@ static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int ent
             last = (uint32_t)(((round ? one->wrap : one->to) - 1) / step);
             for (at -= at != 0; at <= last; at++) {
                 uint32_t window = 128 - (128u >> level) + at;
-                if (enters) gpuarena__pack_enter(pack, window, block);
-                else pack->counts[window]++;
+                if (enters) pack->lists[window][pack->counts[window]] = block;
+                pack->counts[window]++;
             }
         }
 }
@@ -6771,16 +6782,19 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
         pack->keys[at] = (uint64_t)one->units << 32 | rank;
         pack->order[at] = at;
     }
-    gpuarena__pack_sort(pack);
+    gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     pack->bottom = pack->top = 0;
     memset(pack->counts, 0, sizeof pack->counts);
+    memset(pack->sorted, 0, sizeof pack->sorted);
     for (at = 0; at < pack->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->order[at]];
         if (one->units <= pack->peak >> 16 && !pack->bottom) {
             pack->bottom = pack->top;
             memset(pack->counts, 0, sizeof pack->counts);
+            memset(pack->sorted, 0, sizeof pack->sorted);
         }
         one->offset = gpuarena__pack_find(pack, one, gpuarena__pack_window(pack, one));
+        pack->keys[pack->order[at]] = ~one->offset;
         pack->top = gpuarena__max(pack->top, one->offset + one->units);
         gpuarena__pack_windows(pack, pack->order[at], 1);
     }
@@ -6834,13 +6848,14 @@ static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence 
 {
     gpuarena__pack pack = GPUARENA_INIT;
     uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
-    size_t bytes = count * (sizeof *pack.blocks + sizeof *pack.order) + (count + 1) * sizeof *pack.keys,
-           list_bytes = 0;
+    size_t bytes = count * (sizeof *pack.blocks + 2 * sizeof *pack.order)
+               + (count + 1) * sizeof *pack.keys, list_bytes = 0;
     uint64_t top = UINT64_MAX;
     pack.keys = (uint64_t *)gpuarena__host_alloc(arena, bytes);
     if (!pack.keys) return UINT64_MAX;
     pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
     pack.order = (uint32_t *)(void *)(pack.blocks + count);
+    pack.tail = pack.order + count;
     gpuarena__pack_fill(&pack, sequence, set);
     for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
     for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;

@@ -35,14 +35,15 @@ sub mutate {
     return '';
 }
 
-# Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended.
+# Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
+# which does not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
     my ($path, $test, $environment) = @_;
     my $program = $path =~ s/\.h$//r;
     return "does not compile\n" . slurp("$program.err")
         if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote . -iquote tests/support -include $path $test $scratch/*.o "
                   . "-o $program -lpthread -lm 2>$program.err";
-    my $out = `$environment perl -e 'alarm 60; exec \@ARGV' $program 2>&1`;
+    my $out = `ulimit -t 60; $environment perl -e 'alarm 900; exec \@ARGV' $program 2>&1`;
     return "status $?\n$out";
 }
 

@@ -44,7 +44,7 @@ sub compile { my (@what) = @_; return system("$cc $flags @what 2>$scratch/err") 
 sub run_with {
     my ($code, $test) = @_;
     compile("$test $code $scratch/sim/*.o -o $scratch/program -lpthread -lm") or return (-1, slurp("$scratch/err"));
-    my $out = `GPUARENA_SPACE_OPS=$operations perl -e 'alarm 120; exec \@ARGV' $scratch/program 2>&1`;
+    my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $scratch/program 2>&1`;
     return ($?, $out);
 }
 

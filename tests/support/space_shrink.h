@@ -3,6 +3,7 @@
 #ifndef TESTS_SPACE_SHRINK_H
 #define TESTS_SPACE_SHRINK_H
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "space_draw.h"
@@ -30,7 +31,8 @@ static const char *shrink_run(const shrink_program *program)
     ssize_t got = 1;
     pid_t child = pipe(ends) ? -1 : fork();
     if (child == 0) {
-        alarm(5);
+        setrlimit(RLIMIT_CPU, &(struct rlimit) { 5, 5 });
+        alarm(600);                              /* of one that sleeps */
         const char *text = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 1);
         got = write(ends[1], text, strlen(text));
         _exit(got < 0);
