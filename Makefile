@@ -384,7 +384,6 @@ $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAG
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 $(BUILD)/obj/tests/unit/arena/test_bounds.o: CPPFLAGS += -finstrument-functions
-$(BUILD)/obj/tests/unit/arena/test_scripts.o: CPPFLAGS += -DSCRIPTS='"$(CURDIR)/tests/unit/arena"'
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)
 	@echo "  CC   $<"

@@ -4,9 +4,10 @@
 
 #include "script_run.h"
 
-#ifndef SCRIPTS
-#define SCRIPTS "tests/unit/arena"
+#ifndef TESTS_FOLDER
+#define TESTS_FOLDER "tests"
 #endif
+#define SCRIPTS TESTS_FOLDER "/unit/arena"
 
 enum { MOST_FILES = 200 };
 
