@@ -186,13 +186,15 @@ static int live(const plan *fault, const gpuarena_result *without, gpuarena_resu
     return struck;
 }
 
-/* The first code of each class, and the one by which a driver says that it unloads, fail every call in turn. Where
-   the fault lasts, every seventh is enough; of the other codes, which must be classified and no more, every 29th. */
+/* An error, a lack of memory and a loss fail every call in turn; the first codes of the other classes, and the one by
+   which a driver says that it unloads, every third; where the fault lasts, every 23rd is enough; and of codes whose
+   class was tested, which must be classified and no more, every 97th. */
 static uint64_t stride_of(size_t row, int lasting)
 {
     for (size_t before = 0; before < row; before++)
-        if (codes[before].result == codes[row].result && codes[row].code != 4) return 29;
-    return lasting ? 7 : 1;
+        if (codes[before].result == codes[row].result && codes[row].code != 4) return 97;
+    if (lasting) return 23;
+    return codes[row].code <= 2 || codes[row].result == GPUARENA_DEVICE_LOST ? 1 : 3;
 }
 
 static void test_kind(const kind_row *row_of, gpuarena_backing backing, const gpuarena_result *without)

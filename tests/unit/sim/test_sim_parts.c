@@ -20,7 +20,7 @@ static int lowest_run(const int *used, int count, int wanted)
 /* Ranges against an array of granules: used[i] is the range's number from 1, or 0. */
 static void test_addresses_equal_an_array(void)
 {
-    enum { SPACE = 200, RANGES = 60, ROUNDS = 20000 };
+    enum { SPACE = 200, RANGES = 60, ROUNDS = 8000 };
     static address_range ranges[RANGES];
     static int used[SPACE];
     addresses space;
@@ -66,7 +66,7 @@ static void test_addresses_equal_an_array(void)
 /* A slab against an array of its 8,192 units. */
 static void test_slab_equals_an_array(void)
 {
-    enum { UNITS = 8192, ROUNDS = 20000 };
+    enum { UNITS = 8192, ROUNDS = 8000 };
     static int owner[UNITS];                                 /* first unit + 1 of the piece, or 0 */
     slab *area = slab_create();
     uint64_t state = 9, wrong = 0, refused = 0;

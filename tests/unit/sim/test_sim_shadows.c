@@ -27,7 +27,7 @@ static void test_slab_fills_to_the_last_piece(void)
 /* Random requests of all sizes against a count of granules kept here: refusals are true, and everything goes back. */
 static void test_random_requests_are_accounted(void)
 {
-    enum { SLOTS = 400, ROUNDS = 40000 };
+    enum { SLOTS = 400, ROUNDS = 15000 };
     static struct { void *ptr; uint64_t bytes; } live[SLOTS];
     sim_bench bench = bench_open_sized(MIB(96), NULL);
     uint64_t state = 7, block_bytes = 0, wrong = 0, refused = 0;
@@ -75,7 +75,7 @@ static uint32_t shadow_pieces(const int *shadow)
 /* One granule, edges mostly near a few places so that pieces meet, join and vanish; -1 in the shadow: not known. */
 static void test_pieces_equal_a_shadow_of_bytes(void)
 {
-    enum { ROUNDS = 120, EDGES = 12 };
+    enum { ROUNDS = 60, EDGES = 12 };
     static int shadow[2 << 20];
     granules all;
     uint64_t state = 11, wrong = 0;
