@@ -2,15 +2,13 @@
    through gpuarena.h's driver table over them. Besides, what each call leaves in the last-error slot: the runtime's
    its code, libcuda's and the table's nothing; and the table leaves the caller's device current.
    It must not know what the cases say: tests/contract. */
+#include "cuda_machine.h"
+
 #ifndef GPUARENA_NO_CUDA
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include "contract.h"
-#endif
-#include "cuda_machine.h"
-
-#ifndef GPUARENA_NO_CUDA
 
 static int is_libcuda;                           /* the latest call was one of libcuda, which knows no slot */
 
