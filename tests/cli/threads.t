@@ -17,47 +17,6 @@ sub csv {
     return ($run, rows($run->{out}));
 }
 
-# ---- the column, and who has how many
-my ($run, @rows) = csv(qw(-w uniform:n=200,larson:blocks=10,larson:blocks=10,threads=7,uniform:n=200+producer:n=20
-                          -p raw,paged --no-timing));
-is($run->{code}, 0, 'workloads of several threads run');
-is(join(' ', map { $_->{threads} } @rows), '1 1 4 4 7 7 2 2', 'column threads');
-is(join(' ', map { $_->{status} } @rows), join(' ', ('ok') x 8), 'all verified');
-ok((split /\n/, $run->{out})[0] =~ /,threads,misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,/, 'it stands before those of hits and misses');
-is($rows[$_]{digest}, $rows[$_ + 1]{digest}, "row $_: every policy has done the same") for 0, 2, 4, 6;
-is(join('', map { @$_{@timed} } @rows), '', '--no-timing leaves measured cells empty');
-my @given = (csv(qw(-w uniform:n=200,larson:blocks=10 -p paged --threads 3 --no-timing)))[1, 2];
-is(join(' ', map { $_->{threads} } @given), '3 3', '--threads is for all workloads');
-is($given[0]{ops}, 3 * 400, 'each thread runs the whole workload');
-is($given[1]{ops}, 3 * 10 * 22, 'larson has its threads from there');
-my (undef, $alone) = csv(qw(-w uniform:n=200 -p paged --threads 1 --no-timing));
-is(join(' ', map { $alone->{$_} } sort keys %$alone), join(' ', map { $rows[1]{$_} } sort keys %$alone),
-   'one thread is no thread');
-my $capacity = stress(qw(capacity -w uniform:n=50 -p paged --threads 2 -q --out csv=-));
-is((rows($capacity->{out}))[0]{threads} // '', 2, 'capacity has it too');
-ok(stress(qw(run -w larson:blocks=10 -p paged --no-timing))->{out} =~ /^workload +policy +status +threads /, 'so has the table');
-ok(stress(qw(run -w uniform:n=50 -p paged --no-timing))->{out} !~ /threads/, 'but of one thread it says nothing');
-
-# ---- the same bytes
-for my $words ([qw(-w larson:blocks=30)], [qw(-w train:layers=1,steps=1,uniform:n=300 --threads 3)],
-               [qw(-w uniform:n=300+larson:blocks=10+producer:n=50 --threads 8 --limit 1G)]) {
-    my @words = ('run', @$words, qw(-p raw,segments,paged -q --no-timing --out csv=-));
-    my $once = stress(@words, '--seed', 5);
-    is(stress(@words, '--seed', 5)->{out}, $once->{out}, "@$words: two runs, the same bytes");
-    my @one = rows($once->{out});
-    my @other = rows(stress(@words, '--seed', 6)->{out});
-    ok($one[0]{digest} ne $other[0]{digest}, 'another seed, another digest');
-    is($one[0]{seed}, 5, 'the seed asked for is the one told');
-}
-my $trace = "$folder/mixed.trace";
-my (undef, $written) = csv(qw(-w uniform:n=100+larson:blocks=5 -p segments --no-timing), '--out', "trace=$trace");
-my (undef, $read) = csv('-w', "replay:$trace", qw(-p segments --no-timing));
-is("$read->{ops} $read->{digest} $read->{reserved_peak_bytes}",
-   "$written->{ops} $written->{digest} $written->{reserved_peak_bytes}", 'as a trace it is the same on one thread');
-my $tight = "uniform:n=300 --threads 4 -p segments --limit 100M";
-my (undef, $oom) = csv('-w', split(/ /, $tight), '--no-timing');
-is("$oom->{status} " . ($oom->{oom_op} + 1), "oom $oom->{ops}", 'out of memory ends all threads');
-
 # ---- times of real threads
 my ($timed, @real) = csv(qw(-w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4));
 is($timed->{code}, 0, 'real threads complete, and the sums are exact');
@@ -73,7 +32,7 @@ is(join('', map { @$_{@timed, @apart} } @plain), '', 'without times none of them
 for my $row (@real, @plain) { delete @$row{@timed, @apart} }
 is(join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @real),
    join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @plain), 'nothing else depends on them');
-my $met = stress('run', '-w', split(/ /, $tight));
+my $met = stress(qw(run -w uniform:n=300 --threads 4 -p segments --limit 100M));
 is($met->{code}, 0, 'a limit that is met: threads stop, exit 0');
 my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
 if ($rival->{code} == 77) { skip('cub-library is not in this build') }

@@ -1,5 +1,5 @@
-/* Plots: round ticks from the smallest to the largest axis, what is written for them, and lines that stay in the
-   figure. It must not know of rows. */
+/* Plots: round ticks from the smallest to the largest axis, and what is written for them.
+   What is drawn: pictures.t and tests/cli/cases/outputs.case. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,32 +75,10 @@ static void test_numbers(void)
     CHECK_STR(plot_count(UINT64_MAX, text, sizeof text), "18,446,744,073,709,551,615");
 }
 
-static void test_line(void)
-{
-    static const plot_point points[] = { { 0, 0 }, { 5, 10 }, { 5, 10 }, { 99, 1e9 }, { -3, -1 } };
-    const plot_axis x = { 0, 10, 0, PLOT_COUNT, "x", 0 }, y = { 0, 10, 0, PLOT_COUNT, "<y>", 0 };
-    const plot_frame frame = { 7, "", "a<b>&\"", "a<b>", "words" };
-    char *text = NULL;
-    size_t length;
-    plot on;
-    FILE *out = open_memstream(&text, &length);
-    if (!out) exit(1);
-    plot_open(&on, out, &frame, &x, &y, 0);
-    plot_axes(&on);
-    plot_line(&on, "l0", " data-row=\"1\"", points, 5);
-    plot_close(&on);
-    fclose(out);
-    CHECK_MSG(strstr(text, "<title id=\"t7\">a&#60;b&#62;&#38;&#34;</title>") != NULL, "a title is escaped");
-    CHECK_MSG(strstr(text, "data-row=\"1\" d=\"M46 240L227 42L408 42L46 240\"/>") != NULL,
-              "of equal points one, and none beyond the axes");
-    free(text);
-}
-
 int main(void)
 {
     test_ticks();
     test_any();
     test_numbers();
-    test_line();
     return tap_done();
 }

@@ -1,4 +1,5 @@
-/* CUB's allocator as a rival, on simulated devices and over CUDA: its bins, its cache, its refusals, several at once.
+/* CUB's allocator as a rival, on simulated devices and over CUDA: its refusals, what it loses, several at once. Its bins
+   and its cache are the model's, call by call: test_like_cub_library.c.
    It must not know of policies or workloads. Skipped, aloud, where the library is not in this build. */
 #include "stress/policy/rival.h"
 #include "tap.h"
@@ -41,57 +42,6 @@ static uint64_t calls(const device *on)
     device_counters counters;
     device_count(on, &counters);
     return counters.calls;
-}
-
-/* Powers of 8 from 512 B to 2 MiB; above, the size itself. */
-static void test_bins(void)
-{
-    static const struct { uint64_t bytes, occupied_bytes; } cases[] = {
-        { 1, 512 }, { 512, 512 }, { 513, 4096 }, { 4096, 4096 }, { 4097, 32768 }, { 32769, 262144 },
-        { 262145, 2097152 }, { 2097152, 2097152 }, { 2097153, 2097153 }, { 5000000, 5000000 },
-    };
-    device *on = open_device(64 * MIB, NULL);
-    rival *opened = rival_open(on, &why);
-    for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) {
-        void *ptr = NULL;
-        CHECK_INT(rival_alloc(opened, &ptr, cases[index].bytes, NULL), ==, 0);
-        CHECK_MSG(use_of(opened).live_bytes == cases[index].occupied_bytes, "%" PRIu64 " bytes occupy %" PRIu64,
-                  cases[index].bytes, use_of(opened).live_bytes);
-        CHECK(device_holds(on, ptr, cases[index].occupied_bytes));
-        CHECK_INT(rival_free(opened, ptr), ==, 0);
-        CHECK_U64(use_of(opened).live_bytes, ==, 0);
-    }
-    rival_close(opened);
-    CHECK_U64(held(on), ==, 0);
-    device_close(on, NULL);
-}
-
-static void test_cache(void)
-{
-    device *on = open_device(64 * MIB, NULL);
-    rival *opened = rival_open(on, &why);
-    void *first = NULL, *again = NULL, *blocks[3];
-    CHECK_INT(rival_alloc(opened, &first, 1000, NULL), ==, 0);
-    CHECK_INT(rival_free(opened, first), ==, 0);
-    CHECK_U64(use_of(opened).cached_bytes, ==, 4096);
-    CHECK_U64(calls(on), ==, 1);
-    CHECK_INT(rival_alloc(opened, &again, 4000, NULL), ==, 0);
-    CHECK_MSG(again == first, "a size of the same bin is a hit");
-    CHECK_U64(calls(on), ==, 1);
-    CHECK_INT(rival_free(opened, again), ==, 0);
-    CHECK_INT(rival_alloc(opened, &again, 2097153, NULL), ==, 0);
-    CHECK_INT(rival_free(opened, again), ==, 0);
-    CHECK_MSG(use_of(opened).cached_bytes == 4096, "above the largest bin nothing is cached");
-    CHECK_U64(calls(on), ==, 3);
-    CHECK_INT(rival_trim(opened), ==, 0);
-    CHECK_U64(use_of(opened).cached_bytes + held(on), ==, 0);
-    for (size_t index = 0; index < 3; index++) CHECK_INT(rival_alloc(opened, &blocks[index], 2 * MIB, NULL), ==, 0);
-    for (size_t index = 0; index < 3; index++) CHECK_INT(rival_free(opened, blocks[index]), ==, 0);
-    CHECK_MSG(use_of(opened).cached_bytes == 4 * MIB, "a third 2 MiB would pass 6 MiB - 1, and is given back");
-    CHECK_U64(calls(on), ==, 8);
-    rival_close(opened);
-    CHECK_U64(held(on), ==, 0);
-    device_close(on, NULL);
 }
 
 /* A stream's blocks are another's once its work is done, and there is none here. */
@@ -208,8 +158,6 @@ static void test_last_error(void)
 
 static void test_anywhere(void)
 {
-    test_bins();
-    test_cache();
     test_streams();
     test_several();
 }
