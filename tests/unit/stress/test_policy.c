@@ -1,4 +1,4 @@
-/* Models at work on a simulated device, and a rival that is not there. Others, and texts of policies: tests/cli/cases.
+/* Models at work on a simulated device, and a rival that is not there. Others: tests/cli/cases.
    It must not know of workloads or rows. */
 #include "stress/policy/policy.h"
 #include "tap.h"

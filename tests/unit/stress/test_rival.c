@@ -1,4 +1,4 @@
-/* CUB's allocator as a rival, on simulated devices and over CUDA: its refusals, what it loses, several at once. Its bins
+/* CUB's allocator as a rival, on simulated devices and over CUDA: refusals, what it loses, several at once. Its bins
    and its cache are the model's, call by call: test_like_cub_library.c.
    It must not know of policies or workloads. Skipped, aloud, where the library is not in this build. */
 #include "stress/policy/rival.h"
