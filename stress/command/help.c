@@ -353,8 +353,8 @@ static const char help_bottom[] =
     "After such a signal run, capacity and batch leave out the row under way and write what is finished; a second\n"
     "one ends them at once. Files that lack rows say so: in the last line of CSV, series and latency, '# partial: 3\n"
     "of 12 rows, then SIGINT', in JSON 'partial', in JUnit an error, in md and pictures in words, in perfetto and\n"
-    "memviz 'not_all_rows'. So do new files on a disk that is full: exit 4; what stood there before stays. After a\n"
-    "crash the line 'repro:' on stderr shows it again.\n"
+    "memviz 'not_all_rows'. On a disk that is full no file changes: exit 4. After a crash the line 'repro:' on\n"
+    "stderr shows it again.\n"
     "\n"
     "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
     "stress help shards. GPUARENA_CONF is ignored.\n";

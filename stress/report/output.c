@@ -26,45 +26,11 @@ typedef struct output_file {
     const char *path;
     char       *made;                            /* where it is written; NULL: at the path itself. Owned, as is: */
     char       *target;                          /* where that is moved: the path, links followed */
-    off_t       begun;                           /* where what we write begins */
-    int         is_kept;                         /* what stands at the path stays, unless all is written */
 } output_file;
 
 static int output_is_file(const output *self, const char *path);
 
 /* ---- Making files beside their place, and errors that only show when a file is closed */
-
-enum { OUTPUT_MARK_ROOM = 200 };
-
-/* Where the last line of ours that leaves room for a mark ends: no half row may look like a whole one. What stood in
-   front of `begun` is not ours. */
-static off_t output_last_line(int file, off_t begun, off_t size)
-{
-    char text[4096];
-    off_t end = size - begun > OUTPUT_MARK_ROOM ? size - OUTPUT_MARK_ROOM : begun;
-    while (end > begun) {
-        off_t from = end - begun > (off_t)sizeof text ? end - (off_t)sizeof text : begun;
-        ssize_t length = pread(file, text, (size_t)(end - from), from);
-        while (length > 0 && text[length - 1] != '\n') length--;
-        end = length > 0 ? from + length : from;
-        if (length) break;
-    }
-    return end;
-}
-
-/* A regular file that ended before its time says so in its last line, in place of what we wrote there. */
-static void output_spoil(const char *path, off_t begun, const char *cause)
-{
-    char mark[OUTPUT_MARK_ROOM];
-    struct stat found;
-    int file = open(path, O_RDWR | O_NONBLOCK);
-    if (file >= 0 && !fstat(file, &found) && S_ISREG(found.st_mode)) {
-        off_t end = output_last_line(file, begun, found.st_size);
-        snprintf(mark, sizeof mark, CSV_PARTIAL "not all was written: %s\n", cause);
-        if (ftruncate(file, end) || pwrite(file, mark, strlen(mark), end) < 0) end = 0;  /* no more can be done */
-    }
-    if (file >= 0) close(file);
-}
 
 static int output_is_stream_of_ours(const struct stat *found)
 {
@@ -115,7 +81,6 @@ static int output_file_beside(output_file *self)
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file < 0) return -1;
     self->stream = output_is_like(file, &found) ? fdopen(file, "w") : NULL;
-    self->is_kept = found.st_nlink != 0;
     if (self->stream) return 0;
     close(file);
     unlink(self->made);
@@ -150,31 +115,25 @@ static int output_file_append(output_file *self, const char *path, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
-    struct stat found;
     int failed = output_file_begin(self, path, "a", why);
-    if (!failed && !fstat(fileno(self->stream), &found)) self->begun = found.st_size;
     errno = 0;
     return failed;
 }
 
-/* To where it is wanted: whole, or where nothing stood as a part that says so. -1: not all is there, *cause why. */
+/* To where it is wanted, if it is whole. -1: not all is there, *cause why. */
 static int output_file_move(output_file *self, int failed, char *cause, size_t size)
 {
-    if (failed) output_spoil(self->made ? self->made : self->path, self->begun, cause);
     if (!self->made) return failed;
     errno = 0;
-    if (failed && self->is_kept) unlink(self->made);
-    else if (rename(self->made, self->target)) {
-        if (!failed) snprintf(cause, size, "%s", strerror(errno));
-        unlink(self->made);
-        return -1;
-    }
-    return failed;
+    if (!failed && !rename(self->made, self->target)) return 0;
+    if (!failed) snprintf(cause, size, "%s", strerror(errno));
+    unlink(self->made);
+    return -1;
 }
 
-/* -1 and a problem, EXIT_HARNESS: not all of it arrived. What stood at the path stands there still; where nothing
-   did, or it was written in place, the file's last line says that it is partial. format: its kind, for the message;
-   "": none. errno is that of the first write that failed, or 0: nothing since the opening may reset it. */
+/* -1 and a problem, EXIT_HARNESS: not all of it arrived. What stood at the path stands there still, unless it is
+   written in place. format: its kind, for the message; "": none. errno is that of the first write that failed, or 0:
+   nothing since the opening may reset it. */
 static int output_file_close(output_file *self, const char *format, problem *why)
 {
     char cause[128];
