@@ -32,6 +32,12 @@ void call_leave(call *self)
     life_unlock();
 }
 
+int call_put(int *to, int value)
+{
+    if (to) *to = value;
+    return to ? SIM_SUCCESS : SIM_INVALID_VALUE;
+}
+
 sim_device *call_find_device(const call *self, int ordinal)
 {
     return ordinal >= 0 && ordinal < self->machine->device_count ? &self->machine->devices[ordinal] : NULL;

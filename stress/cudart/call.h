@@ -64,6 +64,7 @@ void call_leave(call *self);
     if (begun) self.code = (answer); \
     return call_end(&self)
 
+int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
 sim_device *call_find_device(const call *self, int ordinal);     /* NULL: there is none */
 
 /* ---- The life of the substitute in its process: the machine that serves, first call, fork, exit. It must not know

@@ -11,22 +11,12 @@
 
 CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
-        self.code = count ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (count) *count = self.machine->device_count;
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT), call_put(count, self.machine->device_count));
 }
 
 CUDART_EXPORT cudaError_t cudaGetDevice(int *device)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE)) {
-        self.code = device ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (device) *device = self.thread->device;
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin_bare(&self, SIM_CALL_GET_DEVICE), call_put(device, self.thread->device));
 }
 
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */

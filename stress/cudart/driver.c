@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../sim/codes.h"
-#include "../sim/memory.h"
 
 DRIVER_EXPORT cuInit(unsigned int flags)
 {
@@ -33,16 +32,6 @@ DRIVER_EXPORT cuGetErrorString(CUresult error, const char **text)
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-DRIVER_EXPORT cuDeviceGetCount(int *count)
-{
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
-        self.code = count ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (count) *count = self.machine->device_count;
-    }
-    return (CUresult)call_end_driver(&self);
-}
-
 DRIVER_EXPORT cuDeviceGet(CUdevice *device, int ordinal)
 {
     call self;
@@ -51,35 +40,6 @@ DRIVER_EXPORT cuDeviceGet(CUdevice *device, int ordinal)
             self.code = device ? cudaErrorInvalidDevice : SIM_INVALID_VALUE;
         } else {
             *device = ordinal;
-        }
-    }
-    return (CUresult)call_end_driver(&self);
-}
-
-/* Attributes have the runtime's numbers, and a few more that it does not know. */
-DRIVER_EXPORT cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
-{
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE)) {
-        const sim_device *found = call_find_device(&self, device);
-        if (!found) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (!value || !attributes_read(found, (int)attribute, value)) {
-            self.code = SIM_INVALID_VALUE;
-        }
-    }
-    return (CUresult)call_end_driver(&self);
-}
-
-DRIVER_EXPORT cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
-{
-    call self;
-    uint64_t free_now, total;
-    if (call_begin(&self, SIM_CALL_INFO, 0)) {
-        self.code = free_bytes && total_bytes ? memory_info(self.device, &free_now, &total) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) {
-            *free_bytes = free_now;
-            *total_bytes = total;
         }
     }
     return (CUresult)call_end_driver(&self);
@@ -105,15 +65,21 @@ CUresult driver_answer(cudaError_t code)
     return codes_is_of_driver((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Those that are one call of the runtime. Attributes have its numbers, and a few more that it does not know. */
+#define DRIVER_COMMON_CALLS(X) \
+    X(cuDeviceGetCount, 2000, (int *count), cudaGetDeviceCount(count)) \
+    X(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute attribute, CUdevice device), \
+      cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)attribute, device)) \
+    X(cuMemGetInfo, 3020, (size_t *free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
+DRIVER_COMMON_CALLS(DRIVER_FUNCTION)
+
 static const driver_row driver_rows[] = {
+    DRIVER_COMMON_CALLS(DRIVER_FUNCTION_ROW)
     DRIVER_ROW(cuInit, 2000),
     DRIVER_ROW(cuDriverGetVersion, 2020),
     DRIVER_ROW(cuGetErrorName, 6000),
     DRIVER_ROW(cuGetErrorString, 6000),
-    DRIVER_ROW(cuDeviceGetCount, 2000),
     DRIVER_ROW(cuDeviceGet, 2000),
-    DRIVER_ROW(cuDeviceGetAttribute, 2000),
-    DRIVER_ROW(cuMemGetInfo, 3020),
     { NULL, 0, NULL },
 };
 

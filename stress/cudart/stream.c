@@ -94,12 +94,8 @@ CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *
 /* Priorities mean nothing, and none is kept. */
 CUDART_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream)) {
-        self.code = priority ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (priority) *priority = 0;
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
+              call_put(priority, 0));
 }
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host

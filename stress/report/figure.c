@@ -13,6 +13,8 @@
 #include "writers.h"
 
 static const char *figure_policy(const row *shown, size_t most, char *text, size_t size);
+static void figure_one_number(const plot *on, const figure_sheet *sheet, double x, double y, const char *anchor,
+                              size_t row_index, row_column column, const char *before, const char *as);
 static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
 static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
                                 size_t size);
@@ -21,22 +23,23 @@ static const char *figure_class(const row_list *list, size_t first, size_t row_i
 
 enum { FIGURE_BARS_LEFT = 116, FIGURE_BARS_RIGHT = 254, FIGURE_MOST_BARS = 24 };
 
-typedef struct figure_bars {
+typedef struct figure_bar_kind {
     row_column  column;                          /* how long the bar is */
     row_column  beside;                          /* its number too; COLUMN_COUNT: none */
     row_column  within;                          /* drawn within the bar; COLUMN_COUNT: none */
     plot_unit   unit;
     double      zero;                            /* the value of no bar */
     const char *label, *within_name, *none;      /* none: what stands where the column is empty */
-} figure_bars;
+    const char *title, *description;
+} figure_bar_kind;
 
 /* Of a run that ended early nothing is compared. */
-static int figure_has_bar(const row *shown, const figure_bars *kind)
+static int figure_has_bar(const row *shown, const figure_bar_kind *kind)
 {
     return table_is_ok(shown) && shown->cells[kind->column].kind != CELL_NONE;
 }
 
-static double figure_bar_value(const row *shown, const figure_bars *kind, row_column column)
+static double figure_bar_value(const row *shown, const figure_bar_kind *kind, row_column column)
 {
     if (column == COLUMN_COUNT || !figure_has_bar(shown, kind)) return 0.0;
     const cell *value = &shown->cells[column];
@@ -57,16 +60,14 @@ static const char *figure_bar_number(const row *shown, row_column column, char *
 }
 
 /* Where a bar would be: why there is none. */
-static void figure_bar_missing(const plot *on, const figure_sheet *sheet, const figure_bars *kind, size_t index,
+static void figure_bar_missing(const plot *on, const figure_sheet *sheet, const figure_bar_kind *kind, size_t index,
                                double y)
 {
     const cell *cells = sheet->list->rows[index].cells;
     char number[64];
     if (cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
-        figure_text_begin(on, on->left + 4.0, y, "start");
-        figure_number(on, sheet, index, COLUMN_OOM_OP, "out of memory at op ",
-                      plot_count(cells[COLUMN_OOM_OP].count, number, sizeof number), "");
-        figure_text_end(on);
+        figure_one_number(on, sheet, on->left + 4.0, y, "start", index, COLUMN_OOM_OP, "out of memory at op ",
+                          plot_count(cells[COLUMN_OOM_OP].count, number, sizeof number));
         return;
     }
     int is_oom = cells[COLUMN_STATUS].kind != CELL_TEXT || !strcmp(cells[COLUMN_STATUS].text, "oom");
@@ -75,24 +76,20 @@ static void figure_bar_missing(const plot *on, const figure_sheet *sheet, const 
 }
 
 /* What follows the bar: its number and the one beside it. */
-static void figure_bar_text(const plot *on, const figure_sheet *sheet, const figure_bars *kind, size_t index,
+static void figure_bar_text(const plot *on, const figure_sheet *sheet, const figure_bar_kind *kind, size_t index,
                             double y)
 {
     const row *shown = &sheet->list->rows[index];
     char number[64];
     double x = FIGURE_BARS_RIGHT + 6.0;
-    figure_text_begin(on, x, y, "start");
-    figure_number(on, sheet, index, kind->column, "",
-                  figure_bar_number(shown, kind->column, number, sizeof number), "");
-    figure_text_end(on);
+    figure_one_number(on, sheet, x, y, "start", index, kind->column, "",
+                      figure_bar_number(shown, kind->column, number, sizeof number));
     if (kind->beside == COLUMN_COUNT || shown->cells[kind->beside].kind == CELL_NONE) return;
-    figure_text_begin(on, x + 62.0, y, "start");
-    figure_number(on, sheet, index, kind->beside, "",
-                  figure_bar_number(shown, kind->beside, number, sizeof number), "");
-    figure_text_end(on);
+    figure_one_number(on, sheet, x + 62.0, y, "start", index, kind->beside, "",
+                      figure_bar_number(shown, kind->beside, number, sizeof number));
 }
 
-static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *shown, const figure_bars *kind,
+static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *shown, const figure_bar_kind *kind,
                        size_t index, double y, double height)
 {
     const row *of = &sheet->list->rows[index];
@@ -113,7 +110,7 @@ static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *
 }
 
 static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
-                             const figure_bars *kind)
+                             const figure_bar_kind *kind)
 {
     double most = 0.0;
     size_t rows = 0, drawn = 0;
@@ -144,38 +141,30 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
     plot_close(&on);
 }
 
-void figure_overhead(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+void figure_bars(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    static const figure_bars kind = { COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0,
-                                      "overhead", "peak held from the driver, above the peak requested", "-" };
+    static const figure_bar_kind overhead = {
+        COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0, "overhead",
+        "peak held from the driver, above the peak requested", "-", "overhead",
+        "Peak memory held from the driver by each policy, above what was requested at its peak, or at which "
+        "operation memory ran out."
+    };
+    static const figure_bar_kind capacity = {
+        COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0, "smallest limit",
+        "smallest limit that completes, above the peak requested", "never completes", "capacity",
+        "The smallest limit with which the workload completes, by policy, above what was requested at its peak."
+    };
+    static const figure_bar_kind batch = {
+        COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0, "largest batch that completes",
+        "dotted: what was requested would allow", "none completes", "largest batch",
+        "The largest batch that completes, by policy."
+    };
+    const figure_bar_kind *kind = shown->kind == FIGURE_OVERHEAD ? &overhead
+                                : shown->kind == FIGURE_CAPACITY ? &capacity : &batch;
     figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "overhead");
-    frame->description = "Peak memory held from the driver by each policy, above what was requested at its peak, or "
-                         "at which operation memory ran out.";
-    figure_bars_draw(out, sheet, shown, frame, &kind);
-}
-
-void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    static const figure_bars kind = { COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0,
-                                      "smallest limit", "smallest limit that completes, above the peak requested",
-                                      "never completes" };
-    figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "capacity");
-    frame->description = "The smallest limit with which the workload completes, by policy, above what was requested "
-                         "at its peak.";
-    figure_bars_draw(out, sheet, shown, frame, &kind);
-}
-
-void figure_batch(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0,
-                                      "largest batch that completes", "dotted: what was requested would allow",
-                                      "none completes" };
-    figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "largest batch");
-    frame->description = "The largest batch that completes, by policy.";
-    figure_bars_draw(out, sheet, shown, frame, &kind);
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, kind->title);
+    frame->description = kind->description;
+    figure_bars_draw(out, sheet, shown, frame, kind);
 }
 
 /* ---- Lines over time: bytes of a row, shares of a workload's policies */
@@ -312,10 +301,8 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     figure_line(&on, sheet, shown->first, figure_reserved, "reserved_bytes", "l4");
     figure_line(&on, sheet, shown->first, figure_live, "live_bytes", "l2");
     figure_line(&on, sheet, shown->first, figure_requested, "requested_bytes", "l0");
-    figure_text_begin(&on, on.right, 31.0, "end");
-    figure_number(&on, sheet, shown->first, COLUMN_RESERVED_PEAK, "peak ",
-                  text_bytes(of->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes), "");
-    figure_text_end(&on);
+    figure_one_number(&on, sheet, on.right, 31.0, "end", shown->first, COLUMN_RESERVED_PEAK, "peak ",
+                      text_bytes(of->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes));
     figure_oom_line(&on, sheet, shown->first);
     plot_close(&on);
 }
@@ -566,6 +553,15 @@ void figure_text_end(const plot *on)
     fputs("</text>\n", on->out);
 }
 
+/* A text of one cell alone. */
+static void figure_one_number(const plot *on, const figure_sheet *sheet, double x, double y, const char *anchor,
+                              size_t row_index, row_column column, const char *before, const char *as)
+{
+    figure_text_begin(on, x, y, anchor);
+    figure_number(on, sheet, row_index, column, before, as, "");
+    figure_text_end(on);
+}
+
 /* "l2": of a policy in its group. Returns text. */
 static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix,
                                 char *text, size_t size)
@@ -684,9 +680,9 @@ figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
 {
     static figure_write_fn *const writers[] = {
-        [FIGURE_OVERHEAD] = figure_overhead, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
+        [FIGURE_OVERHEAD] = figure_bars, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
         [FIGURE_IDLE] = figure_idle, [FIGURE_FRAGMENTATION] = figure_fragmentation, [FIGURE_LATENCY] = figure_latency,
-        [FIGURE_CAPACITY] = figure_capacity, [FIGURE_BATCH] = figure_batch, [FIGURE_HOLES_NS] = figure_holes,
+        [FIGURE_CAPACITY] = figure_bars, [FIGURE_BATCH] = figure_bars, [FIGURE_HOLES_NS] = figure_holes,
         [FIGURE_HOLES_INSTRUCTIONS] = figure_holes,
     };
     plot_frame frame = { number, placement, "", "", "" };

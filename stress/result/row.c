@@ -184,11 +184,6 @@ const char *row_list_note(const row_list *list, char *text, size_t size)
     return text;
 }
 
-int cell_is_text(const cell *self)
-{
-    return self->kind == CELL_TEXT || self->kind == CELL_HEX;
-}
-
 const char *cell_print(const cell *self, char *text, size_t size)
 {
     if (size) text[0] = '\0';

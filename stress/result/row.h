@@ -220,6 +220,5 @@ const char *row_list_note(const row_list *list, char *text, size_t size);
 
 /* As files have it: no quotes, "" for none. Texts longer than size are cut: use cell.text for those. Returns text. */
 const char *cell_print(const cell *self, char *text, size_t size);
-int         cell_is_text(const cell *self);      /* quoted in JSON */
 
 #endif
