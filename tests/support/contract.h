@@ -27,7 +27,7 @@ typedef struct face {                            /* codes are the CUDA runtime's
                                                                                 it must not; NULL: nothing */
 } face;
 
-typedef struct thing { char name[16], kind; int device; uint64_t value, bytes; } thing;
+typedef struct thing { char name[16], kind; uint64_t value, bytes; } thing;
 
 struct step {                                    /* as it is written, and what became of it */
     char        text[CONTRACT_TEXT];
@@ -126,7 +126,7 @@ static inline void *contract_ptr(contract *self, const char *text)
 /* The thing that a value starts with. */
 static inline const thing *contract_base(contract *self, const char *text)
 {
-    static const thing none = { "", 'm', 0, 0, 0 };
+    static const thing none = { "", 'm', 0, 0 };
     const thing *known = text ? contract_thing(self, text, strcspn(text, "+-")) : NULL;
     return known ? known : &none;
 }
@@ -604,11 +604,11 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
     }
     const char *left = self->face->settle ? self->face->settle(self, code, at->is_table) : NULL;
     if (left) contract_blame(self, "%s", left);
-    if (at->name && self->thing_count < CONTRACT_THINGS) {
+    if (self->thing_count == CONTRACT_THINGS) contract_blame(self, "too many names");
+    else if (at->name) {
         thing *made = &self->things[self->thing_count++];
         snprintf(made->name, sizeof made->name, "%s", at->name);
         made->kind = at->kind;
-        made->device = self->device;
         made->value = at->made;
         made->bytes = at->bytes;
     }
@@ -790,6 +790,10 @@ static inline void contract_file(const face *faces, size_t face_count, const cha
         next = strchr(line, '\n');
         if (next) *next++ = '\0';
         if (line[strspn(line, " ")] == '#') continue;
+        if (strlen(steps) + strlen(line) + 2 > sizeof steps) {
+            printf("Bail out! %s: a case is too long: %s\n", path, title);
+            exit(1);
+        }
         if (line[0] == ' ') strcat(strcat(steps, line), "\n");
         if (next && (line[0] == ' ' || !line[0])) continue;
         if (!title[0]) memcpy(prologue, steps, sizeof prologue);
