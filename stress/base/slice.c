@@ -41,6 +41,11 @@ int slice_take(slice *rest, char separator, slice *field)
     return 1;
 }
 
+int slice_cut(slice *rest, char separator, slice *field)
+{
+    return rest->length > 0 && memchr(rest->bytes, separator, rest->length) ? slice_take(rest, separator, field) : 0;
+}
+
 static int slice_digit(char character, unsigned base, unsigned *digit)
 {
     if (character >= '0' && character <= '9') {

@@ -14,6 +14,8 @@ int   slice_begins(slice text, const char *word);
 
 /* Takes the text up to the separator (or all of it) off the front of *rest. 0 when nothing was left to take. */
 int   slice_take(slice *rest, char separator, slice *field);
+/* Likewise, where there is the separator; else 0, and nothing is taken. */
+int   slice_cut(slice *rest, char separator, slice *field);
 
 /* Strict decimal: digits only, no leading zero, below 2^64. Hexadecimal: 0x and digits, below 2^64. 0 if it is not
    one. */

@@ -80,10 +80,10 @@ static void life_make_own(void)
     static options read;                         /* large, and read once */
     problem why = { 0, "" };
     if (options_read(getenv("GPUARENA_SIM"), &read, &why)) life_refuse(why.text);
-    sim_config config = { read.device_count, read.device_bytes, read.context_bytes, &read.costs, read.faults,
-                          (uint32_t)read.without_vm, (uint32_t)read.most_mappings };
-    life_state.own = sim_create(&config, &why);
-    life_state.own_without_devices = read.device_count == 0;
+    read.machine.costs = &read.costs;
+    read.machine.faults = read.faults;
+    life_state.own = sim_create(&read.machine, &why);
+    life_state.own_without_devices = read.machine.device_count == 0;
     if (!life_state.own) life_refuse(why.text);
     life_state.own->runtime_work_ns = read.work_ns;
     life_state.own->runtime_skips_kernels = read.skips_kernels;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../sim/faults.h"
+#include "../sim/sim.h"
 
 typedef struct options_key {
     const char *name, *expected;
@@ -13,21 +13,17 @@ typedef struct options_key {
 static int options_read_device(options *self, slice value, problem *why)
 {
     slice size = value;
-    uint64_t count = 1;
+    uint64_t count = 1, *bytes = &self->machine.capacity_bytes;
     (void)why;
-    if (value.length > 0 && memchr(value.bytes, '*', value.length)) {
-        slice_take(&value, '*', &size);
-        if (!slice_decimal(value, &count)) return 0;
-    }
-    self->device_count = (uint32_t)(count <= SIM_MAX_DEVICES ? count : 0);
-    return slice_size(size, &self->device_bytes) && count <= SIM_MAX_DEVICES && self->device_bytes > 0
-        && self->device_bytes <= SIM_MAX_CAPACITY;
+    if (slice_cut(&value, '*', &size) && !slice_decimal(value, &count)) return 0;
+    self->machine.device_count = (uint32_t)(count <= SIM_MAX_DEVICES ? count : 0);
+    return slice_size(size, bytes) && count <= SIM_MAX_DEVICES && *bytes > 0 && *bytes <= SIM_MAX_CAPACITY;
 }
 
 static int options_read_context(options *self, slice value, problem *why)
 {
     (void)why;
-    return slice_size(value, &self->context_bytes);
+    return slice_size(value, &self->machine.context_bytes);
 }
 
 static int options_copy(slice value, char *text)
@@ -60,14 +56,13 @@ static int options_read_work(options *self, slice value, problem *why)
 static int options_read_vm(options *self, slice value, problem *why)
 {
     (void)why;
-    self->without_vm = slice_is(value, "off");
-    return self->without_vm || slice_is(value, "on");
+    return sim_config_read(&self->machine, slice_of("vm"), value);
 }
 
 static int options_read_mappings(options *self, slice value, problem *why)
 {
     (void)why;
-    return slice_decimal(value, &self->most_mappings) && self->most_mappings > 0 && self->most_mappings <= UINT32_MAX;
+    return sim_config_read(&self->machine, slice_of("mappings"), value);
 }
 
 static int options_read_kernels(options *self, slice value, problem *why)
@@ -108,7 +103,7 @@ enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
 static int options_read_part(options *self, slice part, int *seen, problem *why)
 {
     slice value = part, name = part;
-    int has_value = part.length > 0 && memchr(part.bytes, '=', part.length) && slice_take(&value, '=', &name);
+    int has_value = slice_cut(&value, '=', &name);
     for (int i = 0; i < OPTIONS_KEYS; i++) {
         const options_key *key = &options_keys[i];
         if (!slice_is(name, key->name)) continue;
@@ -130,14 +125,14 @@ int options_read(const char *text, options *read, problem *why)
     slice rest = slice_of(text ? text : ""), part;
     int seen[OPTIONS_KEYS] = { 0 };
     memset(read, 0, sizeof *read);
-    read->device_bytes = SIM_DEFAULT_CAPACITY;
-    read->device_count = 1;
+    read->machine.capacity_bytes = SIM_DEFAULT_CAPACITY;
+    read->machine.device_count = 1;
     read->costs = *sim_costs_default();
     if (rest.length == 0) return 0;
     while (slice_take(&rest, ',', &part)) {
         if (options_read_part(read, part, seen, why)) return -1;
     }
-    if (read->context_bytes > read->device_bytes) {
+    if (read->machine.context_bytes > read->machine.capacity_bytes) {
         return problem_set(why, EXIT_USAGE, "context: expected context=SIZE, at most the device's");
     }
     return 0;

@@ -34,34 +34,15 @@ static int plan_try_simulated(const plan *self, problem *why)
     return !trial || device_close(trial, why) ? -1 : 0;
 }
 
-/* One of what may follow the size. 1, or 0: it is none. */
-static int plan_read_shape(slice part, sim_config *shape)
-{
-    slice name;
-    uint64_t number;
-    if (slice_is(part, "vm=off") || slice_is(part, "vm=on")) {
-        shape->without_vm = slice_is(part, "vm=off") ? 1 : 0;
-        return 1;
-    }
-    if (!slice_begins(part, "mappings=") || !slice_take(&part, '=', &name)) return 0;
-    if (!slice_decimal(part, &number) || number == 0 || number > UINT32_MAX) return 0;
-    shape->most_mappings = (uint32_t)number;
-    return 1;
-}
-
 /* SIZE{,PART}. 1, or 0: it is not. */
 static int plan_read_simulated(const char *text, sim_config *shape)
 {
-    char size[32];
     slice rest = slice_of(text), part;
-    size_t length = strcspn(text, ",");
-    if (length >= sizeof size || (text[length] && !text[length + 1])) return 0;
-    memcpy(size, text, length);
-    size[length] = '\0';
-    if (cli_read_size(size, &shape->capacity_bytes) || shape->capacity_bytes < SIM_GRANULE) return 0;
     slice_take(&rest, ',', &part);
+    if (!slice_size(part, &shape->capacity_bytes) || shape->capacity_bytes < SIM_GRANULE) return 0;
     while (slice_take(&rest, ',', &part)) {
-        if (!plan_read_shape(part, shape)) return 0;
+        slice value = part, key;
+        if (!slice_cut(&value, '=', &key) || !sim_config_read(shape, key, value)) return 0;
     }
     return 1;
 }

@@ -105,13 +105,6 @@ static const struct { const char *name; fault_type type; } faults_lies[] = {
     { "null", FAULT_NULL }, { "misaligned", FAULT_MISALIGNED }, { "overlap", FAULT_OVERLAP },
 };
 
-/* Takes what stands before the character off the front, and the character. 0: it is not there, nothing taken. */
-static int faults_cut(slice *rest, char at, slice *front)
-{
-    const char *found = rest->length > 0 ? memchr(rest->bytes, at, rest->length) : NULL;
-    return found ? slice_take(rest, at, front) : 0;
-}
-
 static int faults_expected(slice part, const char *expected, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "faults: part %s: expected %s", slice_show(part).text, expected);
@@ -122,7 +115,7 @@ static int faults_read_code(slice *rest, int *code)
 {
     slice front;
     uint64_t number;
-    if (!faults_cut(rest, '=', &front)) {
+    if (!slice_cut(rest, '=', &front)) {
         return 1;
     }
     if (!slice_decimal(*rest, &number) || number == 0 || number > FAULTS_MOST_CODE) {
@@ -148,7 +141,7 @@ static int faults_read_stall(slice part, slice rest, fault *made, problem *why)
     slice many = rest;
     uint64_t us = 2000;
     made->type = FAULT_STALL;
-    int fits = !faults_cut(&rest, '=', &many) || slice_decimal(rest, &us);
+    int fits = !slice_cut(&rest, '=', &many) || slice_decimal(rest, &us);
     if (!fits || !slice_decimal(many, &made->nth) || made->nth > 1000 || us > FAULTS_MOST_STALL_US) {
         return faults_expected(part, "stall:N[=MICROSECONDS], such as stall:20=2000, with N from 0 to 1000", why);
     }
@@ -167,7 +160,7 @@ static int faults_cut_above(slice *rest, sim_call *kind)
     static const sim_call sized[] = { SIM_CALL_OBTAIN, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE, SIM_CALL_VM_MAP,
                                       SIM_CALL_VM_ACCESS };
     slice name, after = *rest;
-    if (!faults_cut(&after, '>', &name)) {
+    if (!slice_cut(&after, '>', &name)) {
         return 0;
     }
     for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
@@ -185,8 +178,8 @@ static int faults_read_rival(slice part, slice rest, int device_count, fault *ma
     slice op, size;
     uint64_t device = 0;
     made->type = FAULT_RIVAL;
-    int fits = faults_cut(&rest, '=', &op) && slice_decimal(op, &made->nth);
-    if (fits && faults_cut(&rest, '/', &size)) {
+    int fits = slice_cut(&rest, '=', &op) && slice_decimal(op, &made->nth);
+    if (fits && slice_cut(&rest, '/', &size)) {
         fits = slice_decimal(rest, &device) && device < (uint64_t)device_count;
         rest = size;
     }
@@ -228,14 +221,14 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
         return faults_read_above(part, rest, made, why);
     }
     if (slice_begins(rest, "stall:")) {
-        faults_cut(&rest, ':', &name);
+        slice_cut(&rest, ':', &name);
         return faults_read_stall(part, rest, made, why);
     }
     if (slice_begins(rest, "rival@")) {
-        faults_cut(&rest, '@', &name);
+        slice_cut(&rest, '@', &name);
         return faults_read_rival(part, rest, device_count, made, why);
     }
-    if (faults_cut(&rest, ':', &name)) {
+    if (slice_cut(&rest, ':', &name)) {
         for (int i = 0; i <= SIM_CALL_KINDS; i++) {
             if (faults_is_named(&faults_kinds[i], name)) {
                 made->type = FAULT_CALL;

@@ -74,6 +74,18 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
     return 0;
 }
 
+int sim_config_read(sim_config *config, slice key, slice value)
+{
+    uint64_t number;
+    if (slice_is(key, "vm") && (slice_is(value, "off") || slice_is(value, "on"))) {
+        config->without_vm = slice_is(value, "off") ? 1 : 0;
+        return 1;
+    }
+    if (!slice_is(key, "mappings") || !slice_decimal(value, &number) || number == 0 || number > UINT32_MAX) return 0;
+    config->most_mappings = (uint32_t)number;
+    return 1;
+}
+
 sim *sim_create(const sim_config *config, problem *why)
 {
     if (sim_check_config(config, why)) {

@@ -8,6 +8,7 @@
 
 #include "../../gpuarena.h"
 #include "../base/problem.h"
+#include "../base/slice.h"
 #include "base.h"
 
 /* ---- What two compilations must have in common to work on one machine */
@@ -15,6 +16,9 @@
 /* The version, and how large the engine's structures are where this was compiled: a machine may be handed to code
    that answers the same. */
 const char *sim_build(void);
+
+/* What the text of a device says beside its size: vm=on|off, mappings=N. 1; 0: another key, or a bad value. */
+int sim_config_read(sim_config *config, slice key, slice value);
 
 /* NULL and a problem if the configuration is bad (EXIT_USAGE) or host memory is out (EXIT_HARNESS). The configuration
    is copied. sim_destroy(NULL) is fine, and so is destroying with memory held. */

@@ -13,7 +13,8 @@ static void fuzz_options(const char *text)
     if (strstr(text, "costs=")) return;
     int failed = options_read(text, &made, &why);
     if (failed) fuzz_expect(why.exit_code == EXIT_USAGE && why.text[0], "refused with a problem");
-    else fuzz_expect(made.device_bytes > 0 && made.device_count <= SIM_MAX_DEVICES, "a machine that can be");
+    else fuzz_expect(made.machine.capacity_bytes > 0 && made.machine.device_count <= SIM_MAX_DEVICES,
+                     "a machine that can be");
 }
 
 static void fuzz_one(const uint8_t *data, size_t size)
