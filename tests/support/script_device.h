@@ -6,22 +6,27 @@
 
 #include "sim_device.h"
 
-/* X(NAME): the entries of the driver table, and the arena's calls for host memory. */
-#define DEVICE_ENTRIES(X) \
-    X(info) X(obtain) X(give_back) X(reserve) X(release) X(create) X(destroy) X(map) X(access) X(unmap) \
-    X(event_create) X(event_destroy) X(record) X(query) X(host_wait) X(stream_wait) X(device_wait) \
-    X(active) X(exchange_mode) X(clear) X(host)
+/* X(NAME, member): the entries of the driver table. */
+#define DEVICE_TABLE(X) \
+    X(info, memory.info) X(obtain, memory.obtain) X(give_back, memory.give_back) \
+    X(reserve, vm.reserve) X(release, vm.release) X(create, vm.create) X(destroy, vm.destroy) X(map, vm.map) \
+    X(access, vm.access) X(unmap, vm.unmap) \
+    X(event_create, events.create) X(event_destroy, events.destroy) X(record, events.record) \
+    X(query, events.query) X(host_wait, events.host_wait) X(stream_wait, events.stream_wait) \
+    X(device_wait, events.device_wait) \
+    X(active, capture.active) X(exchange_mode, capture.exchange_mode) X(clear, clear)
 typedef enum device_entry {
-#define X(name) ENTRY_##name,
-    DEVICE_ENTRIES(X)
+#define X(name, member) ENTRY_##name,
+    DEVICE_TABLE(X)
 #undef X
+    ENTRY_host,                                  /* the arena's calls for host memory */
     ENTRY_COUNT                                  /* in a fault: any entry but host */
 } device_entry;
 static const char *const device_entries[] = {
-#define X(name) #name,
-    DEVICE_ENTRIES(X)
+#define X(name, member) #name,
+    DEVICE_TABLE(X)
 #undef X
-    "any"
+    "host", "any"
 };
 
 enum { DEVICE_FAULTS = 4, DEVICE_ASKED = 256, DEVICE_ARENAS = 16 };
@@ -187,18 +192,6 @@ static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, v
     return code ? code : real;
 }
 
-static int device_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
-{
-    int code = device_begin(ENTRY_reserve, bytes);
-    return code ? code : device.real.vm.reserve(self, address, bytes, alignment);
-}
-
-static int device_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    int code = device_begin(ENTRY_release, bytes);
-    return code ? code : device.real.vm.release(self, address, bytes);
-}
-
 static int device_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
     int code = device_begin(ENTRY_create, bytes);
@@ -218,24 +211,6 @@ static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t b
     return code;
 }
 
-static int device_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
-{
-    int code = device_begin(ENTRY_map, bytes);
-    return code ? code : device.real.vm.map(self, address, bytes, page);
-}
-
-static int device_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
-{
-    int code = device_begin(ENTRY_access, bytes);
-    return code ? code : device.real.vm.access(self, address, bytes, mode);
-}
-
-static int device_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    int code = device_begin(ENTRY_unmap, bytes);
-    return code ? code : device.real.vm.unmap(self, address, bytes);
-}
-
 static int device_event_create(const gpuarena_driver *self, void **event)
 {
     int code = device_begin(ENTRY_event_create, 0);
@@ -251,42 +226,6 @@ static int device_event_destroy(const gpuarena_driver *self, void *event)
     return code ? code : device.real.events.destroy(self, event);
 }
 
-static int device_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    int code = device_begin(ENTRY_record, 0);
-    return code ? code : device.real.events.record(self, event, stream);
-}
-
-static int device_query(const gpuarena_driver *self, void *event)
-{
-    int code = device_begin(ENTRY_query, 0);
-    return code ? code : device.real.events.query(self, event);
-}
-
-static int device_host_wait(const gpuarena_driver *self, void *event)
-{
-    int code = device_begin(ENTRY_host_wait, 0);
-    return code ? code : device.real.events.host_wait(self, event);
-}
-
-static int device_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    int code = device_begin(ENTRY_stream_wait, 0);
-    return code ? code : device.real.events.stream_wait(self, stream, event);
-}
-
-static int device_device_wait(const gpuarena_driver *self)
-{
-    int code = device_begin(ENTRY_device_wait, 0);
-    return code ? code : device.real.events.device_wait(self);
-}
-
-static int device_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
-{
-    int code = device_begin(ENTRY_active, 0);
-    return code ? code : device.real.capture.active(self, stream, active);
-}
-
 /* The mode is made relaxed, and inside of that, by calls that wait, once more: what is put back there is relaxed. It
    is put back though the call answers that it failed, and an arena does not ask what that call answers. */
 static int device_exchange_mode(const gpuarena_driver *self, int *mode)
@@ -299,11 +238,37 @@ static int device_exchange_mode(const gpuarena_driver *self, int *mode)
     return code ? code : real;
 }
 
-static int device_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    int code = device_begin(ENTRY_clear, bytes);
-    return code ? code : device.real.clear(self, ptr, bytes, stream);
-}
+/* Entries that are counted, may fail, and are the machine's own else. */
+#define DEVICE_FORWARD(name, member, bytes, parameters, arguments) \
+    static int device_##name parameters \
+    { \
+        int code = device_begin(ENTRY_##name, bytes); \
+        return code ? code : device.real.member arguments; \
+    }
+
+DEVICE_FORWARD(reserve, vm.reserve, bytes,
+               (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
+               (self, address, bytes, alignment))
+DEVICE_FORWARD(release, vm.release, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes),
+               (self, address, bytes))
+DEVICE_FORWARD(map, vm.map, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
+               (self, address, bytes, page))
+DEVICE_FORWARD(access, vm.access, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
+               (self, address, bytes, mode))
+DEVICE_FORWARD(unmap, vm.unmap, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes),
+               (self, address, bytes))
+DEVICE_FORWARD(record, events.record, 0, (const gpuarena_driver *self, void *event, gpuarena_stream stream),
+               (self, event, stream))
+DEVICE_FORWARD(query, events.query, 0, (const gpuarena_driver *self, void *event), (self, event))
+DEVICE_FORWARD(host_wait, events.host_wait, 0, (const gpuarena_driver *self, void *event), (self, event))
+DEVICE_FORWARD(stream_wait, events.stream_wait, 0,
+               (const gpuarena_driver *self, gpuarena_stream stream, void *event), (self, stream, event))
+DEVICE_FORWARD(device_wait, events.device_wait, 0, (const gpuarena_driver *self), (self))
+DEVICE_FORWARD(active, capture.active, 0, (const gpuarena_driver *self, gpuarena_stream stream, int *active),
+               (self, stream, active))
+DEVICE_FORWARD(clear, clear, bytes,
+               (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
+               (self, ptr, bytes, stream))
 
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 
@@ -340,26 +305,9 @@ static void device_wrap(void)
 {
     gpuarena_driver *table = &device.table;
     *table = device.real;
-    table->memory.info = device_info;
-    table->memory.obtain = device_obtain;
-    table->memory.give_back = device_give_back;
-    table->vm.reserve = device_reserve;
-    table->vm.release = device_release;
-    table->vm.create = device_create;
-    table->vm.destroy = device_destroy;
-    table->vm.map = device_map;
-    table->vm.access = device_access;
-    table->vm.unmap = device_unmap;
-    table->events.create = device_event_create;
-    table->events.destroy = device_event_destroy;
-    table->events.record = device_record;
-    table->events.query = device_query;
-    table->events.host_wait = device_host_wait;
-    table->events.stream_wait = device_stream_wait;
-    table->events.device_wait = device_device_wait;
-    table->capture.active = device_active;
-    table->capture.exchange_mode = device_exchange_mode;
-    table->clear = device_clear;
+#define X(name, member) table->member = device_##name;
+    DEVICE_TABLE(X)
+#undef X
 }
 
 static void device_open(uint64_t capacity_bytes)
@@ -372,6 +320,14 @@ static void device_open(uint64_t capacity_bytes)
     device_wrap();
 }
 
+static int device_without_entry(const char *what)
+{
+#define X(name, member) if (!strcmp(what, #name)) return device.table.member = NULL, 1;
+    DEVICE_TABLE(X)
+#undef X
+    return 0;
+}
+
 /* Leaves out a group of entries, or one; the clock. 0: there is none of this name. */
 static int device_without(const char *what)
 {
@@ -379,20 +335,10 @@ static int device_without(const char *what)
     if (!strcmp(what, "vm")) { memset(&table->vm, 0, sizeof table->vm); table->page_bytes = 0; }
     else if (!strcmp(what, "events")) memset(&table->events, 0, sizeof table->events);
     else if (!strcmp(what, "capture")) memset(&table->capture, 0, sizeof table->capture);
-    else if (!strcmp(what, "clear")) table->clear = NULL;
     else if (!strcmp(what, "clock")) table->now_ns = NULL;
     else if (!strcmp(what, "names")) table->code_name = NULL;
     else if (!strcmp(what, "classify")) table->classify = NULL;
-    else if (!strcmp(what, "event_create")) table->events.create = NULL;
-    else if (!strcmp(what, "event_destroy")) table->events.destroy = NULL;
-    else if (!strcmp(what, "record")) table->events.record = NULL;
-    else if (!strcmp(what, "query")) table->events.query = NULL;
-    else if (!strcmp(what, "host_wait")) table->events.host_wait = NULL;
-    else if (!strcmp(what, "stream_wait")) table->events.stream_wait = NULL;
-    else if (!strcmp(what, "device_wait")) table->events.device_wait = NULL;
-    else if (!strcmp(what, "active")) table->capture.active = NULL;
-    else if (!strcmp(what, "exchange_mode")) table->capture.exchange_mode = NULL;
-    else return 0;
+    else return device_without_entry(what);
     return 1;
 }
 
