@@ -171,7 +171,7 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 
 golden: $(BUILD)/tests/test_sentences $(STRESS) $(CUDART) $(CUB)  ## rewrite the golden files; `git diff` shows what is said otherwise than before
 	$(Q)GPUARENA_GOLDEN=1 $<
-	$(Q)GPUARENA_GOLDEN=1 BUILD='$(BUILD)' perl tests/cli/cases.t
+	$(Q)GPUARENA_GOLDEN=1 BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' perl tests/cli/cases.t
 
 valgrind: $(TEST_PROGRAMS)  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \
