@@ -323,7 +323,7 @@ static inline int like_follow(like_bench *bench, like_model *reference, int op_c
         uint64_t found = 0, expected = 0;
         int frees = bench->count && (bench->count == (size_t)most_live || splitmix64_next(&state) % 100 < 47);
         if (frees) {
-            size_t at = splitmix64_next(&state) % bench->count;
+            size_t at = (size_t)(splitmix64_next(&state) % bench->count);
             bytes = (uint64_t)(uintptr_t)bench->blocks[at] - bench->device.base_address;
             like_free(reference, bytes);
             found = !like_drop(bench, at);

@@ -163,7 +163,7 @@ static void test_arena(void)
     like_open(&bench, "rmm-arena", MIB(64), NULL);
     for (int op = 0; op < 20000; op++) {
         if (bench.count && (bench.count == 60 || splitmix64_next(&state) % 2)) {
-            wrong += !like_drop(&bench, splitmix64_next(&state) % bench.count);
+            wrong += !like_drop(&bench, (size_t)(splitmix64_next(&state) % bench.count));
         } else (void)like_take(&bench, like_draw_size(&state, 22));
     }
     while (bench.count) wrong += !like_drop(&bench, 0);
