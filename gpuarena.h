@@ -113,9 +113,14 @@
        that has enough, else those at the highest addresses. Only quiet pages move. If necessary the host
        waits for the oldest event of a stream that freed one. A page is mapped at its new place before it is
        unmapped at its old one.
+     - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
+       a few driver calls. A handle has at most 1/256 of what the limit and the device leave. All have one
+       page while more than a page and 1/256 of reserved memory is stranded. A large handle never moves. If it
+       is idle and its pages are needed elsewhere, it goes back to the driver, and new ones take its place. If
+       the driver fails then, what went back stays there.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
-     - Free memory in pages that are partly live cannot move: it is counted as stranded_bytes. Pages of
+     - Free memory in handles that are partly live cannot move: it is counted as stranded_bytes. Pages of
        capture sets do not move, and no page moves while a stream is captured.
      - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
        cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share.
@@ -324,7 +329,7 @@
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
    tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
    bytes for each block, live or free; 16 to 32 bytes for each live block; 4 bytes for each 2 MiB reserved, or
-   12 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
+   16 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
    streams when nothing waits for the old one; up to 96 bytes for each stream that was named and is not
    forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
    about 50 KiB for each arena. */
@@ -762,7 +767,8 @@ typedef struct gpuarena_config {
     X(largest_free_bytes) /* 0 in gpuarena_get_stats. The longest run of free blocks; or, paged, all spare \
                              and whole free pages, if that is more. A request of this size needs no growth \
                              once all GPU work is done. Memory of capture sets is not counted */ \
-    X(stranded_bytes) /* paged: free bytes outside whole free pages, which no move of pages can use */ \
+    X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
+                         back */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
     X(live_peak_bytes) /*   the three peaks is counted by itself, so their */ \
     X(reserved_peak_bytes) /*   moments may differ */ \
@@ -775,7 +781,7 @@ typedef struct gpuarena_config {
     X(resolve_count) /* stage 2: allocations served after other streams' events completed */ \
     X(grow_count) /* segments obtained, and times that pages were created */ \
     X(backoff_count) /* times that the driver refused and was asked for less */ \
-    X(release_count) /* segments, and runs of pages, released */ \
+    X(release_count) /* segments, large handles and runs of pages released */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, and of driver.vm */ \
     X(driver_error_count) /* failed releases that no caller was told of, in free, reset and reserve; and \
                              failed unmaps, whose addresses are lost until gpuarena_trim or _destroy */ \
@@ -1568,7 +1574,10 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint64_t *pages;                             /* handles of the pages that back it; NULL: a segment */
+    uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
+    uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
+                                                    others: INSIDE + how many pages before lies the first.
+                                                    Behind `pages`; of pages in holes without meaning */
     uint32_t first;                              /* the node at `address`, which never changes, since joining
                                                     keeps the lower node */
     uint32_t height;
@@ -1582,21 +1591,29 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
     uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
 
-/* A run of idle pages, and the data that all paged ranges share. */
+/* A run of idle pages; a handle that is mapped nowhere; and the data that all paged ranges share. A handle is
+   memory of one page or more that the driver created in one piece, maps in one piece, and takes back in one
+   piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages. Invariants:
+     idle_count    the pages of the handles that lie inside single free blocks
+     large_count   the number of mapped large handles */
 typedef struct gpuarena__run { uint64_t address, page_count; } gpuarena__run;
+typedef struct gpuarena__spare { uint64_t handle, page_count; } gpuarena__spare;
+static const uint32_t GPUARENA__INSIDE = (uint32_t)1 << 31;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
     uint64_t least_bytes;                        /* blocks below hold no whole page, or none is counted */
     uint32_t page_log2;
     uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
-    uint64_t idle_count;                         /* whole pages inside single free blocks */
+    uint64_t idle_count;                         /* pages whose handle lies inside one free block */
+    uint64_t large_count;
     uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far */
     uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
                                                     back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
-    uint64_t *spare;                             /* pages that are mapped nowhere */
+    gpuarena__spare *spare;                      /* handles that are mapped nowhere; */
     uint32_t spare_count, spare_room;
+    uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     gpuarena__run *runs;                         /* scratch: idle pages, to be moved or given back */
@@ -2861,14 +2878,46 @@ static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t addre
     return at;
 }
 
-/* The number of whole pages inside a free block of a paged range: idle pages, which may move. */
-GPUARENA__INLINE uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
+/* How many pages before this one its handle begins. */
+static uint32_t gpuarena__pages_back(const gpuarena__range *range, uint64_t at)
 {
-    uint64_t end = (node->address + gpuarena__node_bytes(node)) >> arena->paged.page_log2,
-             begin = (node->address + arena->paged.page_bytes - 1) >> arena->paged.page_log2;
-    if (begin >= end || !arena->paged.page_bytes) return 0;
-    if (arena->paged.segment_count && !gpuarena__range_of(arena, node->address)->pages) return 0;
-    return end - begin;
+    uint32_t part = range->parts[at];
+    return part & GPUARENA__INSIDE ? part - GPUARENA__INSIDE : 0;
+}
+
+/* Narrows the pages [*low, *high) of a range, which are backed, to those of handles that lie inside. Pages
+   are counted from the range's first. */
+static void gpuarena__handles_inside(const gpuarena__range *range, uint64_t *low, uint64_t *high)
+{
+    uint64_t back = *low < *high ? gpuarena__pages_back(range, *low) : 0;
+    if (back) *low += range->parts[*low - back] - back;
+    if (*low >= *high) *high = *low;
+    else {
+        back = gpuarena__pages_back(range, *high - 1);
+        if (range->parts[*high - 1 - back] > back + 1) *high -= back + 1;
+    }
+}
+
+/* The number of pages in [begin, end), which is backed, whose handles lie inside. */
+static uint64_t gpuarena__pages_between(const gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    const gpuarena__range *range;
+    uint64_t high = end >> arena->paged.page_log2,
+             low = (begin + arena->paged.page_bytes - 1) >> arena->paged.page_log2;
+    if (low >= high || !arena->paged.page_bytes) return 0;
+    if (!arena->paged.segment_count && !arena->paged.large_count) return high - low;
+    range = gpuarena__range_of(arena, begin);
+    if (!range->pages) return 0;
+    low -= range->address >> arena->paged.page_log2;
+    high -= range->address >> arena->paged.page_log2;
+    gpuarena__handles_inside(range, &low, &high);
+    return high - low;
+}
+
+/* The number of idle pages in a free block: those of handles that lie inside. */
+static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
+{
+    return gpuarena__pages_between(arena, node->address, node->address + gpuarena__node_bytes(node));
 }
 
 /* Insertion of a free block into its set's bins, or into the list of blocks that wait for several streams;
@@ -4148,7 +4197,7 @@ static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *ra
 
 static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
 {
-    return (size_t)(bytes / arena->paged.page_bytes) * sizeof(uint64_t);
+    return (size_t)(bytes / arena->paged.page_bytes) * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Removes a range without live blocks from the arena's data. */
@@ -5324,27 +5373,44 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    are quiet. A page is mapped at its new place before it is unmapped at the old one, so a failure leaves
    everything as it was. */
 
-enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
+enum { GPUARENA__PAGES_TRIED = 8,                /* up to this many are created without testing whether the
                                                     driver has them */
+       GPUARENA__HANDLE_PART = 256 };            /* a large handle has at most this part of what the limit
+                                                    leaves, and of reserved memory that much and a page may be
+                                                    stranded */
+static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;   /* a larger place has up to eight handles
+                                                                        instead of four */
 
-/* Creates a spare page. Its place in the table and its charge are reserved. */
-static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
+/* The free bytes in handles that are partly live, and in parts of pages: no move of pages can use them. */
+static uint64_t gpuarena__stranded(const gpuarena *arena)
 {
-    uint64_t page = 0, bytes = arena->paged.page_bytes;
-    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &page, bytes, 0))) return 0;
-    GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare pages have room reserved");
-    arena->paged.spare[arena->paged.spare_count++] = page;
+    return arena->stats.reserved_bytes - arena->stats.live_bytes
+        - (arena->paged.idle_count + arena->paged.spare_pages) * arena->paged.page_bytes;
+}
+
+/* Creates a spare handle of so many pages. Its place in the table and its charge are reserved. */
+static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__error *error)
+{
+    uint64_t handle = 0, bytes = count * arena->paged.page_bytes;
+    gpuarena__spare *spare;
+    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &handle, bytes, 0))) return 0;
+    GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare handles have room reserved");
+    spare = &arena->paged.spare[arena->paged.spare_count++];
+    spare->handle = handle;
+    spare->page_count = count;
+    arena->paged.spare_pages += count;
     gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
 }
 
-/* Destroys a spare page. 0: the driver refused, and the page is still there. */
-static int gpuarena__page_destroy(gpuarena *arena, gpuarena__error *error)
+/* Destroys the last spare handle. 0: the driver refused, and it is still there. */
+static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
 {
-    uint64_t bytes = arena->paged.page_bytes;
-    uint64_t last = arena->paged.spare[arena->paged.spare_count - 1];
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last, bytes))) return 0;
+    gpuarena__spare last = arena->paged.spare[arena->paged.spare_count - 1];
+    uint64_t bytes = last.page_count * arena->paged.page_bytes;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last.handle, bytes))) return 0;
     arena->paged.spare_count--;
+    arena->paged.spare_pages -= last.page_count;
     gpuarena__account(arena, 0 - bytes, 0);
     return 1;
 }
@@ -5395,7 +5461,8 @@ static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gp
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
 {
     gpuarena__paged *paged = &arena->paged;
-    return GPUARENA__RESERVE(arena, uint64_t, paged->spare, paged->spare_count, count, paged->spare_room);
+    return GPUARENA__RESERVE(arena, gpuarena__spare, paged->spare, paged->spare_count, count,
+                             paged->spare_room);
 }
 
 /* Makes room for one more run of pages. There always is room for the first one in an arena with paged ranges.
@@ -5406,11 +5473,34 @@ static int gpuarena__runs_reserve(gpuarena *arena)
     return GPUARENA__RESERVE(arena, gpuarena__run, paged->runs, paged->run_count, 1, paged->run_room);
 }
 
-/* The handle of the page that backs this address. */
-static uint64_t *gpuarena__page_at(const gpuarena *arena, uint64_t address)
+/* The range and the number of the page at this address. */
+static gpuarena__range *gpuarena__page_at(const gpuarena *arena, uint64_t address, uint64_t *page)
 {
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    return &range->pages[(address - range->address) / arena->paged.page_bytes];
+    gpuarena__range *range = gpuarena__range_of(arena, address);
+    *page = (address - range->address) >> arena->paged.page_log2;
+    return range;
+}
+
+/* The handle that begins at this address. */
+static gpuarena__spare gpuarena__handle_at(const gpuarena *arena, uint64_t address)
+{
+    uint64_t page;
+    const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
+    gpuarena__spare handle;
+    handle.handle = range->pages[page];
+    handle.page_count = range->parts[page];
+    return handle;
+}
+
+/* Records that a handle begins at this address. */
+static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuarena__spare handle)
+{
+    uint64_t page;
+    uint32_t at;
+    gpuarena__range *range = gpuarena__page_at(arena, address, &page);
+    range->pages[page] = handle.handle;
+    range->parts[page] = (uint32_t)handle.page_count;
+    for (at = 1; at < handle.page_count; at++) range->parts[page + at] = GPUARENA__INSIDE + at;
 }
 
 /* ---- holes */
@@ -5566,6 +5656,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
             if (is_new && base % arena->paged.page_bytes == 0) {
                 arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
                 range->pages = pages;
+                range->parts = (uint32_t *)(void *)(pages + bytes / arena->paged.page_bytes);
                 (void)gpuarena__range_enter(arena, before, base, range);
                 return 1;
             }
@@ -5780,17 +5871,15 @@ static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__req
 
 /* ---- which pages move */
 
-/* The number of whole pages in a free block, or in a run of them, outside [begin, end), which consists of
-   whole pages. */
+/* The number of idle pages in a free block, or in a run of them, whose handles lie outside [begin, end),
+   which consists of whole pages. */
 static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
                                        uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, count = gpuarena__whole_pages(arena, node), low, high;
-    if (!count || begin >= end) return count;
-    low = gpuarena__whole(node->address, page);
-    high = gpuarena__min(low + count * page, end);
-    low = gpuarena__max(low, begin);
-    return low < high ? count - (high - low) / page : count;
+    uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
+    if (begin >= end || end <= low || begin >= high) return gpuarena__pages_between(arena, low, high);
+    return (begin > low ? gpuarena__pages_between(arena, low, begin) : 0)
+        + (end < high ? gpuarena__pages_between(arena, end, high) : 0);
 }
 
 /* The longest run of free blocks, which is one block once all work is done, and the number of whole pages in
@@ -5827,14 +5916,35 @@ static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
     return 1;
 }
 
-/* Lists the whole pages of a free block outside [begin, end), which consists of whole pages. 0: no host
-   memory. */
+/* Lists the handles of one page in [begin, end), which is free, as runs. 0: no host memory. */
+static int gpuarena__runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    uint64_t page = arena->paged.page_bytes, low, high, at, from, base;
+    const gpuarena__range *range;
+    begin = gpuarena__whole(begin, page);
+    end = gpuarena__round_down(end, page);
+    if (begin >= end) return 1;
+    range = gpuarena__page_at(arena, begin, &low);
+    if (!range->pages) return 1;
+    if (!arena->paged.large_count) return gpuarena__run_add(arena, begin, end);
+    base = range->address;
+    high = low + (end - begin) / page;
+    gpuarena__handles_inside(range, &low, &high);
+    for (at = from = low; at < high; at += range->parts[at]) {
+        if (range->parts[at] == 1) continue;
+        if (!gpuarena__run_add(arena, base + from * page, base + at * page)) return 0;
+        from = at + range->parts[at];
+    }
+    return gpuarena__run_add(arena, base + from * page, base + high * page);
+}
+
+/* Lists the handles of one page in a free block outside [begin, end), which consists of whole pages. 0: no
+   host memory. */
 static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, low = gpuarena__whole(node->address, page),
-             high = low + gpuarena__whole_pages(arena, node) * page;
-    if (begin >= high || end <= low) return gpuarena__run_add(arena, low, high);
-    return gpuarena__run_add(arena, low, begin) && gpuarena__run_add(arena, end, high);
+    uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
+    if (begin >= end || begin >= high || end <= low) return gpuarena__runs_between(arena, low, high);
+    return gpuarena__runs_between(arena, low, begin) && gpuarena__runs_between(arena, end, high);
 }
 
 /* Sorts the listed runs by address, the highest first. */
@@ -5866,10 +5976,10 @@ static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
     }
 }
 
-/* Lists up to `count` quiet idle pages outside [begin, end), the highest first, since large blocks settle at
-   low addresses. For a move it takes the smallest run that has them all, if there is one, and of the last run
-   its lowest pages: so few holes are left. Returns how many are listed in `runs`. An error: no host memory to
-   list all. */
+/* Lists up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
+   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
+   and of the last run its lowest pages: so few holes are left. Returns how many are listed in `runs`. An
+   error: no host memory to list all. */
 static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
                                gpuarena__error *error)
 {
@@ -5897,12 +6007,44 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     return found;
 }
 
+/* Finds the quiet idle large handle outside [begin, end) that goes first: the smallest with at least `count`
+   pages, else the largest; the highest among equals. Returns the pages of all that there are. O(idle
+   pages). */
+static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                gpuarena__run *best)
+{
+    uint64_t page = arena->paged.page_bytes, all = 0;
+    uint32_t index;
+    best->page_count = 0;
+    if (!arena->paged.large_count) return 0;
+    index = gpuarena__chain(arena, 0, 2 * page, UINT64_MAX);
+    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        const gpuarena__range *range = gpuarena__range_of(arena, node->address);
+        uint64_t low = (gpuarena__whole(node->address, page) - range->address) / page,
+                 high = (node->address + gpuarena__node_bytes(node) - range->address) / page;
+        if (!range->pages) continue;
+        for (gpuarena__handles_inside(range, &low, &high); low < high; low += range->parts[low]) {
+            uint64_t pages = range->parts[low], at = range->address + low * page;
+            int covers = pages >= count, is_better = pages > best->page_count;
+            if (pages == 1 || (at < end && at + pages * page > begin)) continue;
+            all += pages;
+            if (covers) is_better = best->page_count < count || pages < best->page_count;
+            if (!is_better && (pages != best->page_count || at < best->address)) continue;
+            best->address = at;
+            best->page_count = pages;
+        }
+    }
+    return all;
+}
+
 /* As pick, after looking for quiet pages; none while a stream is captured. may_wait: if quiet pages are too
    few, the host waits for streams, event by event, as long as that makes some quiet. */
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                    int may_wait, gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__run large;
     uint64_t found;
     uint32_t set;
     if (gpuarena__is_capturing(arena, &ignored)) return 0;
@@ -5910,7 +6052,8 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     found = gpuarena__pick(arena, count, begin, end, 1, error);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
-        while (found < count && error->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
+        while (found + gpuarena__large_find(arena, 1, begin, end, &large) < count
+               && error->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
             found = gpuarena__pick(arena, count, begin, end, 1, error);
     return found;
 }
@@ -5929,17 +6072,84 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->as.chain.link)
         count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
-    count += arena->paged.spare_count;
+    count += arena->paged.spare_pages;
     return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
+}
+
+/* Tells the observer of pages, with one place that they back or backed. */
+static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uint64_t address, uint64_t count,
+                                 gpuarena_stream stream)
+{
+    gpuarena_block block = GPUARENA_INIT;
+    block.ptr = gpuarena__pointer(address);
+    block.stream = GPUARENA_ANY_STREAM;
+    block.state = GPUARENA_STATE_FREE;
+    block.bytes = block.resident_bytes = count * arena->paged.page_bytes;
+    gpuarena__tell(arena, kind, &block, stream, NULL);
+}
+
+/* Releases a run of handles of one page, or one large handle, except what was taken meanwhile: of a run the
+   highest pages first. Room for handles is made in steps, because host memory may be out; there always is
+   room for one. 0 and an error. */
+static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__error *error)
+{
+    gpuarena__paged *paged = &arena->paged;
+    while (run.page_count) {
+        uint64_t each = gpuarena__handle_at(arena, run.address).page_count;
+        int roomy = gpuarena__spares_reserve(arena, run.page_count / each);
+        uint64_t count = roomy ? run.page_count : (paged->spare_room - paged->spare_count) * each, at;
+        uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
+        uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
+        int done = 1;
+        if (!gpuarena__pages_claim(arena, begin, bytes)) {
+            if (gpuarena__nodes_reserve(arena, 2)) return 1;
+            return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+        }
+        if (!gpuarena__unmap(arena, begin, bytes, error)) {
+            gpuarena__pages_unclaim(arena, begin);
+            return 0;
+        }
+        for (at = 0; at < count; at += each) {
+            paged->spare[paged->spare_count++] =
+                gpuarena__handle_at(arena, begin + at * paged->page_bytes);
+            paged->spare_pages += each;
+        }
+        paged->large_count -= each > 1;
+        gpuarena__hole_make(arena, begin, 0);
+        for (at = 0; at < count && done; at += each) done = gpuarena__handle_destroy(arena, error);
+        arena->stats.release_count++;
+        gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
+                             (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
+        if (!done) return 0;
+        run.page_count -= count;
+    }
+    return 1;
+}
+
+/* Releases quiet idle large handles outside [begin, end) until `count` pages or more have gone. Returns how
+   many have. An error: the driver failed. */
+static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                        gpuarena__error *error)
+{
+    uint64_t before = arena->stats.reserved_bytes, gone = 0;
+    gpuarena__run run;
+    if (gpuarena__is_capturing(arena, error)) return 0;
+    while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &run)
+           && gpuarena__run_release(arena, run, error))
+        gone = (before - arena->stats.reserved_bytes) / arena->paged.page_bytes;
+    return gone;
 }
 
 /* ---- pages for a place */
 
-/* A plan: how many of the pages that a place lacks come from where. */
+/* A plan: how many of the pages that a place lacks come from where. New handles back its lowest holes, then
+   come handles of one page: those that move, and spare ones. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
+    uint64_t release;                            /* pages of large handles that must go back before */
     uint64_t taken;                              /* pages taken so far from the current run */
-    uint32_t run;
+    uint32_t run, is_last;                       /* 1: no large handle can go back any more */
+    uint32_t first, next;                        /* the first new handle in the table, and the next to map */
 } gpuarena__commit;
 
 /* The number of idle pages that lie at least partly in [begin, end). */
@@ -5974,6 +6184,32 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
+/* Puts the large spare handles, which the driver failed to take back, to the front of the table, after trying
+   again. Returns their number. */
+static uint32_t gpuarena__spares_part(gpuarena *arena)
+{
+    gpuarena__spare *list = arena->paged.spare, one;
+    gpuarena__error ignored = gpuarena__no_error();
+    uint32_t at, count = 0, last;
+    for (at = 0; at < arena->paged.spare_count; at++) {
+        if (list[at].page_count == 1) continue;
+        one = list[at];
+        list[at] = list[count];
+        list[count++] = one;
+    }
+    for (; count; count--) {
+        last = arena->paged.spare_count - 1;
+        one = list[last];
+        list[last] = list[count - 1];
+        list[count - 1] = one;
+        if (gpuarena__handle_destroy(arena, &ignored)) continue;
+        list[count - 1] = list[last];
+        list[last] = one;
+        break;
+    }
+    return count;
+}
+
 /* Plans where the pages come from: spare pages first; then new pages while reserved memory stays within
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
@@ -5981,11 +6217,13 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
                                  gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
+    gpuarena__run large;
     gpuarena__error said = gpuarena__no_error();
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
-    plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
+    plan->first = arena->paged.spare_count;
+    plan->spare = gpuarena__min(plan->need, plan->first - gpuarena__spares_part(arena));
     left = plan->need - plan->spare;
     inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
     idle = gpuarena__above(arena->paged.idle_count, inside);
@@ -6002,6 +6240,12 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
             return 0;
         }
     }
+    if (may_move && !plan->is_last && found < plan->move
+        && found + room + gpuarena__large_find(arena, 1, plan->begin, plan->end, &large) >= left) {
+        plan->release = plan->move - found;      /* new pages take their place */
+        if (large.page_count) return 1;
+    }
+    plan->release = 0;
     plan->create += gpuarena__min(plan->move - found, room - plan->create);
     plan->move = found;
     if (plan->create + plan->move == left) return 1;
@@ -6021,20 +6265,58 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *pla
     return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, error);
 }
 
+/* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
+   cheap, but the free part of one that is partly live cannot move. So a place is backed by a few handles,
+   they are smaller the less the limit leaves, and none is large while much is stranded already. */
+static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *plan, uint64_t left)
+{
+    uint64_t page = arena->paged.page_bytes, bytes = plan->end - plan->begin, count = 1, most;
+    most = gpuarena__min(gpuarena__room(arena), /* of the limit, and of the device as far as known */
+                         gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
+    most /= GPUARENA__HANDLE_PART;
+    if (gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
+    bytes /= bytes > GPUARENA__HANDLE_KNEE ? 8 : 4;
+    while (count * page < bytes && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
+    return gpuarena__min(count, left);
+}
+
+/* Creates the plan's new handles, for one hole of the place after the other. If the driver refuses a large
+   one, smaller ones are tried. Returns the number of pages created. */
+static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit *plan,
+                                         gpuarena__error *error)
+{
+    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, made = 0;
+    uint64_t most = UINT64_MAX;
+    uint32_t index = gpuarena__node_around(arena, begin);
+    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
+        uint64_t left = gpuarena__min((end - begin) / page, plan->create - made), count;
+        while (left) {
+            count = gpuarena__min(gpuarena__handle_pages(arena, plan, left), most);
+            if (gpuarena__handle_create(arena, count, error)) {
+                left -= count;
+                made += count;
+            } else if (error->reason == GPUARENA_REASON_DRIVER_REFUSED && count > 1) most = count / 2;
+            else return made;
+        }
+    }
+    return made;
+}
+
 /* Creates the plan's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
    error: nothing is charged any more, and nothing has changed. */
 static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int may_move,
                                    gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
-    uint64_t made = 0, more;
+    uint64_t made, more;
     int may = gpuarena__spares_reserve(arena, plan->create + 1)
         || gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!may || !gpuarena__commit_granted(arena, plan, may_move, error)) {
+        plan->release = may && may_move ? plan->create : 0;
         gpuarena__uncharge(arena, plan->create * arena->paged.page_bytes);
         return 0;
     }
-    while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
+    made = gpuarena__handles_create(arena, plan, &said);
     if (made == plan->create) return 1;
     gpuarena__uncharge(arena, (plan->create - made) * arena->paged.page_bytes);
     *error = said;
@@ -6046,8 +6328,9 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int 
             plan->create = made;
             return 1;
         }
+        plan->release = more;
     }
-    while (made && gpuarena__page_destroy(arena, &said)) made--;
+    while (arena->paged.spare_count > plan->first && gpuarena__handle_destroy(arena, &said)) continue;
     return 0;
 }
 
@@ -6077,32 +6360,36 @@ static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan,
     return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
-/* The next page handle for a place: first of pages that move, then of spare pages. */
-static uint64_t gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *plan, uint64_t at)
+/* The next handle for a place. */
+static gpuarena__spare gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *plan)
 {
-    const gpuarena__run *run;
-    if (at >= plan->move) return arena->paged.spare[arena->paged.spare_count - 1 - (at - plan->move)];
-    run = &arena->paged.runs[plan->run];
-    if (plan->taken == run->page_count) {
-        run = &arena->paged.runs[++plan->run];
+    const gpuarena__paged *paged = &arena->paged;
+    const gpuarena__run *run = &paged->runs[plan->run];
+    if (plan->next < paged->spare_count) return paged->spare[plan->next++];
+    if (plan->run < paged->run_count && plan->taken == run->page_count) {
+        run = &paged->runs[++plan->run];
         plan->taken = 0;
     }
-    return *gpuarena__page_at(arena, run->address + plan->taken++ * arena->paged.page_bytes);
+    if (plan->run < paged->run_count)
+        return gpuarena__handle_at(arena, run->address + plan->taken++ * paged->page_bytes);
+    return paged->spare[plan->first - ++plan->taken];
 }
 
-/* Maps the pages into the holes of the place and sets access run by run. 0 and an error: everything below
+/* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
 static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_t *reached,
                                 gpuarena__error *error)
 {
-    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
+    uint64_t begin = plan->begin, end = plan->end, bytes;
     uint32_t index = gpuarena__node_around(arena, begin);
+    plan->next = plan->first;
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
-        for (*reached = begin; *reached < end; *reached += page, at++) {
-            uint64_t handle = gpuarena__commit_next(arena, plan, at);
+        for (*reached = begin; *reached < end; *reached += bytes) {
+            gpuarena__spare handle = gpuarena__commit_next(arena, plan);
+            bytes = handle.page_count * arena->paged.page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
-                               (&arena->driver, gpuarena__pointer(*reached), page, handle))) return 0;
-            *gpuarena__page_at(arena, *reached) = handle;
+                               (&arena->driver, gpuarena__pointer(*reached), bytes, handle.handle))) return 0;
+            gpuarena__handle_put(arena, *reached, handle);
         }
         if (!GPUARENA__ASK(arena, error, vm, access,
                            (&arena->driver, gpuarena__pointer(begin), end - begin, 1))) return 0;
@@ -6141,7 +6428,10 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan
         arena->stats.driver_error_count += unmap_failed != 0;
         gpuarena__hole_make(arena, run->address, unmap_failed);
     }
-    arena->paged.spare_count -= (uint32_t)(plan->need - plan->move);
+    arena->paged.spare_pages -= plan->need - plan->move;
+    while (arena->paged.spare_count > plan->first)
+        arena->paged.large_count += arena->paged.spare[--arena->paged.spare_count].page_count > 1;
+    arena->paged.spare_count -= (uint32_t)plan->spare;
     index = gpuarena__node_around(arena, begin);
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
         index = gpuarena__block_join(arena, gpuarena__hole_cut(arena, begin, end));
@@ -6157,18 +6447,6 @@ static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *p
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
         count++;
     return count;
-}
-
-/* Tells the observer of pages, with one place that they back or backed. */
-static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uint64_t address, uint64_t count,
-                                 gpuarena_stream stream)
-{
-    gpuarena_block block = GPUARENA_INIT;
-    block.ptr = gpuarena__pointer(address);
-    block.stream = GPUARENA_ANY_STREAM;
-    block.state = GPUARENA_STATE_FREE;
-    block.bytes = block.resident_bytes = count * arena->paged.page_bytes;
-    gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
 /* Maps the plan's pages and unmaps the moved ones from their old places. 0 and an error: nothing has changed,
@@ -6198,7 +6476,8 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
 {
     gpuarena__commit plan = GPUARENA_INIT;
     gpuarena__error ignored = gpuarena__no_error();
-    uint64_t made = 0;
+    uint64_t before = arena->stats.reserved_bytes, gone;
+    uint32_t is_last = 0;
     int done = 0, again;
     if (arena->config.idle_fraction >= 1) may_move = 0;
     do {
@@ -6206,21 +6485,27 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         memset(&plan, 0, sizeof plan);
         plan.begin = begin; plan.end = end;
         plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
+        plan.is_last = is_last;
         again = 0;
         if (gpuarena__is_relaxed(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
-            again = !gpuarena__charge(arena, plan.create * arena->paged.page_bytes, &said);
-            if (!again && gpuarena__commit_create(arena, &plan, may_move, &said)) {
-                made += plan.create;
+            again = !plan.release && !gpuarena__charge(arena, plan.create * arena->paged.page_bytes, &said);
+            if (!again && !plan.release && gpuarena__commit_create(arena, &plan, may_move, &said)) {
                 said = gpuarena__no_error();
                 done = gpuarena__commit_use(arena, &plan, &said);
                 again = !done && said.result == GPUARENA_OK; /* pages that should move were taken meanwhile */
             }
         }
+        if (plan.release && !is_last && !arena->lost) {
+            gone = gpuarena__large_release(arena, plan.release, begin, end, &ignored);
+            before = gpuarena__above(before, gone * arena->paged.page_bytes);
+            is_last = !gone;
+            again = gone || said.result == GPUARENA_OK;
+        }
         if (!done && !again) *error = said;
     } while (again);
-    plan.create = made;
-    while (!done && made && !arena->paged.unmap_failed_count
-           && gpuarena__page_destroy(arena, &ignored)) made--;
+    plan.create = gpuarena__above(arena->stats.reserved_bytes, before) / arena->paged.page_bytes;
+    while (!done && arena->stats.reserved_bytes > before && arena->paged.spare_count
+           && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, &ignored)) continue;
     gpuarena__note_peak(arena);                  /* a failed attempt leaves no peak */
     if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
     if (done && plan.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, plan.move, stream);
@@ -6261,7 +6546,7 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req,
     if (!gpuarena__place_find(arena, req, place)) return 0;
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
                          gpuarena__commit_share(arena, place->begin, place->end));
-    if (place->page_count <= arena->paged.spare_count + made) return 1;
+    if (place->page_count <= arena->paged.spare_pages + made) return 1;
     return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, place);
 }
 
@@ -6341,38 +6626,6 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
 
 /* ---- pages given back */
 
-/* Releases the pages of a run, the highest first, except those that were taken meanwhile. Room for their
-   handles is made in steps, because host memory may be out; there always is room for one. 0 and an error. */
-static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__error *error)
-{
-    gpuarena__paged *paged = &arena->paged;
-    while (run.page_count) {
-        int roomy = gpuarena__spares_reserve(arena, run.page_count);
-        uint64_t count = roomy ? run.page_count : paged->spare_room - paged->spare_count, at;
-        uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
-        uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
-        int done = 1;
-        if (!gpuarena__pages_claim(arena, begin, bytes)) {
-            if (gpuarena__nodes_reserve(arena, 2)) return 1;
-            return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        }
-        if (!gpuarena__unmap(arena, begin, bytes, error)) {
-            gpuarena__pages_unclaim(arena, begin);
-            return 0;
-        }
-        for (at = 0; at < count; at++)
-            paged->spare[paged->spare_count++] = *gpuarena__page_at(arena, begin + at * paged->page_bytes);
-        gpuarena__hole_make(arena, begin, 0);
-        for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, error);
-        arena->stats.release_count++;
-        gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
-                             (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
-        if (!done) return 0;
-        run.page_count -= count;
-    }
-    return 1;
-}
-
 /* Releases quiet idle pages until reserved memory is at most `keep`, as many at a time as can be listed. 1:
    done, or none are left. */
 static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
@@ -6408,9 +6661,16 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
         done = 0;
     }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
-        done = gpuarena__page_destroy(arena, error);
+        done = gpuarena__handle_destroy(arena, error);
     over = arena->stats.reserved_bytes > keep;
     if (done && over) done = gpuarena__runs_release(arena, keep, error);
+    if (done && arena->stats.reserved_bytes > keep) {
+        said = gpuarena__no_error();
+        (void)gpuarena__large_release(arena, (arena->stats.reserved_bytes - keep) / arena->paged.page_bytes,
+                                      0, 0, &said);
+        done = said.result == GPUARENA_OK;
+        if (!done) *error = said;
+    }
     if (over) {
         arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
         arena->paged.peak_bytes = arena->stats.live_bytes;
@@ -6431,7 +6691,7 @@ static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__pla
 {
     uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
     return gpuarena__idle_segments(arena, 0)
-        + (count + arena->paged.spare_count) * arena->paged.page_bytes;
+        + (count + arena->paged.spare_pages) * arena->paged.page_bytes;
 }
 
 /* The bytes by which the arena must grow for a request once all work is done; 0: no growth could serve it.
@@ -6454,7 +6714,7 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
             *idle = all;
         }
     } else if (arena->config.idle_fraction >= 1)
-        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
+        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_pages * page;
     return need;
 }
 
@@ -6993,7 +7253,7 @@ static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *re
     if (!arena->plans.region_count) return 0;
     if (!gpuarena__is_paged(arena, req)) return 1;
     count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
-    return (count + arena->paged.idle_count + arena->paged.spare_count) * page < req->bytes;
+    return (count + arena->paged.idle_count + arena->paged.spare_pages) * page < req->bytes;
 }
 
 /* ---- steps */
@@ -7244,7 +7504,7 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet,
 static uint64_t gpuarena__idle_seen(const gpuarena *arena)
 {
     return gpuarena__idle_segments(arena, 0)
-        + (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
+        + (arena->paged.idle_count + arena->paged.spare_pages) * arena->paged.page_bytes;
 }
 
 /* Release IDLE: releases down to release_keep if more than release_bytes are idle. */
@@ -7283,11 +7543,11 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     }
     arena->release_due = due;
     if (!paged->page_bytes) return error->result == GPUARENA_OK;
-    idle_low = gpuarena__min(paged->idle_low_count, paged->idle_count + paged->spare_count);
+    idle_low = gpuarena__min(paged->idle_low_count, paged->idle_count + paged->spare_pages);
     if (idle_low)
         (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - idle_low * paged->page_bytes,
                                            1, stream, error);
-    paged->idle_low_count = paged->idle_count + paged->spare_count;
+    paged->idle_low_count = paged->idle_count + paged->spare_pages;
     return error->result == GPUARENA_OK;
 }
 
@@ -7295,7 +7555,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
 static void gpuarena__note_idle_low(gpuarena *arena)
 {
     arena->paged.idle_low_count =
-        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_count);
+        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_pages);
 }
 
 /* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
@@ -8385,7 +8645,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
         count = seen.page_count;
     } else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* pages do not move */
-    count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
+    count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return gpuarena__max(longest, count);
 }
 
@@ -8411,8 +8671,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     if (arena->has_family) gpuarena__family_stats(arena, &stats);
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
     if (arena->paged.page_bytes)
-        stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
-            - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
+        stats.stranded_bytes = gpuarena__stranded(arena);
     stats.host_bytes = arena->host_bytes;
     return stats;
 }
@@ -8684,7 +8943,7 @@ static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t now = gpuarena__is_capturing(arena, &ignored)
-        ? arena->paged.spare_count * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
+        ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
     return gpuarena__above(need, gpuarena__min(idle, now));
 }
 
@@ -9169,7 +9428,7 @@ typedef struct gpuarena__tally {
     uint64_t aside_count;                        /* free blocks that are set aside */
     uint64_t hole_count, open_count, unmap_failed_count;     /* all holes, those in the list, those that
                                                                 failed to unmap */
-    uint64_t idle_count;                         /* whole pages in free blocks */
+    uint64_t idle_count, large_count;            /* idle pages, and large handles */
     uint64_t tagged_bytes, tagged_sum;           /* of blocks counted by tag: see tagged_worth */
 } gpuarena__tally;
 
@@ -9323,11 +9582,38 @@ static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_
     return 1;
 }
 
+/* Checks that handles lie side by side between holes. *next: the address behind the handles checked so
+   far. */
+static int gpuarena__check_handles(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
+                                   uint64_t *next, gpuarena__tally *tally, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t page = arena->paged.page_bytes, end = node->address + gpuarena__node_bytes(node), at;
+    uint32_t count, inside;
+    if (!range->pages) return 1;
+    if (node->size & GPUARENA__HOLE) {
+        GPUARENA__NEVER(*next != node->address, "a handle reaches into a hole", index);
+        *next = end;
+    }
+    while (*next < end) {
+        at = (*next - range->address) / page;
+        count = range->parts[at];
+        GPUARENA__NEVER(!count || count > (range->address + range->bytes - *next) / page,
+                        "a handle has no pages, or too many", index);
+        for (inside = 1; inside < count; inside++)
+            GPUARENA__NEVER(range->parts[at + inside] != GPUARENA__INSIDE + inside,
+                            "a large handle is in pieces", index);
+        tally->large_count += count > 1;
+        *next += count * page;
+    }
+    return 1;
+}
+
 static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuarena__range *range,
                                  gpuarena__tally *tally, gpuarena__text *out)
 {
     uint64_t address = range->address, end = address + range->bytes;
-    uint64_t whole = arena->config.debug ? arena->unit : GPUARENA__GRANULE;
+    uint64_t whole = arena->config.debug ? arena->unit : GPUARENA__GRANULE, handle_at = address;
     uint32_t index = range->first, prev = 0, pages_started = 0;
     GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : whole)
                     || address & (arena->unit - 1) || end < address,
@@ -9345,7 +9631,8 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
         if (!gpuarena__check_uses(arena, index, tally, out)
-            || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
+            || !gpuarena__check_node(arena, range, index, prev, address, out)
+            || !gpuarena__check_handles(arena, range, index, &handle_at, tally, out)) return 0;
         if (node->size & GPUARENA__HOLE) {
             if (!gpuarena__check_hole(arena, range, index, tally, out)) return 0;
         } else if (gpuarena__node_live(node)) {
@@ -9370,6 +9657,7 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
         index = node->next;
     }
     GPUARENA__NEVER(address != end, "blocks end before their segment does", at);
+    GPUARENA__NEVER(range->pages && handle_at != end, "a handle reaches beyond its range", at);
     return gpuarena__check_anchors(range, pages_started, out);
 }
 
@@ -9566,6 +9854,8 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
     GPUARENA__NEVER(tally->unmap_failed_count != arena->paged.unmap_failed_count,
                     "holes that failed to unmap are miscounted", tally->unmap_failed_count);
+    GPUARENA__NEVER(tally->large_count != arena->paged.large_count, "large handles are miscounted",
+                    tally->large_count);
     GPUARENA__NEVER(tally->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
                     "idle pages are miscounted", tally->idle_count);
     return 1;
@@ -9653,7 +9943,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     gpuarena__tally tally = GPUARENA_INIT;
     const gpuarena__range *range;
     uint32_t at;
-    tally.reserved_bytes = arena->paged.spare_count * arena->paged.page_bytes;
+    tally.reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
                     || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
@@ -10658,8 +10948,9 @@ static void gpuarena__free_host(gpuarena *arena)
 static void gpuarena__forget_all(gpuarena *arena)
 {
     while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
-    gpuarena__account(arena, 0 - arena->paged.spare_count * arena->paged.page_bytes, 0);
+    gpuarena__account(arena, 0 - arena->paged.spare_pages * arena->paged.page_bytes, 0);
     arena->paged.spare_count = 0;
+    arena->paged.spare_pages = arena->paged.large_count = 0;
 }
 
 /* Gives all ranges back; on a lost device only removes them from the data. 0 and an error: the driver kept
@@ -12262,7 +12553,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
     else count = gpuarena__unmapped_bytes(arena, index, begin, end);
-    *idle += arena->paged.spare_count * page;
+    *idle += arena->paged.spare_pages * page;
     if (arena->config.idle_fraction < 1)
         *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
                                      gpuarena__whole(end, page), &longest) * page;

@@ -36,7 +36,8 @@ static inline uint64_t paged_mapped(const gpuarena *arena)
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
             for (; !(node->size & GPUARENA__HOLE) && begin < end; begin = (begin / page + 1) * page)
-                hash = paged_mix(paged_mix(hash, begin / page), range->pages[begin / page]);
+                hash = paged_mix(paged_mix(hash, begin / page),
+                                 range->pages[begin / page - gpuarena__pages_back(range, begin / page)]);
         }
     }
     return hash;

@@ -6,9 +6,10 @@
 
 #include "world.h"
 
-/* busy: pages that hold a live byte, and segments that do. run: of free blocks side by side. */
+/* busy: handles that hold a live byte, and segments that do. run: of free blocks side by side. */
 typedef struct walk_sums {
     uint64_t live_bytes, free_bytes, longest_bytes, live_count, paged_bytes, idle_bytes, busy_bytes;
+    uint64_t handle_count, handle_bytes;
     uint64_t run_begin, run_end, busy_end;
     const world_range *range;
 } walk_sums;
@@ -20,21 +21,36 @@ static inline const world_range *world_range_of(const void *ptr)
     return NULL;
 }
 
+/* The handle around a backed address of a paged range. */
+static inline void world_handle(uint64_t address, uint64_t *begin, uint64_t *end)
+{
+    const gpuarena__range *range = world.arena->ranges.first;
+    uint64_t page = world.page_bytes, at;
+    while (address - range->address >= range->bytes) range = range->after;
+    at = (address - range->address) / page;
+    if (range->parts[at] & GPUARENA__INSIDE) at -= range->parts[at] & ~GPUARENA__INSIDE;
+    *begin = range->address + at * page;
+    *end = *begin + range->parts[at] * page;
+}
+
 static inline void walk_end_run(walk_sums *sums)
 {
-    uint64_t page = world.page_bytes, bytes = sums->run_end - sums->run_begin;
+    uint64_t bytes = sums->run_end - sums->run_begin, at = sums->run_begin, begin, end;
     if (bytes > sums->longest_bytes) sums->longest_bytes = bytes;
-    if (page && sums->range && sums->range->is_addresses) {
-        uint64_t begin = (sums->run_begin + page - 1) / page * page, end = sums->run_end / page * page;
-        if (begin < end) sums->idle_bytes += end - begin;
+    for (; at < sums->run_end && sums->range && sums->range->is_addresses; at = end) {
+        world_handle(at, &begin, &end);
+        if (begin >= sums->run_begin && end <= sums->run_end) sums->idle_bytes += end - begin;
     }
     sums->run_begin = sums->run_end = 0;
 }
 
 static inline void walk_live(walk_sums *sums, uint64_t begin, uint64_t end)
 {
-    uint64_t unit = sums->range->is_addresses ? world.page_bytes : sums->range->bytes, base = sums->range->address;
-    uint64_t from = begin - (begin - base) % unit, to = end + (unit - 1 - (end - 1 - base) % unit);
+    uint64_t from = sums->range->address, to = from + sums->range->bytes, ignored;
+    if (sums->range->is_addresses) {
+        world_handle(begin, &from, &ignored);
+        world_handle(end - 1, &ignored, &to);
+    }
     if (from < sums->busy_end) from = sums->busy_end;
     if (to > from) sums->busy_bytes += to - from;
     sums->busy_end = to > sums->busy_end ? to : sums->busy_end;
@@ -53,7 +69,15 @@ static inline gpuarena_result walk_visit(const gpuarena_block *at, void *user)
     if (range != sums->range || live || hole) walk_end_run(sums);
     sums->range = range;
     if (at->resident_bytes != (hole ? 0 : at->bytes)) blame("what is no hole is resident", 0);
-    if (range->is_addresses && !hole) sums->paged_bytes += at->bytes;
+    if (range->is_addresses && !hole) {
+        uint64_t from = begin, first, end;
+        sums->paged_bytes += at->bytes;
+        for (; from < begin + at->bytes; from = end) {
+            world_handle(from, &first, &end);
+            sums->handle_count += first >= begin;
+            if (first >= begin) sums->handle_bytes += end - first;
+        }
+    }
     if (hole) return GPUARENA_OK;
     if (live) {
         sums->live_bytes += at->bytes;
@@ -104,12 +128,12 @@ static inline void audit_walk(const gpuarena_stats *stats)
         snprintf(world.trouble, sizeof world.trouble, "property: check finds nothing: %s", message);
     if (sums.live_count != stats->live_count || sums.live_bytes != stats->live_bytes)
         blame("walk and statistics agree", 0);
-    if (spare != world.arena->paged.spare_count * world.page_bytes) blame("what is reserved is walked or spare", 0);
+    if (spare != world.arena->paged.spare_pages * world.page_bytes) blame("what is reserved is walked or spare", 0);
     if (world.page_bytes && !world.arena->paged.unmap_failed_count) {
-        if (counters.mapping_count * world.page_bytes != sums.paged_bytes)
+        if (counters.mapping_count != sums.handle_count || sums.handle_bytes != sums.paged_bytes)
             blame("what is mapped is what is walked", (int)counters.mapping_count);
-        if (counters.handle_count * world.page_bytes != sums.paged_bytes + spare)
-            blame("handles are those of pages and spare ones", (int)counters.handle_count);
+        if (counters.handle_count != sums.handle_count + world.arena->paged.spare_count)
+            blame("handles are those mapped and spare ones", (int)counters.handle_count);
     }
 }
 

@@ -121,7 +121,7 @@ static void test_pages(void)
     gpuarena__paged *paged = &bench.arena->paged;
     VIOLATE(bench.arena, paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
     VIOLATE(bench.arena, paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
-    VIOLATE(bench.arena, paged->spare_count, paged->spare_count + 1, "reserved bytes do not add up");
+    VIOLATE(bench.arena, paged->spare_pages, paged->spare_pages + 1, "reserved bytes do not add up");
     VIOLATE(bench.arena, paged->spare_room, paged->spare_room * 2, "host memory does not add up");
     VIOLATE(bench.arena, paged->run_room, paged->run_room + 1, "host memory does not add up");
     VIOLATE(bench.arena, bench.arena->stats.reserved_bytes, bench.arena->stats.reserved_bytes - MIB(2),

@@ -22,7 +22,7 @@ static uint64_t walked(void)
 {
     uint64_t longest, count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;
-    count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
+    count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return longest > count ? longest : count;
 }
 
