@@ -2,7 +2,6 @@
    Row by row: exact metrics by their values, timed ones by the intervals of their repeats. */
 #include "command.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../result/gate.h"

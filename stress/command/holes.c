@@ -1,7 +1,6 @@
 /* `stress holes`: what an allocation and its free cost among ever more free blocks. */
 #include "command.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* cudaMalloc, cudaFree and their kin: device memory, pinned host memory, and what a pointer is.
    Must not know of contents, nor how device memory is laid out. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "../sim/memory.h"

@@ -1,7 +1,6 @@
 /* Which figures there are, and what they share: names, numbers, legends. */
 #include "figure.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

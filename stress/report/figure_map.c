@@ -1,7 +1,6 @@
 /* Time x addresses: what lies where, and what there was no place for.
    It must not know how cells are made. */
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
    object or null, and latencies; numbers are numbers, what was not measured is null. A case stands on a line. */
 #include "writers.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "../../gpuarena.h"

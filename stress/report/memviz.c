@@ -5,7 +5,6 @@
    work and waits left out. */
 #include "writers.h"
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

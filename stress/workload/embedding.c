@@ -3,8 +3,6 @@
 #include "family.h"
 #include "maker.h"
 
-#include <stdlib.h>
-
 /* DLRM on Criteo's Kaggle data (facebookresearch/dlrm, bench/dlrm_s_criteo_kaggle.sh): 26 tables with so many rows,
    16 numbers each, below 13 dense features; batches of 128. A table is small beside what the first step takes: with
    dense gradients one as large as the table, and then the optimizer's slots (Adam: 2), which stay. gradient=sparse:

@@ -2,7 +2,6 @@
    Must not know of policies or devices. */
 #include "train.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,20 +305,17 @@ static int phases_make(const family_request *request, stream_builder *builder)
     const family_value *values = request->values;
     family_request model;
     phases run = { 0 };
+    maker *words = &run.model.words;
     train_request(&model, values, 1);
-    int failed = train_begin(&run.model, &model, builder);
+    train_begin(&run.model, &model, builder);
     run.batch_low = values[PHASES_BATCH].from;
     run.batch_high = values[PHASES_BATCH].to;
     run.updates = values[PHASES_UPDATES].from;
     run.generate = values[PHASES_GENERATE].from;
     run.copy_stream = values[PHASES_STREAMS].from - 1;
-    run.cache = calloc(run.model.layers, 2 * sizeof *run.cache);
-    run.results = calloc(run.model.steps + 1, PHASES_RESULTS * sizeof *run.results);
-    if (!failed && (!run.cache || !run.results)) {
-        run.model.words.failed = stream_no_memory(builder);
-    } else if (!failed) {
-        phases_trials(&run);
-    }
+    run.cache = maker_array(words, run.model.layers * 2, sizeof *run.cache);
+    run.results = maker_array(words, run.model.steps * PHASES_RESULTS, sizeof *run.results);
+    if (!words->failed) phases_trials(&run);
     free(run.cache);
     free(run.results);
     return train_end(&run.model);

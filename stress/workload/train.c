@@ -2,7 +2,6 @@
    Must not know of policies or devices. */
 #include "train.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,12 +333,9 @@ void train_request(family_request *model, const family_value *values, uint64_t z
 int train_begin(train *state, const family_request *request, stream_builder *builder)
 {
     train_shapes(state, request, builder);
-    state->inputs = calloc(state->layers + 1, sizeof *state->inputs);
-    state->saved = calloc(state->layers * KEPT_COUNT + 1, sizeof *state->saved);
-    state->grads = calloc(state->layers * TRAIN_ADAPTERS + 1, sizeof *state->grads);
-    if (!state->inputs || !state->saved || !state->grads) {
-        state->words.failed = stream_no_memory(builder);
-    }
+    state->inputs = maker_array(&state->words, state->layers, sizeof *state->inputs);
+    state->saved = maker_array(&state->words, state->layers * KEPT_COUNT, sizeof *state->saved);
+    state->grads = maker_array(&state->words, state->layers * TRAIN_ADAPTERS, sizeof *state->grads);
     return state->words.failed;
 }
 
