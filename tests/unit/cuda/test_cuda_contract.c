@@ -46,6 +46,9 @@ static uint64_t argument(contract *self, char *word, int *outputs)
     return (uint64_t)(uintptr_t)self->outputs[*outputs - 1];
 }
 
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
 static int by_name(contract *self, step *at)
 {
     static void *all;
