@@ -1,5 +1,4 @@
-/* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum.
-   Must not know of policies, devices or files. */
+/* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,5 +1,5 @@
-/* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that uses them.
-   Must not know of policies, devices or files. */
+/* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that
+   uses them. */
 #include "family.h"
 #include "maker.h"
 

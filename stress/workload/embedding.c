@@ -1,5 +1,4 @@
-/* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come.
-   Must not know of policies, devices or files. */
+/* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,5 +1,5 @@
 /* What a family of workloads is, to workload.c: a row for `stress list`, its options, and how it makes its
-   operations. A family must not know of the command line, nor of policies and devices. */
+   operations. A family must not know of the command line, nor of policies, devices and files. */
 #ifndef STRESS_WORKLOAD_FAMILY_H
 #define STRESS_WORKLOAD_FAMILY_H
 

@@ -1,5 +1,5 @@
 /* `growing`: blocks that are replaced by slightly longer ones, again and again: keys and values of a transformer that
-   generates token after token. Must not know of policies, devices or files. */
+   generates token after token. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,5 +1,4 @@
-/* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round.
-   Must not know of policies, devices or files. */
+/* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"

@@ -1,5 +1,4 @@
-/* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over.
-   Must not know of policies, devices or files. */
+/* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"

@@ -1,5 +1,4 @@
-/* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint.
-   Must not know of policies or devices. */
+/* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint. */
 #include "train.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded depth.
-   Must not know of policies, devices or files. */
+/* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded
+   depth. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"

@@ -1,5 +1,4 @@
-/* `rival`: training on a device of which another process takes memory midway, and gives it back.
-   Must not know of policies, devices or files. */
+/* `rival`: training on a device of which another process takes memory midway, and gives it back. */
 #include "train.h"
 
 #include <inttypes.h>

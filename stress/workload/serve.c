@@ -1,5 +1,5 @@
 /* `serve`: a language model's server: requests come at random, are batched as they come, and share a cache of keys
-   and values within a budget. Must not know of policies, devices or files. */
+   and values within a budget. */
 #include "serve.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape.
-   Must not know of policies, devices or files. */
+/* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,5 +1,5 @@
-/* `train`: the steps of training a decoder-only transformer, byte for byte those of the reference, so order counts.
-   Must not know of policies or devices. */
+/* `train`: the steps of training a decoder-only transformer, byte for byte those of the reference, so order
+   counts. */
 #include "train.h"
 
 #include <stdlib.h>

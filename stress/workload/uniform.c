@@ -1,5 +1,4 @@
-/* `uniform`: 2n steps, each an allocation of random size or the free of a random block, as RMM's benchmark does.
-   Must not know of policies, devices or files. */
+/* `uniform`: 2n steps, each an allocation of random size or the free of a random block, as RMM's benchmark does. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"
