@@ -653,6 +653,7 @@ static gpuarena_result do_heal(reader *in) { (void)in; device.fault_count = 0; r
 static gpuarena_result do_lie(reader *in)
 {
     if (take_word(in, "destroyed")) device.is_destroyed_wrongly = 1;
+    else if (take_word(in, "reserve")) device.is_reserved_wrongly = 1;
     else if (take_word(in, "free")) {
         device.is_said = 1;
         device.said_free = read_sum(in);

@@ -62,6 +62,7 @@ static struct {
     device_lie lie;                              /* what the next obtain does */
     uint64_t said_free;                          /* what info answers as free, if is_said */
     int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
+    int is_reserved_wrongly;                     /* the next reserve gives an address that is no page's */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
     uint64_t host_bytes, event_count;
@@ -246,11 +247,23 @@ static int device_exchange_mode(const gpuarena_driver *self, int *mode)
         return code ? code : device.real.member arguments; \
     }
 
-DEVICE_FORWARD(reserve, vm.reserve, bytes,
-               (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-               (self, address, bytes, alignment))
-DEVICE_FORWARD(release, vm.release, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes),
-               (self, address, bytes))
+/* After `lie reserve` the address lies inside of what is reserved, at no multiple of a page. */
+static int device_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
+{
+    int code = device_begin(ENTRY_reserve, bytes);
+    if (!code) code = device.real.vm.reserve(self, address, bytes, alignment);
+    if (!code && device.is_reserved_wrongly) *address = bench_at(*address, KIB(4));
+    device.is_reserved_wrongly = 0;
+    return code;
+}
+
+static int device_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    int code = device_begin(ENTRY_release, bytes);
+    uint64_t inside = bench_number(address) % SIM_GRANULE;
+    return code ? code : device.real.vm.release(self, bench_at(address, 0 - inside), bytes);
+}
+
 DEVICE_FORWARD(map, vm.map, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
                (self, address, bytes, page))
 DEVICE_FORWARD(access, vm.access, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),

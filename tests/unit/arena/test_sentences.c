@@ -144,13 +144,14 @@ static const member entries[] = {
     { "now_ns", offsetof(gpuarena_driver, now_ns), sizeof(void *) },
     { "page_bytes", offsetof(gpuarena_driver, page_bytes), sizeof(uint64_t) } };
 
-/* Sets fields of the configuration; `without` clears an entry of the driver, or a function for host memory. 0: there
-   is no such name. */
+/* Sets fields of the configuration, or the driver's page_bytes; `without` clears an entry of the driver, or a function
+   for host memory. 0: there is no such name. */
 static int set_fields(char *text, gpuarena_config *config, gpuarena_driver *driver)
 {
     const char *name, *value;
     while (next_pair(&text, &name, &value)) {
         if (set_member(config, fields, COUNT(fields), name, value)) continue;
+        if (!strcmp(name, "page_bytes") && set_member(driver, entries, COUNT(entries), name, value)) continue;
         if (strcmp(name, "without")) return 0;
         if (!strcmp(value, "host_alloc")) config->host_alloc = NULL;
         else if (!strcmp(value, "host_free")) config->host_free = NULL;

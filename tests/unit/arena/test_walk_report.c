@@ -121,6 +121,13 @@ static void test_text(void)
     CHECK_MSG(length == written.length && printable && text[length - 1] == '\n',
               "text: printable lines, no NUL inside");
     CHECK_MSG(strstr(text, "readable") != NULL, "text: the arena's name");
+    gpuarena_config config = GPUARENA_INIT;
+    config.environment = "";
+    config.parent = arena;
+    config.oversubscribe = 1;
+    gpuarena *under = state_arena(&config);
+    CHECK_MSG(strstr(report(under, GPUARENA_FORMAT_TEXT), "under        readable\n") != NULL, "text: the arena above");
+    CHECK_INT(gpuarena_destroy(under), ==, GPUARENA_OK);
     state_end(arena, &device, "text");
 }
 
