@@ -126,7 +126,8 @@ static void test_text(void)
     config.parent = arena;
     config.oversubscribe = 1;
     gpuarena *under = state_arena(&config);
-    CHECK_MSG(strstr(report(under, GPUARENA_FORMAT_TEXT), "under        readable\n") != NULL, "text: the arena above");
+    text = report(under, GPUARENA_FORMAT_TEXT);
+    CHECK_MSG(strstr(text, "under        readable\n") != NULL, "text: the arena above");
     CHECK_INT(gpuarena_destroy(under), ==, GPUARENA_OK);
     state_end(arena, &device, "text");
 }
