@@ -144,8 +144,8 @@ static const member entries[] = {
     { "now_ns", offsetof(gpuarena_driver, now_ns), sizeof(void *) },
     { "page_bytes", offsetof(gpuarena_driver, page_bytes), sizeof(uint64_t) } };
 
-/* Sets fields of the configuration, or the driver's page_bytes. `without` clears an entry of the driver, or one of the
-   functions for host memory. 0: there is no such name. */
+/* Sets fields of the configuration, or the driver's page_bytes. `without` clears an entry of the driver, or a
+   function for host memory. 0: there is no such name. */
 static int set_fields(char *text, gpuarena_config *config, gpuarena_driver *driver)
 {
     const char *name, *value;
