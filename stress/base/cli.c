@@ -13,51 +13,18 @@
 
 /* ---- Values of options: numbers, sizes, lists, and words for a shell */
 
-/* Decimal digits at *text, which moves past them. */
-static int cli_read_digits(const char **text, uint64_t *number)
-{
-    const char *at = *text;
-    uint64_t value = 0;
-    if (!isdigit((unsigned char)*at)) return -1;
-    for (; isdigit((unsigned char)*at); at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-        if (value > (UINT64_MAX - digit) / 10) return -1;
-        value = value * 10 + digit;
-    }
-    *text = at;
-    *number = value;
-    return 0;
-}
-
-int cli_read_number(const char *text, uint64_t *number)
-{
-    uint64_t value;
-    if (cli_read_digits(&text, &value) || *text) return -1;
-    *number = value;
-    return 0;
-}
-
-int cli_read_size(const char *text, uint64_t *bytes)
-{
-    return slice_size(slice_of(text), bytes) ? 0 : -1;
-}
-
 /* up to four decimals, and the sign: 0.25% */
 static int cli_read_share(const char *text, uint64_t *millionths)
 {
-    uint64_t value, scale = 10000;
-    if (cli_read_digits(&text, &value) || value > 100) return -1;
-    value *= scale;
-    if (*text == '.') {
-        if (!isdigit((unsigned char)*++text)) return -1;
-        for (; isdigit((unsigned char)*text) && scale > 1; text++) {
-            scale /= 10;
-            value += (uint64_t)(*text - '0') * scale;
-        }
-    }
-    if (strcmp(text, "%") || value > 1000000) return -1;
-    *millionths = value;
-    return 0;
+    uint64_t percent, parts = 0;
+    slice rest = slice_of(text), whole;
+    if (!rest.length || rest.bytes[--rest.length] != '%') return -1;
+    int has_parts = slice_cut(&rest, '.', &whole);
+    if (!slice_digits(has_parts ? whole : rest, &percent) || percent > 100) return -1;
+    if (has_parts && (rest.length > 4 || !slice_digits(rest, &parts))) return -1;
+    for (size_t digits = rest.length; has_parts && digits < 4; digits++) parts *= 10;
+    *millionths = percent * 10000 + parts;
+    return *millionths > 1000000 ? -1 : 0;
 }
 
 static int cli_add_item(cli_value *value, const char *text, size_t length, problem *why)
@@ -156,7 +123,9 @@ static int cli_check_item(const char *option, const char *plain, const char *tex
                        end, text, also);
 }
 
-int cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why)
+/* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. plain: the
+   name that keys without one may be meant for; NULL: there is none. */
+static int cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why)
 {
     for (;;) {
         size_t length = cli_item_length(text);
@@ -295,11 +264,11 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     case CLI_COUNT_OR_AUTO:
     case CLI_NUMBER:
         if (option->kind == CLI_COUNT_OR_AUTO && !strcmp(text, "auto")) return 0;
-        if (!cli_read_number(text, &value->number) && value->number >= option->least
+        if (slice_digits(slice_of(text), &value->number) && value->number >= option->least
             && (!option->most || value->number <= option->most)) return 0;
         return cli_bad_number(option, text, why);
     case CLI_SIZE:
-        if (!cli_read_size(text, &value->number) && value->number >= option->least) return 0;
+        if (slice_size(slice_of(text), &value->number) && value->number >= option->least) return 0;
         return problem_set(why, EXIT_USAGE,
                            "--%s: expected a size such as 512M or 4G, at least %" PRIu64 ", found '%s'", option->name,
                            option->least, text);

@@ -71,12 +71,6 @@ void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */
 void cli_help_option(FILE *out, const cli_option *option);       /* one of them */
 
-/* As slice_size: 0, or -1 for anything else. */
-int  cli_read_size(const char *text, uint64_t *bytes);
-int  cli_read_number(const char *text, uint64_t *number);
-/* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. plain: the
-   name that keys without one may be meant for; NULL: there is none. */
-int  cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why);
 /* One word of a command line, quoted for a POSIX shell where that is needed. */
 void cli_print_word(FILE *out, const char *word);
 

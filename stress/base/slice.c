@@ -77,6 +77,11 @@ static int slice_number(slice text, unsigned base, uint64_t *number)
     return 1;
 }
 
+int slice_digits(slice text, uint64_t *number)
+{
+    return slice_number(text, 10, number);
+}
+
 int slice_decimal(slice text, uint64_t *number)
 {
     if (text.length > 1 && text.bytes[0] == '0') {

@@ -17,8 +17,9 @@ int   slice_take(slice *rest, char separator, slice *field);
 /* Likewise, where there is the separator; else 0, and nothing is taken. */
 int   slice_cut(slice *rest, char separator, slice *field);
 
-/* Strict decimal: digits only, no leading zero, below 2^64. Hexadecimal: 0x and digits, below 2^64. 0 if it is not
-   one. */
+/* Decimal digits alone, below 2^64; decimal: without a leading zero. Hexadecimal: 0x and digits, below 2^64. 0 if it
+   is not one. */
+int   slice_digits(slice text, uint64_t *number);
 int   slice_decimal(slice text, uint64_t *number);
 int   slice_hexadecimal(slice text, uint64_t *number);
 

@@ -28,7 +28,7 @@ static void table_cell_of(const char *text, row_column column, row *made)
     uint64_t number;
     column_unit unit = column_find(row_column_name(column))->unit;
     int is_number = (unit == UNIT_COUNT || unit == UNIT_BYTES) && (*text != '0' || !text[1]);
-    if (is_number && !cli_read_number(text, &number)) row_count(made, column, number);
+    if (is_number && slice_digits(slice_of(text), &number)) row_count(made, column, number);
     else row_text(made, column, text);
 }
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "../sim/codes.h"
-
 static call_thread *call_this_thread(void)
 {
     static __thread call_thread state;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "../sim/codes.h"
-
 DRIVER_EXPORT cuInit(unsigned int flags)
 {
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

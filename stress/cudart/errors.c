@@ -2,8 +2,6 @@
    Must not know which call an error came from. */
 #include "call.h"
 
-#include "../sim/codes.h"
-
 /* A child of fork and a process that is ending hear of nothing else. */
 CUDART_EXPORT cudaError_t cudaGetLastError(void)
 {

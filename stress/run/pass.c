@@ -82,7 +82,19 @@ gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_st
     return result;
 }
 
-/* ---- Labels compared up to the number at their end */
+/* ---- Where the first repetition of a pass begins: what comes before it is the warm-up, what follows is steady */
+
+enum { PASS_STEADY_KINDS = 32 };                 /* labels that are told apart: of more no repetition is seen */
+
+/* Labels are alike when they differ in the number at their end alone: step0, step1. The first label that is like an
+   earlier one begins the first repetition, and each that is like it begins another. Where no label of a workload
+   comes again its rounds are the repetitions (pass_settings.times). */
+typedef struct pass_steady {
+    const char *kinds[PASS_STEADY_KINDS];
+    size_t      kind_count;
+    const char *repeated;                        /* the kind that comes again; NULL: none does, or rounds do */
+    uint64_t    steps;                           /* repetitions begun */
+} pass_steady;
 
 static size_t steady_length(const char *label)
 {
@@ -97,7 +109,8 @@ static int steady_is_alike(const char *one, const char *other)
     return length == steady_length(other) && !memcmp(one, other, length);
 }
 
-uint32_t pass_steady_kind(pass_steady *self, const char *label)
+/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. */
+static uint32_t pass_steady_kind(pass_steady *self, const char *label)
 {
     for (size_t at = 0; at < self->kind_count; at++)
         if (steady_is_alike(self->kinds[at], label)) return 1 + (uint32_t)at;
@@ -106,7 +119,8 @@ uint32_t pass_steady_kind(pass_steady *self, const char *label)
     return (uint32_t)self->kind_count;
 }
 
-int pass_steady_label(pass_steady *self, const char *label)
+/* 1: the first repetition begins. Labels must outlive self. */
+static int pass_steady_label(pass_steady *self, const char *label)
 {
     if (self->steps) {
         self->steps += self->repeated && steady_is_alike(self->repeated, label);
@@ -121,7 +135,8 @@ int pass_steady_label(pass_steady *self, const char *label)
     return 0;
 }
 
-int pass_steady_round(pass_steady *self)
+/* another round begins */
+static int pass_steady_round(pass_steady *self)
 {
     return !self->repeated && ++self->steps == 1;
 }

@@ -43,28 +43,6 @@ typedef struct caller {                          /* set before: the first four; 
 gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
 
-/* ---- Where the first repetition of a pass begins: what comes before it is the warm-up, what follows is
-        steady */
-
-enum { PASS_STEADY_KINDS = 32 };                 /* labels that are told apart: of more no repetition is seen */
-
-/* Labels are alike when they differ in the number at their end alone: step0, step1. The first label that is like an
-   earlier one begins the first repetition, and each that is like it begins another. Where no label of a workload
-   comes again its rounds are the repetitions (pass_settings.times). */
-typedef struct pass_steady {
-    const char *kinds[PASS_STEADY_KINDS];
-    size_t      kind_count;
-    const char *repeated;                        /* the kind that comes again; NULL: none does, or rounds do */
-    uint64_t    steps;                           /* repetitions begun */
-} pass_steady;
-
-/* 1: the first repetition begins. Labels must outlive self. */
-int pass_steady_label(pass_steady *self, const char *label);
-int pass_steady_round(pass_steady *self);        /* another round begins */
-
-/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. */
-uint32_t pass_steady_kind(pass_steady *self, const char *label);
-
 /* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made
         before the first op */
 
@@ -146,7 +124,7 @@ typedef struct pass_result {
     uint64_t     allocs;                         /* of these, allocations */
     uint64_t     digest;                         /* of ops and results: no addresses */
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
-    uint64_t     steady_steps;                   /* repetitions (pass_steady.h), and the driver's part of them */
+    uint64_t     steady_steps;                   /* repetitions, and the driver's part of them */
     uint64_t     steady_calls, steady_vns;
     uint64_t     last_calls, last_remapped_pages, last_reserved_bytes;       /* of the last repetition alone; the
                                                     most that was reserved in it */

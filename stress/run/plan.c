@@ -80,7 +80,7 @@ static int plan_cuda_asked(plan *self, const cli *asked, const char *text, probl
 {
     uint64_t number;
     const cli_option *surplus = plan_simulated_option(asked);
-    if (cli_read_number(text + strlen("cuda:"), &number) || number > INT32_MAX) {
+    if (!slice_digits(slice_of(text + strlen("cuda:")), &number) || number > INT32_MAX) {
         return problem_set(why, EXIT_USAGE, "--device: expected cuda:N with N from 0, found '%s'", text);
     }
     if (surplus) {

@@ -1,6 +1,6 @@
 /* The codes of the CUDA runtime and its driver that the simulated machine answers with, and those whose meaning
    matters to an arena. Names and texts are those of 11.8 to 13.0. Must not know which call answered with a code. */
-#include "codes.h"
+#include "base.h"
 
 typedef struct code_row { int code; gpuarena_status status; const char *name, *driver_name, *text; } code_row;
 

@@ -214,11 +214,6 @@ int devmem_has_given(const devmem *memory, uint64_t offset)
                                         : offset >= SIM_GRANULE && offset < memory->high_offset + SIM_GRANULE;
 }
 
-int devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes)
-{
-    return devmem_reaches(memory, offset, bytes, memory->device);
-}
-
 int devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device)
 {
     devmem_place place;

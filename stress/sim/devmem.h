@@ -56,8 +56,7 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **tak
 void devmem_give_page(devmem *memory, vspace_page *page);
 
 /* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
-   access for the device: holds: this one. An empty range always does. */
-int  devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes);
+   access for the device. An empty range always does. */
 int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
 /* As reaches; and of what belongs to a tenant, that one lets it be used. */
 int  devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
@@ -68,8 +67,8 @@ int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);
 /* 1: an obtain or a reservation has had the offset, or it lies right above those. */
 int  devmem_has_given(const devmem *memory, uint64_t offset);
 
-/* Of ranges that devmem_holds. fill: -1, no host memory. verify: 1, or 0 and the first offset from the range's start
-   that has not the pattern. */
+/* Of ranges that devmem_reaches. fill: -1, no host memory. verify: 1, or 0 and the first offset from the range's
+   start that has not the pattern. */
 int  devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
@@ -78,8 +77,8 @@ int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64
 typedef struct devmem_part { uint32_t granule, from, to; uint64_t place; } devmem_part;
 devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end);
 
-/* Real bytes, of ranges that devmem_holds. -1: no host memory, and part of the range may be done. The two ranges of a
-   copy must be apart. */
+/* Real bytes, of ranges that devmem_reaches. -1: no host memory, and part of the range may be done. The two ranges of
+   a copy must be apart. */
 int  devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *source);
 void devmem_read(const devmem *memory, uint64_t offset, uint64_t bytes, void *target);
 int  devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char value);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codes.h"
-
 /* ---- Handles: one growing table a machine, records reused, the latest first */
 
 enum { HANDLES_FIRST = 16, HANDLES_INDEX_BITS = 24 };        /* so that no value is that of a default stream */

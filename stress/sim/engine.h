@@ -118,4 +118,13 @@ int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_n
 /* Tells who watches that memory came or went. */
 void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes);
 
+/* ---- The driver table of the simulated device, in table.c: its entries check, count, charge, and call the part of
+        the machine that does what they say */
+
+void table_fill_memory(gpuarena_driver *driver);
+void table_fill_vm(gpuarena_driver *driver);                 /* and page_bytes */
+void table_fill_events(gpuarena_driver *driver);
+void table_fill_capture(gpuarena_driver *driver);
+void table_fill_clear(gpuarena_driver *driver);
+
 #endif

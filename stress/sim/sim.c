@@ -8,10 +8,8 @@
 
 #include "work.h"
 #include "memory.h"
-#include "codes.h"
 #include "engine.h"
 #include "mempool.h"
-#include "table.h"
 
 /* ---- The version and the sizes of what machines are made of */
 

@@ -1,7 +1,5 @@
 /* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
    and calls the part of the machine that does it. */
-#include "table.h"
-
 #include "memory.h"
 #include "work.h"
 #include "mempool.h"

@@ -6,7 +6,6 @@
 #define TESTS_CONTRACT_H
 
 #include "sim_device.h"
-#include "stress/sim/codes.h"
 #include "stress/sim/mempool.h"
 #include "stress/sim/work.h"
 

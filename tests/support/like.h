@@ -195,7 +195,7 @@ typedef struct like_program {
 static inline uint64_t like_size(const char *text)
 {
     uint64_t bytes = 0;
-    if (!cli_read_size(text, &bytes)) return bytes;
+    if (slice_size(slice_of(text), &bytes)) return bytes;
     printf("Bail out! '%s' is no size\n", text);
     exit(1);
 }

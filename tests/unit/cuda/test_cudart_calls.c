@@ -6,7 +6,6 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
-#include "stress/sim/codes.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
