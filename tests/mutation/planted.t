@@ -76,7 +76,7 @@ my @planted = (
      q@return arena->streams.many && arena->config.streams@,
      q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@],
     ['the device is waited for while a stream is captured',
-     q@|| gpuarena__is_capturing(arena, error) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
+     q@if (!arena->streams.ordered || gpuarena__is_capturing(arena, error)) return 0;@, q@if (!arena->streams.ordered) return 0;@],
     ['memory is given back while a stream is captured',
      q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;@,
      q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
