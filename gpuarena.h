@@ -5373,11 +5373,13 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    are quiet. A page is mapped at its new place before it is unmapped at the old one, so a failure leaves
    everything as it was. */
 
-enum { GPUARENA__PAGES_TRIED = 8,                /* up to this many are created without testing whether the
+enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
                                                     driver has them */
-       GPUARENA__HANDLE_PART = 256 };            /* a large handle has at most this part of what the limit
-                                                    leaves, and of reserved memory that much and a page may be
-                                                    stranded */
+/* A large handle has at most this part of what the limit leaves, and of reserved memory that much and a page
+   may be stranded. Tests set it, so that small devices have large handles. */
+#ifndef GPUARENA__HANDLE_PART
+#define GPUARENA__HANDLE_PART 256
+#endif
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;   /* a larger place has up to eight handles
                                                                         instead of four */
 
@@ -6197,7 +6199,7 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
         list[at] = list[count];
         list[count++] = one;
     }
-    for (; count; count--) {
+    for (; count && !arena->paged.unmap_failed_count; count--) {   /* else it may still be mapped */
         last = arena->paged.spare_count - 1;
         one = list[last];
         list[last] = list[count - 1];
@@ -6217,13 +6219,15 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
                                  gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
+    uint32_t large_spares;
     gpuarena__run large;
     gpuarena__error said = gpuarena__no_error();
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
+    large_spares = gpuarena__spares_part(arena);
     plan->first = arena->paged.spare_count;
-    plan->spare = gpuarena__min(plan->need, plan->first - gpuarena__spares_part(arena));
+    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);
     left = plan->need - plan->spare;
     inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
     idle = gpuarena__above(arena->paged.idle_count, inside);
@@ -6476,9 +6480,11 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
 {
     gpuarena__commit plan = GPUARENA_INIT;
     gpuarena__error ignored = gpuarena__no_error();
-    uint64_t before = arena->stats.reserved_bytes, gone;
+    uint64_t before, gone;
     uint32_t is_last = 0;
     int done = 0, again;
+    (void)gpuarena__spares_part(arena);
+    before = arena->stats.reserved_bytes;
     if (arena->config.idle_fraction >= 1) may_move = 0;
     do {
         gpuarena__error said = gpuarena__no_error();
@@ -6653,6 +6659,7 @@ static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__erro
 static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
+    uint64_t page = arena->paged.page_bytes;
     int over, done = 1;
     if (gpuarena__is_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
     gpuarena__retry_unmap(arena, &said);
@@ -6666,7 +6673,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     if (done && over) done = gpuarena__runs_release(arena, keep, error);
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
-        (void)gpuarena__large_release(arena, (arena->stats.reserved_bytes - keep) / arena->paged.page_bytes,
+        (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
                                       0, 0, &said);
         done = said.result == GPUARENA_OK;
         if (!done) *error = said;
@@ -13179,6 +13186,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
 #undef GPUARENA__MULTI_STREAM
+#undef GPUARENA__HANDLE_PART
 #undef GPUARENA__INLINE
 #undef GPUARENA__IS
 #undef GPUARENA__KEYS

@@ -1,6 +1,7 @@
 /* Property: random programs of streams, waits, uses, destroys and captures, legal by CUDA's rules and by the header's
    contracts: the simulated device's judge finds nothing, sums hold after every operation, no refusal is spurious.
    It must not know how order is kept. (GPUARENA_STREAM_OPS, .._SEED); a failure prints its repro. */
+#define GPUARENA__HANDLE_PART 2                  /* large handles, though the devices are small */
 #include "world_sets.h"
 
 #include <stdlib.h>
