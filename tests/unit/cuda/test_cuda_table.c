@@ -3,7 +3,7 @@
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
-#include "stress/sim/codes.h"
+#include "stress/sim/base.h"
 
 static gpuarena_failure last(void)
 {
