@@ -3149,7 +3149,7 @@ static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
         gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
 }
 
-static void gpuarena__block_slice_large(gpuarena *arena, uint32_t index, uint64_t bytes)
+GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     gpuarena__set_remove(arena, index);
     gpuarena__block_fit(arena, index, bytes);
@@ -3182,7 +3182,7 @@ static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gp
 }
 
 /* Records a peak of live or requested bytes. */
-static void gpuarena__new_peak(gpuarena *arena)
+GPUARENA__NOINLINE void gpuarena__new_peak(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
     gpuarena__peak_note(arena);
