@@ -13223,8 +13223,10 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
             configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
-            Changed: driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE
-            names the live block with the lowest address.
+            Gone: the key cache and config.cache_bytes.
+            Changed: paged memory grows by handles of several sizes, of which those of one page move;
+            driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
+            live block with the lowest address.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
