@@ -1,5 +1,6 @@
-# Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t and planted_plans.t share.
-# planted(test => PATH, environment => 'NAME=VALUE', found => CODE, mistakes => [[NAME, TEXT, INSTEAD, ..], ..])
+# Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t, planted_pages.t and planted_plans.t share.
+# planted(test => PATH, environment => 'NAME=VALUE', seconds => of processor time, found => CODE,
+#         mistakes => [[NAME, TEXT, INSTEAD, ..], ..])
 # Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N`, and returns by what it
 # has found the mistake, or nothing.
 use strict;
@@ -38,12 +39,12 @@ sub mutate {
 # Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
 # which does not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
-    my ($path, $test, $environment) = @_;
+    my ($path, $test, $environment, $seconds) = @_;
     my $program = $path =~ s/\.h$//r;
     return "does not compile\n" . slurp("$program.err")
         if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote . -iquote tests/support -include $path $test $scratch/*.o "
                   . "-o $program -lpthread -lm 2>$program.err";
-    my $out = `ulimit -t 60; $environment perl -e 'alarm 900; exec \@ARGV' $program 2>&1`;
+    my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program 2>&1`;
     return "status $?\n$out";
 }
 
@@ -59,7 +60,7 @@ sub run_all {
             if ($process == 0) {
                 my $path = "$scratch/planted$number.h";
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
-                    || build_and_run($path, @$asked{qw(test environment)});
+                    || build_and_run($path, @$asked{qw(test environment)}, $asked->{seconds} // 60);
                 open my $file, '>', "$scratch/result$number" or die $!;
                 print $file $text;
                 close $file;
@@ -74,7 +75,8 @@ sub run_all {
 
 sub planted {
     my (%asked) = @_;
-    my $header = slurp('gpuarena.h');
+    # A mutant is included before the test is, so that it gets the macros that the test sets for the header.
+    my $header = join('', slurp($asked{test}) =~ /^(#define GPUARENA__.*\n)/mg) . slurp('gpuarena.h');
     my $wanted = $ENV{PLANTED} // '.';
     my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
     BAIL_OUT('the simulated device does not build') unless build_device();

@@ -100,6 +100,8 @@ static void judge(const fault *of, gpuarena_result result, const paged_state *be
         blame(gpuarena_result_name(result));
     if (before->stats.live_bytes != after.stats.live_bytes || before->stats.live_count != after.stats.live_count
         || before->stats.requested_bytes != after.stats.requested_bytes) blame("a refusal changes what is live");
+    if (!stuck && !(of->armed && may_leave(of)) && after.spare_pages > before->spare_pages)
+        blame("a refusal leaves spare handles");
     if (after.stats.release_count > before->stats.release_count) return;     /* large handles went back */
     if (gives_back || stuck || (of->armed && may_leave(of))
         || before->stats.reserved_bytes > before->stats.limit_bytes) return;

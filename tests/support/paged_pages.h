@@ -9,7 +9,7 @@
 
 typedef struct paged_state {
     gpuarena_stats stats;
-    uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
+    uint64_t walked, mapped, held_bytes, handle_count, mapping_count, spare_pages;
 } paged_state;
 
 static inline uint64_t paged_mix(uint64_t hash, uint64_t value)
@@ -54,7 +54,26 @@ static inline paged_state paged_look(const paged_bench *bench)
     state.held_bytes = counters.held_bytes;
     state.handle_count = counters.handle_count;
     state.mapping_count = counters.mapping_count;
+    state.spare_pages = bench->arena->paged.spare_pages;
     return state;
+}
+
+/* The pages whose handle lies inside one free block, counted page by page. */
+static inline uint64_t paged_idle_pages(const gpuarena *arena)
+{
+    uint64_t count = 0, page = arena->paged.page_bytes;
+    for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
+        for (uint32_t index = range->first; index && range->pages; index = gpuarena__node_at(arena, index)->next) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
+            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE)) continue;
+            for (uint64_t at = begin / page; at < (end + page - 1) / page; at++) {
+                uint64_t first = at - gpuarena__pages_back(range, at);
+                count += first * page >= begin && (first + range->parts[first]) * page <= end;
+            }
+        }
+    }
+    return count;
 }
 
 /* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may
@@ -79,7 +98,9 @@ static inline const char *paged_audit_pages(const paged_bench *bench)
     if (!bench->arena->paged.unmap_failed_count
         && counters.mapping_count + bench->arena->paged.spare_count != counters.handle_count)
         return "handles are not those mapped and those spare";
-    return paged_audit(bench);
+    const char *trouble = paged_audit(bench);
+    if (trouble[0]) return trouble;
+    return bench->arena->paged.idle_count == paged_idle_pages(bench->arena) ? "" : "idle pages are not those counted";
 }
 
 #endif

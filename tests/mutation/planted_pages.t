@@ -1,0 +1,65 @@
+#!/usr/bin/perl
+# Plants one mistake after the other with the handles of paged ranges in a copy of gpuarena.h, and demands that
+# tests/property/test_paged_random.c finds each.
+# It must not know the test. Run: prove tests/mutation/planted_pages.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
+use strict;
+use warnings;
+use FindBin;
+
+chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+require './tests/mutation/planted.pl';
+
+# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
+my @planted = (
+    ['a large handle goes back while its end is live',
+     q@        if (range->parts[*high - 1 - back] > back + 1) *high -= back + 1;
+@, q@@,
+     q@size - (begin - node->address) < bytes || (size@, q@(size@],
+    ['a partly idle handle counts as idle',
+     q@    gpuarena__handles_inside(range, &low, &high);
+    return high - low;@, q@    return high - low;@],
+    ['the pages of large idle handles are counted twice',
+     q@    gpuarena__handles_inside(range, &low, &high);
+    return high - low;@, q@    gpuarena__handles_inside(range, &low, &high);
+    return low < high && range->parts[low] > 1 ? 2 * (high - low) : high - low;@],
+    ['a mapped handle is recorded with one page',
+     q@range->parts[page] = (uint32_t)handle.page_count;@, q@range->parts[page] = 1;@],
+    ['the number of pages of a handle that goes back is forgotten',
+     q@handle.page_count = range->parts[page];@, q@handle.page_count = 1;@],
+    ['single pages move out of a large handle', q@if (range->parts[at] == 1) continue;@, q@continue;@],
+    ['a large handle is charged as one page', q@    gpuarena__account(arena, bytes, 0 - bytes);
+    return 1;@, q@    gpuarena__account(arena, arena->paged.page_bytes, 0 - arena->paged.page_bytes);
+    return 1;@],
+    ['a large handle that the driver took back stays in the table',
+     q@    arena->paged.spare_count--;
+    arena->paged.spare_pages -= last.page_count;@, q@    arena->paged.spare_count -= last.page_count == 1;
+    arena->paged.spare_pages -= last.page_count;@],
+    ['a large handle that went back still counts as mapped', q@        paged->large_count -= each > 1;
+@, q@@],
+    ['a spare large handle counts as one page', q@            paged->spare_pages += each;@,
+     q@            paged->spare_pages++;@],
+    ['what large handles gave back is kept by a request that fails',
+     q@            before = gpuarena__above(before, gone * arena->paged.page_bytes);
+@, q@@],
+    ['nothing is asked of large handles for less than a page',
+     q@gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,@,
+     q@gpuarena__large_release(arena, (arena->stats.reserved_bytes - keep) / page,@],
+    ['spare handles are counted before the large ones among them go back',
+     q@    plan->first = arena->paged.spare_count;
+    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);@,
+     q@    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);@,
+     q@    large_spares = gpuarena__spares_part(arena);
+@, q@    plan->first = arena->paged.spare_count;
+    large_spares = gpuarena__spares_part(arena);
+@],
+    ['a spare handle is destroyed while it may be mapped', q@for (; count && !arena->paged.unmap_failed_count; count--)@,
+     q@for (; count; count--)@],
+);
+
+planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=60000', seconds => 15,
+        mistakes => \@planted, found => sub {
+            my ($result) = @_;
+            my ($found) = $result =~ /^not ok \d+ - (\d+ programs: .*)$/m;
+            $found //= 'it never ends' if $result =~ /^Killed$/m;
+            return $result !~ /^status 0$/m && $found;
+        });
