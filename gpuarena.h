@@ -117,7 +117,7 @@
        a few driver calls. A handle has at most 1/256 of what the limit and the device leave. All have one
        page while more than a page and 1/256 of reserved memory is stranded. A large handle never moves. If it
        is idle and its pages are needed elsewhere, it goes back to the driver, and new ones take its place. If
-       the driver fails then, what went back stays there.
+       the driver fails or refuses then, what went back stays there.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
      - Free memory in handles that are partly live cannot move: it is counted as stranded_bytes. Pages of
@@ -6212,6 +6212,17 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
     return count;
 }
 
+/* How many pages must go back before the device has more free memory than the headroom. 0 also if the driver
+   does not tell. */
+static uint64_t gpuarena__headroom_lack(gpuarena *arena)
+{
+    uint64_t page = arena->paged.page_bytes, free_bytes, total_bytes;
+    gpuarena__error ignored = gpuarena__no_error();
+    if (!arena->config.headroom_bytes
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored)) return 0;
+    return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
+}
+
 /* Plans where the pages come from: spare pages first; then new pages while reserved memory stays within
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
@@ -6244,10 +6255,12 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
             return 0;
         }
     }
-    if (may_move && !plan->is_last && found < plan->move
-        && found + room + gpuarena__large_find(arena, 1, plan->begin, plan->end, &large) >= left) {
-        plan->release = plan->move - found;      /* new pages take their place */
-        if (large.page_count) return 1;
+    if (may_move && !plan->is_last && found < plan->move) {
+        uint64_t lack = gpuarena__headroom_lack(arena);
+        if (found + room + gpuarena__large_find(arena, 1, plan->begin, plan->end, &large) >= left + lack) {
+            plan->release = plan->move - found + lack;       /* new pages take their place */
+            if (large.page_count) return 1;
+        }
     }
     plan->release = 0;
     plan->create += gpuarena__min(plan->move - found, room - plan->create);

@@ -54,6 +54,9 @@ my @planted = (
 @],
     ['a spare handle is destroyed while it may be mapped', q@for (; count && !arena->paged.unmap_failed_count; count--)@,
      q@for (; count; count--)@],
+    ['large handles go back in vain where the device lacks more than the headroom',
+     q@(arena, 1, plan->begin, plan->end, &large) >= left + lack)@,
+     q@(arena, 1, plan->begin, plan->end, &large) >= left)@],
 );
 
 planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=60000', seconds => 15,

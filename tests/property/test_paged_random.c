@@ -102,7 +102,10 @@ static void judge(const fault *of, gpuarena_result result, const paged_state *be
         || before->stats.requested_bytes != after.stats.requested_bytes) blame("a refusal changes what is live");
     if (!stuck && !(of->armed && may_leave(of)) && after.spare_pages > before->spare_pages)
         blame("a refusal leaves spare handles");
-    if (after.stats.release_count > before->stats.release_count) return;     /* large handles went back */
+    gpuarena_failure failure;
+    gpuarena_last_failure(bench.arena, &failure);
+    /* large handles went back, and then the driver failed */
+    if (after.stats.release_count > before->stats.release_count && (of->armed || failure.driver_code)) return;
     if (gives_back || stuck || (of->armed && may_leave(of))
         || before->stats.reserved_bytes > before->stats.limit_bytes) return;
     compared_count++;
