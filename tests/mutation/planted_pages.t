@@ -57,9 +57,13 @@ my @planted = (
     ['large handles go back in vain where the device lacks more than the headroom',
      q@(arena, 1, plan->begin, plan->end, &large) >= left + lack)@,
      q@(arena, 1, plan->begin, plan->end, &large) >= left)@],
+    ['a request that fails keeps what it created where an older spare handle went back',
+     q@    (void)gpuarena__spares_part(arena);
+    before = arena->stats.reserved_bytes;@, q@    before = arena->stats.reserved_bytes;
+    (void)gpuarena__spares_part(arena);@],
 );
 
-planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=60000', seconds => 15,
+planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=100000', seconds => 15,
         mistakes => \@planted, found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (\d+ programs: .*)$/m;

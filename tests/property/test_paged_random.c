@@ -100,7 +100,7 @@ static void judge(const fault *of, gpuarena_result result, const paged_state *be
         blame(gpuarena_result_name(result));
     if (before->stats.live_bytes != after.stats.live_bytes || before->stats.live_count != after.stats.live_count
         || before->stats.requested_bytes != after.stats.requested_bytes) blame("a refusal changes what is live");
-    if (!stuck && !(of->armed && may_leave(of)) && after.spare_pages > before->spare_pages)
+    if (!stuck && !(of->armed && may_leave(of)) && paged_has_new_spare(before, &after))
         blame("a refusal leaves spare handles");
     gpuarena_failure failure;
     gpuarena_last_failure(bench.arena, &failure);

@@ -9,7 +9,9 @@
 
 typedef struct paged_state {
     gpuarena_stats stats;
-    uint64_t walked, mapped, held_bytes, handle_count, mapping_count, spare_pages;
+    uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
+    uint32_t spare_count;
+    gpuarena__spare spare[64];
 } paged_state;
 
 static inline uint64_t paged_mix(uint64_t hash, uint64_t value)
@@ -54,8 +56,21 @@ static inline paged_state paged_look(const paged_bench *bench)
     state.held_bytes = counters.held_bytes;
     state.handle_count = counters.handle_count;
     state.mapping_count = counters.mapping_count;
-    state.spare_pages = bench->arena->paged.spare_pages;
+    state.spare_count = bench->arena->paged.spare_count;
+    for (uint32_t at = 0; at < state.spare_count && at < COUNT(state.spare); at++)
+        state.spare[at] = bench->arena->paged.spare[at];
     return state;
+}
+
+/* Whether some spare handle was not spare before. */
+static inline int paged_has_new_spare(const paged_state *before, const paged_state *after)
+{
+    for (uint32_t at = 0, old; at < after->spare_count && at < COUNT(after->spare); at++) {
+        for (old = 0; old < before->spare_count && old < COUNT(before->spare); old++)
+            if (before->spare[old].handle == after->spare[at].handle) break;
+        if (old == before->spare_count) return 1;
+    }
+    return 0;
 }
 
 /* The pages whose handle lies inside one free block, counted page by page. */
