@@ -227,6 +227,8 @@ my @families = grep { !/^all$/ } $workloads =~ /^  ([a-z]+) /mg;
 my @told = map { s/:FILE//r } $readme =~ /^\| `([a-z]+(?::FILE)?)` \| .* \| .* \|$/mg;
 my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
 is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
+my ($version) = $header =~ /^#define GPUARENA_VERSION_TEXT\s+"(\d+\.\d+)/m;
+is(join(' ', slurp('README.md') =~ /(?:Version |find_package\(gpuarena )(\d+\.\d+)/g), "$version $version", 'README names the version of the header');
 my @numbers = qw(Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen);
 ok($readme =~ /\b$numbers[$#families - 9] workloads\b/i, scalar(@families) . ' workloads, as the beginning says');
 my @models = $help{lists} =~ /^  ([\w-]+)(?:, \w+)?: model: /mg;
