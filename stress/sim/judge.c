@@ -29,9 +29,7 @@ void judge_report(judge *book, int device, const char *format, ...)
     if (device >= 0 && device < SIM_MAX_DEVICES) {
         book->by_device[device]++;
     }
-    if (index >= JUDGE_KEPT) {
-        return;
-    }
+    if (index >= JUDGE_KEPT) return;
     char when[32] = "before the first op", *text = book->texts[index];
     if (book->op_begun) {
         snprintf(when, sizeof when, "op %" PRIu64, book->op);
@@ -57,13 +55,9 @@ const char *judge_text(const judge *book, uint64_t index)
 
 int vclock_reserve(vclock *clock, uint32_t count)
 {
-    if (count <= clock->count) {
-        return 0;
-    }
+    if (count <= clock->count) return 0;
     uint64_t *at = realloc(clock->at, count * sizeof *at);
-    if (!at) {
-        return -1;
-    }
+    if (!at) return -1;
     memset(at + clock->count, 0, (count - clock->count) * sizeof *at);
     clock->at = at;
     clock->count = count;
@@ -121,14 +115,10 @@ typedef struct touch_change {
 
 static int touches_reserve_granules(touches *all, uint32_t granule)
 {
-    if (granule < all->count) {
-        return 0;
-    }
+    if (granule < all->count) return 0;
     uint32_t count = granule + 1 > all->count * 2 ? granule + 1 : all->count * 2;
     touched_granule *list = realloc(all->list, count * sizeof *list);
-    if (!list) {
-        return -1;
-    }
+    if (!list) return -1;
     memset(list + all->count, 0, (count - all->count) * sizeof *list);
     all->list = list;
     all->count = count;
@@ -137,14 +127,10 @@ static int touches_reserve_granules(touches *all, uint32_t granule)
 
 static int touches_reserve_pieces(touch_piece **pieces, uint32_t *capacity, uint32_t count)
 {
-    if (count <= *capacity) {
-        return 0;
-    }
+    if (count <= *capacity) return 0;
     uint32_t more = count > *capacity * 2 ? count : *capacity * 2;
     touch_piece *grown = realloc(*pieces, more * sizeof *grown);
-    if (!grown) {
-        return -1;
-    }
+    if (!grown) return -1;
     *pieces = grown;
     *capacity = more;
     return 0;
@@ -152,13 +138,9 @@ static int touches_reserve_pieces(touch_piece **pieces, uint32_t *capacity, uint
 
 static int touches_start(touched_granule *at)
 {
-    const touch_piece whole = { 0, NULL };
-    if (at->count > 0) {
-        return 0;
-    }
-    if (touches_reserve_pieces(&at->pieces, &at->capacity, 1)) {
-        return -1;
-    }
+    const touch_piece whole = { 0, 0, NULL };
+    if (at->count > 0) return 0;
+    if (touches_reserve_pieces(&at->pieces, &at->capacity, 1)) return -1;
     at->pieces[0] = whole;
     at->count = 1;
     return 0;
@@ -196,15 +178,25 @@ static int touches_replace(touch_change *change, const touch_history *history, t
     return change->ending ? 0 : touch_history_next(history, change->by, fresh);
 }
 
+/* Tells histories of different owners apart without a look at them: most differ so, and few are in a cache. */
+static uint32_t touches_mark(const touch_history *history)
+{
+    return history ? (uint32_t)(history->owner ^ history->owner >> 32) | 1 : 0;
+}
+
+static int touches_equal(const touch_piece *one, const touch_piece *other)
+{
+    return one->mark == other->mark && touch_history_equal(one->history, other->history);
+}
+
 /* Adds a piece to the fresh ones, or to the last of them if they are equal. Takes over the history's reference. */
 static void touches_put(touches *all, touch_change *change, uint32_t from, touch_history *history)
 {
-    if (change->fresh_count > 0
-        && touch_history_equal(all->fresh[change->fresh_count - 1].history, history)) {
+    const touch_piece made = { from, touches_mark(history), history };
+    if (change->fresh_count > 0 && touches_equal(&all->fresh[change->fresh_count - 1], &made)) {
         touch_history_drop(history);
         return;
     }
-    touch_piece made = { from, history };
     all->fresh[change->fresh_count++] = made;
 }
 
@@ -216,38 +208,32 @@ static void touches_abandon(touches *all, touch_change *change)
     change->result = TOUCH_NO_HOST_MEMORY;
 }
 
-/* The pieces first..last anew, with [from, to) changed. Both ends overhang by a neighbour where there is one, so that
-   equal ones merge. */
+/* The pieces first..last, which [from, to) overlaps, anew: what is outside stays as it was. */
 static void touches_make_fresh(touches *all, touched_granule *at, uint32_t first, uint32_t last, uint32_t from,
                                uint32_t to, touch_change *change)
 {
     for (uint32_t i = first; i <= last; i++) {
         touch_piece piece = at->pieces[i];
         uint32_t end = i + 1 < at->count ? at->pieces[i + 1].from : (uint32_t)SIM_GRANULE;
-        if (piece.from < from || piece.from >= to) {
-            touches_put(all, change, piece.from, touch_history_keep(piece.history));
+        touch_history *fresh;
+        if (piece.from < from) touches_put(all, change, piece.from, touch_history_keep(piece.history));
+        if (touches_replace(change, piece.history, &fresh)) {
+            touches_abandon(all, change);
+            return;
         }
-        if (piece.from < to && end > from) {
-            touch_history *fresh;
-            if (touches_replace(change, piece.history, &fresh)) {
-                touches_abandon(all, change);
-                return;
-            }
-            change->has_replaced = 1;
-            change->replaced = piece.history;
-            change->replacement = fresh;
-            touches_put(all, change, piece.from > from ? piece.from : from, fresh);
-            change->replacement = all->fresh[change->fresh_count - 1].history;
-            if (end > to) {
-                touches_put(all, change, to, touch_history_keep(piece.history));
-            }
-        }
+        change->has_replaced = 1;
+        change->replaced = piece.history;
+        touches_put(all, change, piece.from > from ? piece.from : from, fresh);
+        change->replacement = all->fresh[change->fresh_count - 1].history;
+        if (end > to) touches_put(all, change, to, touch_history_keep(piece.history));
     }
 }
 
-static void touches_splice(touched_granule *at, uint32_t first, uint32_t last, const touch_piece *fresh,
-                           uint32_t count)
+/* The fresh pieces take the place of first..last, and of a neighbour on either side that is equal to theirs. */
+static void touches_splice(touched_granule *at, uint32_t first, uint32_t last, touch_piece *fresh, uint32_t count)
 {
+    if (first > 0 && touches_equal(&at->pieces[first - 1], &fresh[0])) fresh[0].from = at->pieces[--first].from;
+    if (last + 1 < at->count && touches_equal(&at->pieces[last + 1], &fresh[count - 1])) last++;
     for (uint32_t i = first; i <= last; i++) {
         touch_history_drop(at->pieces[i].history);
     }
@@ -263,8 +249,6 @@ static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t fro
     }
     touched_granule *at = &all->list[granule];
     uint32_t first = touches_index(at, from), last = touches_index(at, to - 1);
-    first -= first > 0;
-    last += last + 1 < at->count;
     if (touches_reserve_pieces(&all->fresh, &all->fresh_capacity, last - first + 3)
         || touches_reserve_pieces(&at->pieces, &at->capacity, at->count + 2)) {
         return TOUCH_NO_HOST_MEMORY;
@@ -287,9 +271,7 @@ touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_
                           touch *other)
 {
     touch_change change = { by, 1, other, TOUCH_IN_ORDER, 0, NULL, NULL, 0 };
-    if (touches_piece_count(all, granule) == 0) {
-        return TOUCH_IN_ORDER;
-    }
+    if (touches_piece_count(all, granule) == 0) return TOUCH_IN_ORDER;
     return touches_change(all, granule, from, to, &change);
 }
 
@@ -352,9 +334,7 @@ static uint32_t history_put(touch *list, uint32_t count, const touch *one, const
 
 static int history_order(const touch *one, const touch *other)
 {
-    if (one->line != other->line) {
-        return one->line < other->line ? -1 : 1;
-    }
+    if (one->line != other->line) return one->line < other->line ? -1 : 1;
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
@@ -383,9 +363,7 @@ static int touch_history_next(const touch_history *self, const touch_by *by, tou
 {
     uint32_t earlier_count = self ? self->earlier_count : 0, own_count = self ? self->own_count : 0;
     touch_history *made = malloc(sizeof *made + (earlier_count + own_count + 1) * sizeof(touch));
-    if (!made) {
-        return -1;
-    }
+    if (!made) return -1;
     const touch *earlier = self ? self->touches : NULL, *own = self ? self->touches + earlier_count : NULL;
     int is_handed_over = self && self->owner != by->owner;
     made->owner = by->owner;
@@ -401,9 +379,7 @@ static int touch_history_next(const touch_history *self, const touch_by *by, tou
 /* The first touch that this one does not come after; NULL: none. ending: the tenancy's own count, too. */
 static const touch *touch_history_unordered(const touch_history *self, const touch_by *by, int ending)
 {
-    if (!self) {
-        return NULL;
-    }
+    if (!self) return NULL;
     uint32_t count = self->earlier_count + (ending || self->owner != by->owner ? self->own_count : 0);
     for (uint32_t i = 0; i < count; i++) {
         if (vclock_get(by->seen, self->touches[i].line) < self->touches[i].position) {
@@ -419,9 +395,7 @@ static const touch *touch_history_taken(const touch_history *self, const touch_b
     uint32_t own_count = self && by->latest.is_launched && self->owner != by->owner ? self->own_count : 0;
     for (uint32_t i = 0; i < own_count; i++) {
         const touch *own = &self->touches[self->earlier_count + i];
-        if (!own->is_launched && own->op > by->captured_op) {
-            return own;
-        }
+        if (!own->is_launched && own->op > by->captured_op) return own;
     }
     return NULL;
 }
@@ -432,9 +406,7 @@ static const touch *touch_history_pending(const touch_history *self, uint64_t pl
     uint32_t count = self ? self->earlier_count + self->own_count : 0;
     for (uint32_t i = 0; i < count; i++) {
         const touch *one = &self->touches[i];
-        if (one->place == place && vclock_get(host, one->line) < one->position) {
-            return one;
-        }
+        if (one->place == place && vclock_get(host, one->line) < one->position) return one;
     }
     return NULL;
 }
@@ -447,17 +419,13 @@ static int history_same_touch(const touch *one, const touch *other)
 /* A position on a line is one command, of one operation on one stream. */
 static int touch_history_equal(const touch_history *one, const touch_history *other)
 {
-    if (one == other) {
-        return 1;
-    }
+    if (one == other) return 1;
     if (!one || !other || one->owner != other->owner || one->earlier_count != other->earlier_count
         || one->own_count != other->own_count) {
         return 0;
     }
     for (uint32_t i = 0; i < one->earlier_count + one->own_count; i++) {
-        if (!history_same_touch(&one->touches[i], &other->touches[i])) {
-            return 0;
-        }
+        if (!history_same_touch(&one->touches[i], &other->touches[i])) return 0;
     }
     return 1;
 }

@@ -46,7 +46,7 @@ typedef struct touch {
 } touch;
 
 typedef struct touch_history touch_history;      /* shared by pieces; NULL: nothing to come after */
-typedef struct touch_piece { uint32_t from; touch_history *history; } touch_piece;
+typedef struct touch_piece { uint32_t from, mark; touch_history *history; } touch_piece;     /* mark: of the owner */
 
 typedef struct touched_granule {                 /* pieces to the next one's from, or the granule's end */
     touch_piece *pieces;                         /* by from, the first's 0, neighbours differ; NULL: untouched */
