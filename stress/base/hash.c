@@ -42,9 +42,7 @@ static int id_map_grow(id_map *map)
 {
     id_map larger = { NULL, map->capacity ? map->capacity * 2 : ID_MAP_FIRST_CAPACITY, map->count };
     larger.entries = calloc(larger.capacity, sizeof *larger.entries);
-    if (!larger.entries) {
-        return 0;
-    }
+    if (!larger.entries) return 0;
     for (size_t i = 0; i < map->capacity; i++) {
         if (map->entries[i].state != ID_UNKNOWN) {
             *id_map_slot(&larger, map->entries[i].id) = map->entries[i];
@@ -57,18 +55,14 @@ static int id_map_grow(id_map *map)
 
 id_entry *id_map_find(const id_map *map, uint64_t id)
 {
-    if (map->count == 0) {
-        return NULL;
-    }
+    if (map->count == 0) return NULL;
     id_entry *entry = id_map_slot(map, id);
     return entry->state != ID_UNKNOWN ? entry : NULL;
 }
 
 id_entry *id_map_add(id_map *map, uint64_t id)
 {
-    if (map->count >= map->capacity / 4 * 3 && !id_map_grow(map)) {
-        return NULL;
-    }
+    if (map->count >= map->capacity / 4 * 3 && !id_map_grow(map)) return NULL;
     id_entry *entry = id_map_slot(map, id);
     if (entry->state == ID_UNKNOWN) {
         entry->id = id;

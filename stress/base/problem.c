@@ -7,9 +7,7 @@
 
 int problem_set(problem *why, int exit_code, const char *format, ...)
 {
-    if (why->exit_code != 0) {
-        return -1;
-    }
+    if (why->exit_code != 0) return -1;
     why->exit_code = exit_code;
     va_list values;
     va_start(values, format);

@@ -25,9 +25,7 @@ int slice_is(slice text, const char *word)
 
 int slice_take(slice *rest, char separator, slice *field)
 {
-    if (!rest->bytes) {
-        return 0;
-    }
+    if (!rest->bytes) return 0;
     const char *end = rest->length > 0 ? memchr(rest->bytes, separator, rest->length) : NULL;
     *field = *rest;
     if (!end) {
@@ -63,9 +61,7 @@ static int slice_digit(char character, unsigned base, unsigned *digit)
 static int slice_number(slice text, unsigned base, uint64_t *number)
 {
     uint64_t value = 0;
-    if (text.length == 0) {
-        return 0;
-    }
+    if (text.length == 0) return 0;
     for (size_t i = 0; i < text.length; i++) {
         unsigned digit;
         if (!slice_digit(text.bytes[i], base, &digit) || value > (UINT64_MAX - digit) / base) {
@@ -84,9 +80,7 @@ int slice_digits(slice text, uint64_t *number)
 
 int slice_decimal(slice text, uint64_t *number)
 {
-    if (text.length > 1 && text.bytes[0] == '0') {
-        return 0;
-    }
+    if (text.length > 1 && text.bytes[0] == '0') return 0;
     return slice_number(text, 10, number);
 }
 
@@ -116,9 +110,7 @@ int slice_size(slice text, uint64_t *bytes)
 
 int slice_hexadecimal(slice text, uint64_t *number)
 {
-    if (!slice_begins(text, "0x")) {
-        return 0;
-    }
+    if (!slice_begins(text, "0x")) return 0;
     slice digits = { text.bytes + 2, text.length - 2 };
     return slice_number(digits, 16, number);
 }
@@ -127,9 +119,7 @@ int slice_is_word(slice text)
 {
     for (size_t i = 0; i < text.length; i++) {
         unsigned char byte = (unsigned char)text.bytes[i];
-        if (byte <= ' ' || byte == 0x7f) {
-            return 0;
-        }
+        if (byte <= ' ' || byte == 0x7f) return 0;
     }
     return text.length > 0;
 }
@@ -152,9 +142,7 @@ slice_shown slice_show(slice text)
         unsigned char byte = (unsigned char)text.bytes[i];
         int plain = byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
         size_t width = plain ? 1 : 4;
-        if (used + width > SLICE_SHOWN + 1) {
-            break;
-        }
+        if (used + width > SLICE_SHOWN + 1) break;
         snprintf(shown.text + used, sizeof shown.text - used, plain ? "%c" : "\\x%02x", byte);
         used += width;
     }

@@ -54,9 +54,7 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
         touch_by here = *by;
         here.latest.place = part.place;
         touch_verdict verdict = change(&memory->touches, part.granule, part.from, part.to, &here, &found);
-        if (verdict == TOUCH_NO_HOST_MEMORY) {
-            return verdict;
-        }
+        if (verdict == TOUCH_NO_HOST_MEMORY) return verdict;
         if (verdict != TOUCH_IN_ORDER && result == TOUCH_IN_ORDER) {
             *other = found;
             result = verdict;
@@ -107,9 +105,7 @@ static int access_was_remapped(const sim_device *memory, uint64_t offset, const 
     uint64_t end = range->is_launched ? offset + range->bytes : 0;
     for (uint64_t at = offset; at < end && (mapped = vspace_at(&memory->memory.virtual, at)) != NULL;
          at = mapped->offset + mapped->page->bytes) {
-        if (mapped->serial > range->captured_mapping) {
-            return 1;
-        }
+        if (mapped->serial > range->captured_mapping) return 1;
     }
     return 0;
 }
@@ -118,13 +114,9 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
 {
     sim *machine = device->sim;
     uint64_t offset;
-    if (range->bytes == 0) {
-        return;
-    }
+    if (range->bytes == 0) return;
     sim_device *memory = access_find(device, by, range, &offset);
-    if (!memory) {
-        return;
-    }
+    if (!memory) return;
     if (access_was_remapped(memory, offset, range)) {
         access_report_remapped(device, by, range);
         return;

@@ -25,14 +25,10 @@ static uint32_t slab_hole(const slab *area, uint32_t index)  /* free before the 
 
 int slab_reserve(slab *area)
 {
-    if (area->count < area->capacity) {
-        return 0;
-    }
+    if (area->count < area->capacity) return 0;
     uint32_t capacity = area->capacity ? area->capacity * 2 : 2;
     slab_piece *pieces = realloc(area->pieces, capacity * sizeof *pieces);
-    if (!pieces) {
-        return -1;
-    }
+    if (!pieces) return -1;
     area->pieces = pieces;
     area->capacity = capacity;
     return 0;
@@ -147,9 +143,7 @@ static void addresses_split(address_range *root, uint64_t offset, address_range 
 
 static address_range *addresses_merge(address_range *below, address_range *above)
 {
-    if (!below || !above) {
-        return below ? below : above;
-    }
+    if (!below || !above) return below ? below : above;
     if (below->rank > above->rank) {
         below->upper = addresses_merge(below->upper, above);
         addresses_refresh(below);

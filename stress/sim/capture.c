@@ -47,15 +47,11 @@ graph *graph_copy(const graph *self)
 
 int graph_add(graph *self, graph_act act, const void *payload, size_t bytes)
 {
-    if (bytes > GRAPH_PAYLOAD) {
-        return -1;
-    }
+    if (bytes > GRAPH_PAYLOAD) return -1;
     if (self->count == self->capacity) {
         uint32_t capacity = self->capacity ? self->capacity * 2 : 8;
         graph_node *nodes = realloc(self->nodes, capacity * sizeof *nodes);
-        if (!nodes) {
-            return -1;
-        }
+        if (!nodes) return -1;
         self->nodes = nodes;
         self->capacity = capacity;
     }
@@ -100,9 +96,7 @@ capture *capture_find(const captures *all, uint64_t id)
 
 static int capture_enter(const capture_scene *scene, stream_queue *self, capture *joined, const stream_mark *mark)
 {
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
     vclock_copy(&self->captured, &mark->seen);
     self->captured_ns = mark->end_ns;
     self->capture = joined;
@@ -112,9 +106,7 @@ static int capture_enter(const capture_scene *scene, stream_queue *self, capture
 int capture_begin(const capture_scene *scene, stream_queue *self, int mode)
 {
     static const stream_mark beginning;
-    if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) {
-        return SIM_INVALID_VALUE;
-    }
+    if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
     if (self->kind == STREAM_LEGACY || self->capture) {
         return self->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
     }
@@ -180,15 +172,11 @@ int capture_end(const capture_scene *scene, stream_queue *self, graph **made)
 {
     capture *ended = self->capture;
     *made = NULL;
-    if (!ended) {
-        return SIM_ILLEGAL_STATE;
-    }
+    if (!ended) return SIM_ILLEGAL_STATE;
     if (ended->mode != CAPTURE_RELAXED && ended->thread != scene->thread) {
         return SIM_CAPTURE_WRONG_THREAD;
     }
-    if (ended->origin != self) {
-        return capture_fail(scene, ended, SIM_CAPTURE_UNMATCHED);
-    }
+    if (ended->origin != self) return capture_fail(scene, ended, SIM_CAPTURE_UNMATCHED);
     int code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
         : capture_is_unjoined(scene, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
@@ -201,9 +189,7 @@ int capture_end(const capture_scene *scene, stream_queue *self, graph **made)
 
 int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_ns)
 {
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
     graph *into = self->capture->graph;
     uint64_t *end_ns = &self->captured_ns;
     *end_ns = work_ns > UINT64_MAX - *end_ns ? UINT64_MAX : *end_ns + work_ns;
@@ -214,9 +200,7 @@ int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_
 
 int capture_record(const capture_scene *scene, const stream_queue *self, stream_mark *mark)
 {
-    if (vclock_reserve(&mark->seen, streams_width(scene->streams))) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (vclock_reserve(&mark->seen, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
     vclock_copy(&mark->seen, &self->captured);
     mark->end_ns = self->captured_ns;
     return SIM_SUCCESS;
@@ -225,25 +209,15 @@ int capture_record(const capture_scene *scene, const stream_queue *self, stream_
 int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, const stream_mark *mark)
 {
     capture *joined = capture_find(scene->all, id);
-    if (!joined) {
-        return SIM_CAPTURED_EVENT;
-    }
-    if (joined->is_invalid) {
-        return SIM_CAPTURE_INVALIDATED;
-    }
-    if (self->kind == STREAM_LEGACY) {
-        return SIM_CAPTURE_IMPLICIT;
-    }
-    if (!self->capture) {
-        return capture_enter(scene, self, joined, mark);
-    }
+    if (!joined) return SIM_CAPTURED_EVENT;
+    if (joined->is_invalid) return SIM_CAPTURE_INVALIDATED;
+    if (self->kind == STREAM_LEGACY) return SIM_CAPTURE_IMPLICIT;
+    if (!self->capture) return capture_enter(scene, self, joined, mark);
     if (self->capture != joined) {
         capture_fail(scene, self->capture, SIM_CAPTURE_MERGE);
         return capture_fail(scene, joined, SIM_CAPTURE_MERGE);
     }
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
     vclock_join(&self->captured, &mark->seen);
     self->captured_ns = mark->end_ns > self->captured_ns ? mark->end_ns : self->captured_ns;
     return SIM_SUCCESS;
@@ -255,9 +229,7 @@ int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, 
 static capture_thread *capture_find_thread(const captures *all, uint64_t thread)
 {
     for (uint32_t i = 0; i < all->thread_count; i++) {
-        if (all->threads[i].thread == thread) {
-            return &all->threads[i];
-        }
+        if (all->threads[i].thread == thread) return &all->threads[i];
     }
     return NULL;
 }
@@ -274,9 +246,7 @@ static capture_thread *capture_add_thread(captures *all, uint64_t thread)
     if (all->thread_count == all->thread_capacity) {
         uint32_t capacity = all->thread_capacity ? all->thread_capacity * 2 : 8;
         capture_thread *threads = realloc(all->threads, capacity * sizeof *threads);
-        if (!threads) {
-            return NULL;
-        }
+        if (!threads) return NULL;
         all->threads = threads;
         all->thread_capacity = capacity;
     }
@@ -286,14 +256,10 @@ static capture_thread *capture_add_thread(captures *all, uint64_t thread)
 
 int capture_exchange_mode(captures *all, uint64_t thread, int *mode)
 {
-    if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
     capture_thread *found = capture_find_thread(all, thread);
     found = found ? found : capture_add_thread(all, thread);
-    if (!found) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (!found) return SIM_OUT_OF_MEMORY;
     capture_mode before = found->mode;
     found->mode = (capture_mode)*mode;
     *mode = (int)before;
@@ -325,9 +291,7 @@ int capture_check_unsafe(const capture_scene *scene)
 
 int capture_check_use(const capture_scene *scene, const stream_queue *self)
 {
-    if (self->capture) {
-        return self->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
-    }
+    if (self->capture) return self->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
     for (uint32_t i = 0; self->kind == STREAM_LEGACY && scene->all->list && i < scene->streams->count; i++) {
         const stream_queue *other = scene->streams->list[i];
         if (other->capture && other->is_blocking && other->device == self->device) {
@@ -340,9 +304,7 @@ int capture_check_use(const capture_scene *scene, const stream_queue *self)
 int capture_check_wait(const capture_scene *scene, const stream_queue *self)
 {
     int code = self ? capture_check_use(scene, self) : SIM_SUCCESS;
-    if (code == SIM_CAPTURE_IMPLICIT || !scene->all->list) {
-        return code;
-    }
+    if (code == SIM_CAPTURE_IMPLICIT || !scene->all->list) return code;
     for (uint32_t i = 0; i < scene->streams->count; i++) {
         const stream_queue *other = scene->streams->list[i];
         if (other->capture && (self ? other == self : other->device == scene->device)) {

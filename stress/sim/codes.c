@@ -110,9 +110,7 @@ static const code_row *codes_find(int code)
     static const char unknown[] = "unrecognized error code";
     static const code_row other = { 0, GPUARENA_STATUS_FAILED, unknown, NULL, unknown };
     for (size_t i = 0; i < sizeof codes_rows / sizeof codes_rows[0]; i++) {
-        if (codes_rows[i].code == code) {
-            return &codes_rows[i];
-        }
+        if (codes_rows[i].code == code) return &codes_rows[i];
     }
     return &other;
 }

@@ -41,9 +41,7 @@ const sim_costs *sim_costs_default(void)
 
 uint64_t sim_costs_ns(const sim_costs *costs, sim_cost_kind kind, uint64_t bytes)
 {
-    if (kind == SIM_COST_NONE) {
-        return 0;
-    }
+    if (kind == SIM_COST_NONE) return 0;
     const sim_cost *cost = &costs->of[kind];
     uint64_t whole_mib = bytes >> 20, rest = bytes & (((uint64_t)1 << 20) - 1);
     return cost->fixed_ns + whole_mib * cost->per_mib_ns + (rest * cost->per_mib_ns >> 20);
@@ -78,9 +76,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
     for (int i = 0; i < SIM_COST_KINDS; i++) {
         if (slice_is(word, costs_names[i])) {
             *kind = (sim_cost_kind)i;
-            if (file->seen[i]) {
-                return costs_expected(file, word, "each name once");
-            }
+            if (file->seen[i]) return costs_expected(file, word, "each name once");
             file->seen[i] = 1;
             return 0;
         }
@@ -95,9 +91,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
 
 static int costs_read_number(const costs_file *file, slice word, uint64_t highest, const char *what, uint64_t *number)
 {
-    if (slice_decimal(word, number) && *number <= highest) {
-        return 0;
-    }
+    if (slice_decimal(word, number) && *number <= highest) return 0;
     char expected[96];
     snprintf(expected, sizeof expected, "%s, a whole number up to %" PRIu64, what, highest);
     return costs_expected(file, word, expected);
@@ -110,13 +104,9 @@ static int costs_read_line(costs_file *file, slice line, sim_costs *costs)
         line.length = (size_t)(comment - line.bytes);
     }
     slice name = costs_take_word(&line);
-    if (name.length == 0) {
-        return 0;
-    }
+    if (name.length == 0) return 0;
     sim_cost_kind kind = SIM_COST_CONTEXT;
-    if (costs_read_name(file, name, &kind)) {
-        return -1;
-    }
+    if (costs_read_name(file, name, &kind)) return -1;
     sim_cost *cost = &costs->of[kind];
     slice fixed = costs_take_word(&line), per_mib = costs_take_word(&line);
     if (costs_read_number(file, fixed, SIM_COST_MAX_FIXED_NS, "fixed_ns", &cost->fixed_ns)

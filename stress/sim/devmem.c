@@ -51,14 +51,10 @@ uint64_t devmem_free_bytes(const devmem *memory)
 /* A range of whole granules with physical memory behind all of them. */
 static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
 {
-    if (!devmem_has_room(memory, bytes)) {
-        return DEVMEM_FULL;
-    }
+    if (!devmem_has_room(memory, bytes)) return DEVMEM_FULL;
     uint64_t whole = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
     uint64_t offset = addresses_lowest_gap(&memory->addresses, whole);
-    if (offset == ADDRESSES_NONE) {
-        return DEVMEM_FULL;
-    }
+    if (offset == ADDRESSES_NONE) return DEVMEM_FULL;
     address_range *range = calloc(1, sizeof *range);
     if (!range || mapping_reserve(&memory->mapping, offset, whole)
         || granules_reserve(&memory->granules, (uint32_t)(whole / SIM_GRANULE))) {
@@ -105,9 +101,7 @@ static devmem_result devmem_obtain_piece(devmem *memory, uint32_t bytes, uint64_
 {
     address_range *range = addresses_lowest_hole(&memory->addresses, bytes);
     if (range) {
-        if (slab_reserve(range->slab)) {
-            return DEVMEM_HOST_MEMORY;
-        }
+        if (slab_reserve(range->slab)) return DEVMEM_HOST_MEMORY;
         work->in_slab = 1;
     } else {
         slab *area = slab_create();
@@ -134,15 +128,11 @@ devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, de
 int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
 {
     address_range *range = addresses_at(&memory->addresses, offset);
-    if (!range) {
-        return 0;
-    }
+    if (!range) return 0;
     devmem_place block = { range, NULL, range->offset, range->requested_bytes };
     if (range->slab) {
         block.piece = slab_at(range->slab, (uint32_t)(offset - range->offset));
-        if (!block.piece) {
-            return 0;
-        }
+        if (!block.piece) return 0;
         block.offset += block.piece->offset;
         block.bytes = block.piece->bytes;
     }
@@ -199,9 +189,7 @@ int devmem_base(const devmem *memory, uint64_t offset, uint64_t *base)
         *base = reservation->offset;
         return 1;
     }
-    if (!devmem_find(memory, offset, &place)) {
-        return 0;
-    }
+    if (!devmem_find(memory, offset, &place)) return 0;
     *base = place.offset;
     return 1;
 }
@@ -217,15 +205,11 @@ int devmem_has_given(const devmem *memory, uint64_t offset)
 int devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device)
 {
     devmem_place place;
-    if (bytes == 0) {
-        return 1;
-    }
+    if (bytes == 0) return 1;
     if (offset >= memory->virtual.from_offset) {
         return vspace_reaches(&memory->virtual, offset, bytes, device);
     }
-    if (!devmem_find(memory, offset, &place)) {
-        return 0;
-    }
+    if (!devmem_find(memory, offset, &place)) return 0;
     uint64_t inside = offset - place.offset;
     return inside < place.bytes && bytes <= place.bytes - inside;
 }
@@ -273,9 +257,7 @@ int devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *so
     uint64_t end = offset + bytes;
     while (offset < end) {
         devmem_part part = devmem_first_part(memory, offset, end);
-        if (granules_write(&memory->granules, part.granule, part.from, part.to, next)) {
-            return -1;
-        }
+        if (granules_write(&memory->granules, part.granule, part.from, part.to, next)) return -1;
         next += part.to - part.from;
         offset += part.to - part.from;
     }
@@ -299,9 +281,7 @@ int devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char va
     uint64_t end = offset + bytes;
     while (offset < end) {
         devmem_part part = devmem_first_part(memory, offset, end);
-        if (granules_set(&memory->granules, part.granule, part.from, part.to, value)) {
-            return -1;
-        }
+        if (granules_set(&memory->granules, part.granule, part.from, part.to, value)) return -1;
         offset += part.to - part.from;
     }
     return 0;
@@ -323,9 +303,7 @@ int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t fro
             devmem_read(from, from_offset, count, buffer);
             failed = devmem_write(to, to_offset, count, buffer);
         }
-        if (failed) {
-            return -1;
-        }
+        if (failed) return -1;
         from_offset += count;
         to_offset += count;
     }
@@ -352,9 +330,7 @@ static void devmem_hold(devmem *memory, uint64_t bytes)
 
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken)
 {
-    if (!devmem_has_room(memory, bytes)) {
-        return DEVMEM_FULL;
-    }
+    if (!devmem_has_room(memory, bytes)) return DEVMEM_FULL;
     uint32_t count = (uint32_t)(bytes / SIM_GRANULE);
     vspace_page *page = calloc(1, sizeof *page + count * sizeof page->granules[0]);
     if (!page || granules_reserve(&memory->granules, count)) {

@@ -21,18 +21,12 @@ static uint64_t handles_value(uint64_t serial, uint64_t generation, uint32_t ind
 static int handles_grow(handles *all)
 {
     uint32_t capacity = all->capacity ? all->capacity * 2 : 64;
-    if (all->capacity >= HANDLES_MOST / 2) {
-        return -1;
-    }
+    if (all->capacity >= HANDLES_MOST / 2) return -1;
     handle_record *records = realloc(all->records, capacity * sizeof *records);
-    if (!records) {
-        return -1;
-    }
+    if (!records) return -1;
     all->records = records;
     uint32_t *idle = realloc(all->idle, capacity * sizeof *idle);
-    if (!idle) {
-        return -1;
-    }
+    if (!idle) return -1;
     all->idle = idle;
     all->capacity = capacity;
     return 0;
@@ -122,9 +116,7 @@ sim_device *engine_owner(const sim *machine, uint64_t address)
             return bank->sim->banks + i;
         }
     }
-    if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) {
-        return NULL;
-    }
+    if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) return NULL;
     sim_device *found = &machine->devices[owner];
     return devmem_has_given(&found->memory, from % machine->device_space) ? found : NULL;
 }
@@ -134,9 +126,7 @@ engine_text engine_name(const sim_device *device, uint64_t address)
     engine_text name = { "an address of no device" };
     const sim_device *owner = engine_owner(device->sim, address);
     uint64_t offset;
-    if (!owner || !engine_offset(owner, address, &offset)) {
-        return name;
-    }
+    if (!owner || !engine_offset(owner, address, &offset)) return name;
     if (owner->bank) {
         snprintf(name.text, sizeof name.text, "%s +0x%" PRIx64, owner->bank, offset);
     } else if (owner == device) {

@@ -8,9 +8,7 @@ static int faults_concerns(const faults *set, const fault *part, sim_call kind, 
 {
     switch (part->type) {
     case FAULT_CALL: {
-        if (part->nth == 0 || (part->kind != kind && part->kind != SIM_CALL_KINDS)) {
-            return 0;
-        }
+        if (part->nth == 0 || (part->kind != kind && part->kind != SIM_CALL_KINDS)) return 0;
         uint64_t calls = set->calls[part->kind];
         return calls == part->nth || (part->lasting && calls > part->nth);
     }
@@ -35,9 +33,7 @@ static uint64_t faults_scatter(uint64_t number)              /* splitmix64 */
 uint64_t faults_stall_ns(const faults *set, sim_call kind)
 {
     uint64_t stall_ns = 0;
-    if (kind != SIM_CALL_VM_ACCESS && kind != SIM_CALL_VM_UNMAP) {
-        return 0;
-    }
+    if (kind != SIM_CALL_VM_ACCESS && kind != SIM_CALL_VM_UNMAP) return 0;
     for (int i = 0; i < set->count; i++) {
         const fault *part = &set->parts[i];
         uint64_t lot = faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000;
@@ -115,12 +111,8 @@ static int faults_read_code(slice *rest, int *code)
 {
     slice front;
     uint64_t number;
-    if (!slice_cut(rest, '=', &front)) {
-        return 1;
-    }
-    if (!slice_decimal(*rest, &number) || number == 0 || number > FAULTS_MOST_CODE) {
-        return 0;
-    }
+    if (!slice_cut(rest, '=', &front)) return 1;
+    if (!slice_decimal(*rest, &number) || number == 0 || number > FAULTS_MOST_CODE) return 0;
     *code = (int)number;
     *rest = front;
     return 1;
@@ -160,9 +152,7 @@ static int faults_cut_above(slice *rest, sim_call *kind)
     static const sim_call sized[] = { SIM_CALL_OBTAIN, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE, SIM_CALL_VM_MAP,
                                       SIM_CALL_VM_ACCESS };
     slice name, after = *rest;
-    if (!slice_cut(&after, '>', &name)) {
-        return 0;
-    }
+    if (!slice_cut(&after, '>', &name)) return 0;
     for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
         if (faults_is_named(&faults_kinds[sized[i]], name)) {
             *kind = sized[i];
@@ -217,9 +207,7 @@ static int faults_read_nth(slice part, slice rest, fault *made, problem *why)
 static int faults_read_part(slice part, int device_count, fault *made, problem *why)
 {
     slice rest = part, name;
-    if (faults_cut_above(&rest, &made->kind)) {
-        return faults_read_above(part, rest, made, why);
-    }
+    if (faults_cut_above(&rest, &made->kind)) return faults_read_above(part, rest, made, why);
     if (slice_begins(rest, "stall:")) {
         slice_cut(&rest, ':', &name);
         return faults_read_stall(part, rest, made, why);
@@ -258,13 +246,9 @@ int faults_parse(const char *text, int device_count, faults *set, problem *why)
             length++;
         }
         slice part = { rest.bytes, length };
-        if (set->count == FAULTS_MOST) {
-            return faults_expected(part, "at most 64 parts", why);
-        }
+        if (set->count == FAULTS_MOST) return faults_expected(part, "at most 64 parts", why);
         fault read = { FAULT_CALL, SIM_CALL_OBTAIN, 0, 0, 0, 0, 0, 0, 0 };
-        if (faults_read_part(part, device_count, &read, why)) {
-            return -1;
-        }
+        if (faults_read_part(part, device_count, &read, why)) return -1;
         set->parts[set->count++] = read;
         if (length + 1 == rest.length) {
             slice nothing = { rest.bytes + length, 0 };

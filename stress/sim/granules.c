@@ -32,23 +32,15 @@ static void granules_set_whole(granule *unit, uint32_t known, uint64_t pattern)
 
 int granules_reserve(granules *all, uint32_t count)
 {
-    if (count <= all->idle_count + (all->capacity - all->count)) {
-        return 0;
-    }
+    if (count <= all->idle_count + (all->capacity - all->count)) return 0;
     uint64_t wanted = (uint64_t)all->count - all->idle_count + count, doubled = (uint64_t)all->capacity * 2;
     uint64_t capacity = wanted > doubled ? wanted : doubled;
-    if (capacity > UINT32_MAX || capacity > SIZE_MAX / sizeof(granule)) {
-        return -1;
-    }
+    if (capacity > UINT32_MAX || capacity > SIZE_MAX / sizeof(granule)) return -1;
     granule *list = realloc(all->list, (size_t)capacity * sizeof *list);
-    if (!list) {
-        return -1;
-    }
+    if (!list) return -1;
     all->list = list;
     uint32_t *idle = realloc(all->idle, (size_t)capacity * sizeof *idle);
-    if (!idle) {
-        return -1;
-    }
+    if (!idle) return -1;
     all->idle = idle;
     all->capacity = (uint32_t)capacity;
     return 0;
@@ -105,14 +97,10 @@ static uint32_t granules_find(const granule *unit, uint32_t offset)       /* ind
 /* Makes the list long enough, and makes it a list. */
 static int granules_lengthen(granule *unit, uint32_t count)
 {
-    if (unit->pieces && count <= unit->capacity) {
-        return 0;
-    }
+    if (unit->pieces && count <= unit->capacity) return 0;
     uint32_t capacity = count < 4 ? 4 : count * 2;
     content *pieces = realloc(unit->pieces, capacity * sizeof *pieces);
-    if (!pieces) {
-        return -1;
-    }
+    if (!pieces) return -1;
     if (!unit->pieces) {
         pieces[0] = unit->whole;
     }
@@ -151,9 +139,7 @@ static int granules_splice(granule *unit, content piece, uint32_t to)
         granules_set_whole(unit, piece.known, piece.pattern);
         return 0;
     }
-    if (granules_lengthen(unit, count)) {
-        return -1;
-    }
+    if (granules_lengthen(unit, count)) return -1;
     memmove(unit->pieces + first + part_count, unit->pieces + last + 1, tail * sizeof piece);
     memcpy(unit->pieces + first, parts, part_count * sizeof piece);
     unit->count = count;
@@ -176,9 +162,7 @@ uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, u
     const granule *unit = &all->list[number];
     const content *pieces = granules_pieces(unit);
     for (uint32_t i = granules_find(unit, from); from < to; i++) {
-        if (!pieces[i].known || pieces[i].pattern != pattern) {
-            return from;
-        }
+        if (!pieces[i].known || pieces[i].pattern != pattern) return from;
         from = granules_end(unit, i);
     }
     return to;
@@ -209,17 +193,13 @@ int granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, uns
     granule *unit = &all->list[number];
     int is_whole = from == 0 && to == SIM_GRANULE;
     if (is_whole || (!unit->bytes && unit->even == value)) {
-        if (granules_fill(all, number, from, to, 0, 0)) {
-            return -1;
-        }
+        if (granules_fill(all, number, from, to, 0, 0)) return -1;
         if (is_whole) {
             granules_set_even(unit, value);
         }
         return 0;
     }
-    if (granules_open_bytes(all, number, from, to)) {
-        return -1;
-    }
+    if (granules_open_bytes(all, number, from, to)) return -1;
     memset(unit->bytes + from, value ^ unit->even, to - from);
     return 0;
 }
@@ -251,9 +231,7 @@ int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, c
     if (is_whole && memcmp(source, source + 1, (size_t)SIM_GRANULE - 1) == 0) {
         return granules_set(all, number, from, to, source[0]);
     }
-    if (granules_open_bytes(all, number, from, to)) {
-        return -1;
-    }
+    if (granules_open_bytes(all, number, from, to)) return -1;
     if (is_whole) {
         unit->even = 0;
     }
@@ -300,14 +278,10 @@ static size_t mapping_slot(uint64_t offset)
 
 static int mapping_reserve_leaves(mapping *map, size_t leaf_count)
 {
-    if (leaf_count <= map->leaf_count) {
-        return 0;
-    }
+    if (leaf_count <= map->leaf_count) return 0;
     size_t count = leaf_count > map->leaf_count * 2 ? leaf_count : map->leaf_count * 2;
     uint32_t **leaves = realloc(map->leaves, count * sizeof *leaves);
-    if (!leaves) {
-        return -1;
-    }
+    if (!leaves) return -1;
     for (size_t i = map->leaf_count; i < count; i++) {
         leaves[i] = NULL;
     }
@@ -318,17 +292,11 @@ static int mapping_reserve_leaves(mapping *map, size_t leaf_count)
 
 int mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes)
 {
-    if (mapping_reserve_leaves(map, mapping_leaf(offset + bytes - 1) + 1)) {
-        return -1;
-    }
+    if (mapping_reserve_leaves(map, mapping_leaf(offset + bytes - 1) + 1)) return -1;
     for (size_t i = mapping_leaf(offset); i <= mapping_leaf(offset + bytes - 1); i++) {
-        if (map->leaves[i]) {
-            continue;
-        }
+        if (map->leaves[i]) continue;
         map->leaves[i] = malloc(MAPPING_LEAF_SLOTS * sizeof *map->leaves[i]);
-        if (!map->leaves[i]) {
-            return -1;
-        }
+        if (!map->leaves[i]) return -1;
         memset(map->leaves[i], 0xFF, MAPPING_LEAF_SLOTS * sizeof *map->leaves[i]);     /* MAPPING_NONE everywhere */
     }
     return 0;

@@ -15,13 +15,9 @@ static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64
    or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
 {
-    if (lie == FAULT_MISALIGNED) {
-        return device->memory.high_offset + SLAB_ALIGNMENT / 2;
-    }
+    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + SLAB_ALIGNMENT / 2;
     const address_range *lowest = addresses_lowest(&device->memory.addresses);
-    if (!lowest) {
-        return 0;
-    }
+    if (!lowest) return 0;
     return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
 }
 
@@ -34,9 +30,7 @@ static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t b
         return 1;
     }
     uint64_t offset = memory_lie_offset(device, lie);
-    if (offset == 0 || bytes > device->memory.capacity_bytes) {
-        return 0;
-    }
+    if (offset == 0 || bytes > device->memory.capacity_bytes) return 0;
     sim_lie told = { device, engine_address(device, offset), bytes };
     machine->lies[machine->lie_count++] = told;
     *ptr = (void *)(uintptr_t)told.address;
@@ -51,9 +45,7 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
         return SIM_SUCCESS;
     }
     *cost_ns = engine_call_ns(device, SIM_CALL_OBTAIN);
-    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) {
-        return SIM_SUCCESS;
-    }
+    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
     uint64_t offset;
     devmem_work work;
     devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
@@ -61,9 +53,7 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
         judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate an obtain of %" PRIu64
                      " bytes", bytes);
     }
-    if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    }
+    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(device, offset);
     engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
     *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
@@ -117,9 +107,7 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
 {
     *cost_ns = 0;
-    if (address == 0) {
-        return SIM_SUCCESS;
-    }
+    if (address == 0) return SIM_SUCCESS;
     if (memory_take_lie_back(device, address, bytes)) {
         *cost_ns = memory_cost(device, SIM_COST_FREE_BLOCK, 0);
         return SIM_SUCCESS;
@@ -210,17 +198,13 @@ int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, u
     uint64_t offset;
     devmem_work work;
     *cost_ns = bank_cost(device, banks_kinds[kind].obtain, 0);
-    if (bytes == 0) {
-        return SIM_INVALID_VALUE;
-    }
+    if (bytes == 0) return SIM_INVALID_VALUE;
     devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
     if (result == DEVMEM_HOST_MEMORY) {
         judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %" PRIu64 " bytes of %s "
                      "memory", bytes, bank->bank);
     }
-    if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    }
+    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(bank, offset);
     *cost_ns = bank_cost(device, banks_kinds[kind].obtain, work.bytes);
     return SIM_SUCCESS;
@@ -233,9 +217,7 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     devmem_place place;
     devmem_work work;
     *cost_ns = bank_cost(device, banks_kinds[kind].give_back, 0);
-    if (address == 0) {
-        return SIM_SUCCESS;
-    }
+    if (address == 0) return SIM_SUCCESS;
     if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
         || place.offset != offset
         || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
@@ -276,9 +258,7 @@ static mempool_way mempool_way_of(const sim *machine, const mempool *self, const
         || (self->follow && vclock_get(&to->seen, block->line) >= block->position)) {
         return MEMPOOL_AT_ONCE;
     }
-    if (self->opportunistic && block->freed.end_ns <= machine->now_ns) {
-        return MEMPOOL_OPPORTUNISTIC;
-    }
+    if (self->opportunistic && block->freed.end_ns <= machine->now_ns) return MEMPOOL_OPPORTUNISTIC;
     return self->internal ? MEMPOOL_INTERNAL : MEMPOOL_NEVER;
 }
 
@@ -290,9 +270,7 @@ static mempool_block *mempool_search(const sim *machine, const mempool *self, co
     *way = MEMPOOL_NEVER;
     for (mempool_block *block = self->free; block; block = block->free_after) {
         mempool_way here = block->bytes >= bytes ? mempool_way_of(machine, self, to, block) : MEMPOOL_NEVER;
-        if (here < least) {
-            continue;
-        }
+        if (here < least) continue;
         if (here > *way || (here == *way && (block->bytes < best->bytes
                                              || (block->bytes == best->bytes && block->offset < best->offset)))) {
             best = block;
@@ -308,15 +286,11 @@ static mempool_block *mempool_supply(sim_device *device, mempool *self, const st
 {
     const sim *machine = device->sim;
     mempool_block *found = mempool_search(machine, self, to, bytes, MEMPOOL_OPPORTUNISTIC, way);
-    if (found) {
-        return found;
-    }
+    if (found) return found;
     *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
     *way = MEMPOOL_AT_ONCE;
     found = mempool_grow(device, self, bytes, code);
-    if (found || *code != SIM_OUT_OF_MEMORY) {
-        return found;
-    }
+    if (found || *code != SIM_OUT_OF_MEMORY) return found;
     found = mempool_search(machine, self, to, bytes, MEMPOOL_INTERNAL, way);
     if (!found) {                                /* what is of no use as it is may make room */
         mempool_trim(device, self, 0);
@@ -329,9 +303,7 @@ static mempool_block *mempool_supply(sim_device *device, mempool *self, const st
 static stream_queue *mempool_stream(sim_device *device, const void *handle, int *code)
 {
     stream_queue *found = work_find_stream(device, handle, code);
-    if (!found || !found->capture) {
-        return found;
-    }
+    if (!found || !found->capture) return found;
     *code = SIM_NOT_SUPPORTED;
     return NULL;
 }
@@ -359,9 +331,7 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     stream_queue *to = mempool_stream(device, handle, &code);
     code = to ? work_issue(device, to, 0, action) : code;
     mempool_block *block = code == SIM_SUCCESS ? mempool_supply(device, self, to, whole, &way, &code, cost_ns) : NULL;
-    if (!block) {
-        return code;
-    }
+    if (!block) return code;
     if (way < MEMPOOL_AT_ONCE && streams_follow(&machine->streams, to, machine->now_ns, &block->freed)) {
         return SIM_OUT_OF_MEMORY;
     }
@@ -378,9 +348,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     sim *machine = device->sim;
     uint64_t offset;
     *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_FREE, 0);
-    if (address == 0) {
-        return SIM_SUCCESS;
-    }
+    if (address == 0) return SIM_SUCCESS;
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
     if (!block || !block->is_live || block->offset != offset
         || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
@@ -394,9 +362,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     if (by && streams_record(&machine->streams, by, machine->now_ns, &block->freed)) {
         code = SIM_OUT_OF_MEMORY;
     }
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     mempool_touch(device, by, block);
     block->stream = by->id;
     block->line = by->line;
@@ -409,9 +375,7 @@ int mempool_take_now(sim_device *device, uint64_t address)
 {
     uint64_t offset;
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
-    if (!block || !block->is_live || block->offset != offset) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!block || !block->is_live || block->offset != offset) return SIM_INVALID_VALUE;
     block->position = 0;
     block->is_quiet = 1;
     mempool_free(block);

@@ -10,9 +10,7 @@
 mempool *mempool_create(sim_device *device)
 {
     mempool *made = calloc(1, sizeof *made), **end = &device->pools;
-    if (!made) {
-        return NULL;
-    }
+    if (!made) return NULL;
     made->follow = made->opportunistic = made->internal = 1;
     while (*end) {
         end = &(*end)->next;
@@ -57,9 +55,7 @@ static void mempool_drop_block(mempool_block *block)
 static void mempool_split(mempool_block *block, uint64_t bytes)
 {
     mempool_block *rest = block->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
-    if (!rest) {
-        return;
-    }
+    if (!rest) return;
     *rest = *block;
     memset(&rest->freed.seen, 0, sizeof rest->freed.seen);
     if (vclock_reserve(&rest->freed.seen, block->freed.seen.count)) {

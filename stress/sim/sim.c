@@ -86,9 +86,7 @@ int sim_config_read(sim_config *config, slice key, slice value)
 
 sim *sim_create(const sim_config *config, problem *why)
 {
-    if (sim_check_config(config, why)) {
-        return NULL;
-    }
+    if (sim_check_config(config, why)) return NULL;
     sim *made = calloc(1, sizeof *made);
     if (!made) {
         problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
@@ -108,9 +106,7 @@ sim *sim_create(const sim_config *config, problem *why)
 
 void sim_destroy(sim *machine)
 {
-    if (!machine) {
-        return;
-    }
+    if (!machine) return;
     work_destroy(machine);
     for (int i = 0; i < machine->device_count; i++) {
         mempools_destroy(&machine->devices[i]);
@@ -149,9 +145,7 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
 {
     sim_device *found = sim_find_device(machine, device);
     memset(driver, 0, sizeof *driver);
-    if (!found) {
-        return;
-    }
+    if (!found) return;
     engine_open_context(found);
     driver->user = found;
     driver->device = device;
@@ -180,9 +174,7 @@ void sim_advance(sim *machine, uint64_t ns)
 void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back)
 {
     sim_device *found = sim_find_device(machine, device);
-    if (!found) {
-        return;
-    }
+    if (!found) return;
     devmem *memory = &found->memory;
     uint64_t most = gives_back ? memory->rival_bytes : devmem_free_bytes(memory);
     uint64_t moved = bytes < most ? bytes : most;
@@ -216,9 +208,7 @@ int sim_fail_fired(const sim *machine)
 int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
 {
     sim_device *found = sim_find_device(machine, device);
-    if (!found || bytes > SIM_MAX_CAPACITY) {
-        return -1;
-    }
+    if (!found || bytes > SIM_MAX_CAPACITY) return -1;
     found->pool_chunk_bytes = bytes ? (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE : SIM_POOL_CHUNK;
     return 0;
 }
@@ -233,9 +223,7 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 {
     const sim_device *found = sim_find_device(machine, device);
     memset(counters, 0, sizeof *counters);
-    if (!found) {
-        return;
-    }
+    if (!found) return;
     memcpy(counters->calls, found->calls, sizeof counters->calls);
     memcpy(counters->vns, found->vns, sizeof counters->vns);
     counters->held_bytes = found->memory.held_bytes;
@@ -258,9 +246,7 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 void sim_reset_counters(sim *machine, int device)
 {
     sim_device *found = sim_find_device(machine, device);
-    if (!found) {
-        return;
-    }
+    if (!found) return;
     memset(found->calls, 0, sizeof found->calls);
     memset(found->vns, 0, sizeof found->vns);
     found->memory.held_peak_bytes = found->memory.held_bytes;
@@ -299,9 +285,7 @@ int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
 {
     const sim_device *found = sim_find_memory(machine, device, ptr);
     uint64_t offset;
-    if (bytes == 0) {
-        return 1;
-    }
+    if (bytes == 0) return 1;
     return found && engine_offset(found, (uint64_t)(uintptr_t)ptr, &offset)
         && devmem_serves(&found->memory, offset, bytes, found->memory.device);
 }
@@ -406,9 +390,7 @@ int sim_stream_follow(sim *machine, int device, gpuarena_stream handle, gpuarena
     void *point;
     sim_device *found = streams_device(machine, device);
     int code = found ? event_create(found, 0, &point) : SIM_INVALID_VALUE;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     code = event_record(found, point, other, action);
     code = code == SIM_SUCCESS ? event_follow(found, handle, point, action) : code;
     event_destroy(machine, point);
@@ -441,9 +423,7 @@ int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **mad
     sim_device *found = streams_device(machine, device);
     *made = NULL;
     int code = found ? work_end_capture(found, handle, "end of a capture", &captured) : SIM_INVALID_VALUE;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     *made = handles_create(&machine->handles, machine->runtime_serial, HANDLE_GRAPH, captured);
     if (!*made) {
         graph_destroy(captured);
@@ -462,9 +442,7 @@ int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream str
 int sim_graph_destroy(sim *machine, void *handle)
 {
     graph *found = handles_find(&machine->handles, handle, HANDLE_GRAPH);
-    if (!found) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!found) return SIM_INVALID_VALUE;
     handles_drop(&machine->handles, handle);
     graph_destroy(found);
     return SIM_SUCCESS;

@@ -33,19 +33,13 @@ void streams_destroy(streams *all)
 /* Room for one more stream, and for its line to become idle. */
 static int streams_grow(streams *all)
 {
-    if (all->count < all->capacity) {
-        return 0;
-    }
+    if (all->count < all->capacity) return 0;
     uint32_t capacity = all->capacity ? all->capacity * 2 : 8;
     stream_queue **list = realloc(all->list, capacity * sizeof(stream_queue *));
-    if (!list) {
-        return -1;
-    }
+    if (!list) return -1;
     all->list = list;
     uint32_t *idle = realloc(all->idle_lines, capacity * sizeof *idle);
-    if (!idle) {
-        return -1;
-    }
+    if (!idle) return -1;
     all->idle_lines = idle;
     all->capacity = capacity;
     return 0;
@@ -102,9 +96,7 @@ int streams_is_outlived(const streams *all, const stream_queue *self)
 static void streams_sweep(streams *all)
 {
     uint32_t kept = 0;
-    if (all->closed_count == 0) {
-        return;
-    }
+    if (all->closed_count == 0) return;
     for (uint32_t i = 0; i < all->count; i++) {
         stream_queue *self = all->list[i];
         if (self->is_closed && streams_is_outlived(all, self)) {
@@ -140,9 +132,7 @@ void streams_close_device(streams *all, int device)
 /* Another stream's commands so far come before this one's next, in order and in time. */
 static void streams_join(stream_queue *self, const stream_queue *other)
 {
-    if (vclock_get(&other->seen, other->line) <= vclock_get(&self->seen, other->line)) {
-        return;
-    }
+    if (vclock_get(&other->seen, other->line) <= vclock_get(&self->seen, other->line)) return;
     vclock_join(&self->seen, &other->seen);
     self->end_ns = other->end_ns > self->end_ns ? other->end_ns : self->end_ns;
 }
@@ -160,9 +150,7 @@ static void streams_join_implicit(streams *all, stream_queue *self)
 
 int streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
 {
-    if (vclock_reserve(&self->seen, streams_width(all))) {
-        return -1;
-    }
+    if (vclock_reserve(&self->seen, streams_width(all))) return -1;
     if (self->host_version != all->host_version) {
         vclock_join(&self->seen, &all->host);
         self->host_version = all->host_version;
@@ -186,9 +174,7 @@ int streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mar
 
 int streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
 {
-    if (streams_issue(all, self, now_ns, 0)) {
-        return -1;
-    }
+    if (streams_issue(all, self, now_ns, 0)) return -1;
     vclock_join(&self->seen, &mark->seen);
     self->end_ns = mark->end_ns > self->end_ns ? mark->end_ns : self->end_ns;
     return 0;

@@ -185,9 +185,7 @@ static int table_obtain_kind(sim_device *device, gpuarena_memory kind, fault_typ
                              const void *stream, uint64_t *cost_ns)
 {
     int code = kind == GPUARENA_MEMORY_ASYNC ? SIM_SUCCESS : work_check_unsafe(device, "obtain");
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_obtain(device, SIM_BANK_HOST, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_obtain(device, SIM_BANK_MANAGED, ptr, bytes, cost_ns);
@@ -218,9 +216,7 @@ static int table_give_back_kind(sim_device *device, gpuarena_memory kind, uint64
                                 const void *stream, uint64_t *cost_ns)
 {
     int code = kind == GPUARENA_MEMORY_ASYNC ? SIM_SUCCESS : work_check_unsafe(device, "give_back");
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_give_back(device, SIM_BANK_HOST, address, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(device, SIM_BANK_MANAGED, address, bytes, cost_ns);

@@ -75,9 +75,7 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
 {
     uint64_t offset;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
-    if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
     vspace_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
                                           &offset);
     if (result != VSPACE_OK) {
@@ -93,9 +91,7 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
     vmem_range range;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_RELEASE);
     int code = vmem_find(device, "release", address, bytes, &range);
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     if (bytes != range.reservation->bytes) {
         return vmem_refuse(device, "release", address, bytes, "not what was reserved");
     }
@@ -112,9 +108,7 @@ int vmem_create(sim_device *device, uint64_t bytes, uint64_t *handle, uint64_t *
     sim *machine = device->sim;
     vspace_page *page;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
-    if (!vmem_is_whole(bytes)) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
     devmem_result result = devmem_take_page(&device->memory, bytes, &page);
     if (result != DEVMEM_OK) {
         return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "create");
@@ -145,9 +139,7 @@ static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
 static uint64_t vmem_let_go(sim_device *device, vspace_page *page, int is_reported, const char *action)
 {
     uint64_t bytes = page->bytes;
-    if (page->is_referenced || page->mapping_count > 0) {
-        return 0;
-    }
+    if (page->is_referenced || page->mapping_count > 0) return 0;
     access_end_page(device, page, is_reported, action);
     devmem_give_page(&device->memory, page);
     return bytes;
@@ -181,9 +173,7 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
     vspace_page *page = vmem_page(machine, handle);
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_MAP);
     int code = vmem_find(device, "map", address, bytes, &range);
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     if (!page || page->device != device->ordinal || page->bytes != bytes) {
         return vmem_refuse(device, "map", address, bytes, "not all of a handle that this device has");
     }
@@ -217,9 +207,7 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
     vspace *space = &device->memory.virtual;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_ACCESS);
     int code = vmem_find_mapped(device, "access", address, bytes, &range);
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     if (mode > 1 || accessors == 0 || accessors >> device->sim->device_count != 0) {
         return vmem_refuse(device, "access", address, bytes, "a mode or a device that there is not");
     }
@@ -244,9 +232,7 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
     uint64_t gone_bytes = 0;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_UNMAP);
     int code = vmem_find_mapped(device, "unmap", address, bytes, &range);
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     access_leave(device, range.offset, bytes, "unmap");
     for (uint64_t at = range.offset; at < range.end;) {
         vspace_mapping *mapped = vspace_at(&device->memory.virtual, at);

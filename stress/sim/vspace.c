@@ -26,17 +26,11 @@ void vspace_destroy(vspace *space)
 vspace_result vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset)
 {
     uint64_t spare = alignment > SIM_GRANULE ? alignment - SIM_GRANULE : 0;
-    if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) {
-        return VSPACE_FULL;
-    }
+    if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) return VSPACE_FULL;
     uint64_t gap = addresses_lowest_gap(&space->reserved, bytes + spare);
-    if (gap == ADDRESSES_NONE) {
-        return VSPACE_FULL;
-    }
+    if (gap == ADDRESSES_NONE) return VSPACE_FULL;
     address_range *range = calloc(1, sizeof *range);
-    if (!range) {
-        return VSPACE_HOST_MEMORY;
-    }
+    if (!range) return VSPACE_HOST_MEMORY;
     uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
     range->offset = gap + (past > 0 ? alignment - past : 0);
     range->bytes = bytes;
@@ -63,22 +57,14 @@ void vspace_release(vspace *space, address_range *reservation)
 
 static int vspace_reserve_record(vspace *space)
 {
-    if (space->idle_count > 0 || space->count < space->capacity) {
-        return 0;
-    }
+    if (space->idle_count > 0 || space->count < space->capacity) return 0;
     size_t capacity = space->capacity ? (size_t)space->capacity * 2 : 64;
-    if (capacity >= MAPPING_NONE) {
-        return -1;
-    }
+    if (capacity >= MAPPING_NONE) return -1;
     vspace_mapping *mappings = realloc(space->mappings, capacity * sizeof *mappings);
-    if (!mappings) {
-        return -1;
-    }
+    if (!mappings) return -1;
     space->mappings = mappings;
     uint32_t *idle = realloc(space->idle, capacity * sizeof *idle);
-    if (!idle) {
-        return -1;
-    }
+    if (!idle) return -1;
     space->idle = idle;
     space->capacity = (uint32_t)capacity;
     return 0;
@@ -130,14 +116,10 @@ uint32_t vspace_mapping_count(const vspace *space)
 int vspace_reaches(const vspace *space, uint64_t offset, uint64_t bytes, int device)
 {
     const address_range *range = vspace_reservation(space, offset);
-    if (!range || bytes > range->bytes - (offset - range->offset)) {
-        return 0;
-    }
+    if (!range || bytes > range->bytes - (offset - range->offset)) return 0;
     for (uint64_t at = offset; at < offset + bytes;) {
         const vspace_mapping *mapped = vspace_at(space, at);
-        if (!mapped || !(mapped->accessors >> device & 1)) {
-            return 0;
-        }
+        if (!mapped || !(mapped->accessors >> device & 1)) return 0;
         at = mapped->offset + mapped->page->bytes;
     }
     return 1;

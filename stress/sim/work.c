@@ -51,9 +51,7 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
 int work_create_stream(sim_device *device, int is_blocking, void **handle)
 {
     sim *machine = device->sim;
-    if (device->lost_code) {
-        return device->lost_code;
-    }
+    if (device->lost_code) return device->lost_code;
     stream_queue *made = streams_create(&machine->streams, STREAM_CREATED, device->ordinal, is_blocking, 0);
     void *value = made ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made) : NULL;
     if (!value) {
@@ -71,9 +69,7 @@ int work_destroy_stream(sim_device *device, const void *handle, const char *acti
     int code;
     sim *machine = device->sim;
     stream_queue *found = work_find_created(machine, handle, &code);
-    if (!found) {
-        return code;
-    }
+    if (!found) return code;
     if (found->capture) {
         capture_scene scene = work_scene(device, action);
         return capture_fail(&scene, found->capture, SIM_CAPTURE_UNSUPPORTED);
@@ -116,9 +112,7 @@ static int work_look(sim_device *device, const void *handle, const char *action,
     int code;
     sim *machine = device->sim;
     *found = work_find_stream(device, handle, &code);
-    if (!*found) {
-        return code;
-    }
+    if (!*found) return code;
     capture_scene scene = work_scene(device, action);
     code = capture_check_wait(&scene, *found);
     if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY
@@ -132,9 +126,7 @@ int work_query_stream(sim_device *device, const void *handle, const char *action
 {
     stream_queue *found;
     int code = work_look(device, handle, action, &found);
-    if (code == SIM_SUCCESS && found->end_ns > device->sim->now_ns) {
-        return SIM_NOT_READY;
-    }
+    if (code == SIM_SUCCESS && found->end_ns > device->sim->now_ns) return SIM_NOT_READY;
     if (code == SIM_SUCCESS) {
         streams_host_outlive(&device->sim->streams, found);
     }
@@ -181,9 +173,7 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
 {
     int code;
     const stream_queue *found = work_find_stream(device, handle, &code);
-    if (!found) {
-        return code;
-    }
+    if (!found) return code;
     capture_scene scene = work_scene(device, "");
     code = capture_check_use(&scene, found);
     *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
@@ -264,9 +254,7 @@ static void event_free(event *self)
 int event_create(sim_device *device, int is_timed, void **made)
 {
     sim *machine = device->sim;
-    if (device->lost_code) {
-        return device->lost_code;
-    }
+    if (device->lost_code) return device->lost_code;
     event *self = calloc(1, sizeof *self);
     void *value = self ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_EVENT, self) : NULL;
     if (!value) {
@@ -283,9 +271,7 @@ int event_destroy(sim *machine, const void *value)
 {
     int code;
     event *self = event_find(machine, value, &code);
-    if (!self) {
-        return code;
-    }
+    if (!self) return code;
     handles_drop(&machine->handles, value);
     event_free(self);
     return SIM_SUCCESS;
@@ -296,9 +282,7 @@ static int event_mark(sim_device *device, event *self, stream_queue *at, const c
     sim *machine = device->sim;
     capture_scene scene = work_scene(device, action);
     int code = capture_check_use(&scene, at);
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     if (at->capture) {
         code = capture_record(&scene, at, &self->mark);
     } else if (streams_record(&machine->streams, at, machine->now_ns, &self->mark)) {
@@ -316,9 +300,7 @@ int event_record(sim_device *device, const void *value, const void *handle, cons
     int code;
     stream_queue *at = work_find_stream(device, handle, &code);
     event *self = at ? event_find(device->sim, value, &code) : NULL;
-    if (!self) {
-        return code;
-    }
+    if (!self) return code;
     return self->device == at->device ? event_mark(device, self, at, action) : SIM_INVALID_HANDLE;
 }
 
@@ -327,9 +309,7 @@ static int event_look(sim_device *device, const void *value, const char *action,
 {
     int code;
     *found = event_find(device->sim, value, &code);
-    if (!*found) {
-        return code;
-    }
+    if (!*found) return code;
     capture_scene scene = work_scene(device, action);
     if ((*found)->capture_id) {
         capture *met = capture_find(&device->sim->captures, (*found)->capture_id);
@@ -343,9 +323,7 @@ int event_query(sim_device *device, const void *value, const char *action)
     event *self;
     int code = event_look(device, value, action, &self);
     if (code == SIM_SUCCESS && self->is_recorded) {
-        if (self->mark.end_ns > device->sim->now_ns) {
-            return SIM_NOT_READY;
-        }
+        if (self->mark.end_ns > device->sim->now_ns) return SIM_NOT_READY;
         streams_host_follow(&device->sim->streams, &self->mark);
     }
     return code;
@@ -369,20 +347,12 @@ int event_follow(sim_device *device, const void *handle, const void *value, cons
     sim *machine = device->sim;
     stream_queue *from = work_find_stream(device, handle, &code);
     const event *self = from ? event_find(machine, value, &code) : NULL;
-    if (!self) {
-        return code;
-    }
+    if (!self) return code;
     capture_scene scene = work_scene(device, action);
     code = capture_check_use(&scene, from);
-    if (code != SIM_SUCCESS || !self->is_recorded) {
-        return code;
-    }
-    if (self->capture_id) {
-        return capture_follow(&scene, from, self->capture_id, &self->mark);
-    }
-    if (from->capture) {
-        return capture_fail(&scene, from->capture, SIM_CAPTURE_ISOLATION);
-    }
+    if (code != SIM_SUCCESS || !self->is_recorded) return code;
+    if (self->capture_id) return capture_follow(&scene, from, self->capture_id, &self->mark);
+    if (from->capture) return capture_fail(&scene, from->capture, SIM_CAPTURE_ISOLATION);
     return streams_follow(&machine->streams, from, machine->now_ns, &self->mark) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
@@ -391,9 +361,7 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
     int code;
     const event *from = event_find(machine, start, &code);
     const event *to = from ? event_find(machine, end, &code) : NULL;
-    if (!to) {
-        return code;
-    }
+    if (!to) return code;
     if (!from->is_recorded || !to->is_recorded || !from->is_timed || !to->is_timed
         || from->capture_id || to->capture_id) {
         return SIM_INVALID_HANDLE;
@@ -437,9 +405,7 @@ int launch_command(sim_device *device, const void *handle, uint64_t work_ns, gra
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
     code = by ? work_issue(device, by, work_ns, action) : code;
-    if (code != SIM_SUCCESS || !act) {
-        return code;
-    }
+    if (code != SIM_SUCCESS || !act) return code;
     if (by->capture) {
         return graph_add(by->capture->graph, act, payload, bytes) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
     }
@@ -463,9 +429,7 @@ int launch_use(sim_device *device, const void *handle, const access_range *range
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
     code = by ? work_issue(device, by, 0, action) : code;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     if (by->capture) {
         access_range captured = *range;
         captured.captured_mapping = device->sim->mapping_serial;
@@ -491,12 +455,8 @@ int launch_graph(sim_device *device, const graph *self, const void *handle, uint
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
     code = by ? work_issue(device, by, self->work_ns, action) : code;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
-    if (by->capture) {
-        return launch_capture(by->capture->graph, self);
-    }
+    if (code != SIM_SUCCESS) return code;
+    if (by->capture) return launch_capture(by->capture->graph, self);
     launch now = { device, by, op };
     return graph_run(self, &now);
 }
