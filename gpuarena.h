@@ -9424,33 +9424,39 @@ static gpuarena_result gpuarena__report(const gpuarena *arena, int json, gpuaren
    Checks every invariant that the structs state, one structure at a time, and names the first violated
    one. */
 
-/* Inside a check, which returns 1 or names the violated invariant in *out and returns 0: the latter. */
-#define GPUARENA__NEVER(violated, name, where) \
-    if (violated) return gpuarena__broken(out, name, where)
-
-static int gpuarena__broken(gpuarena__text *out, const char *name, uint64_t where)
-{
-    gpuarena__put(out, "%s (at %" PRIu64 ")", name, where);
-    return 0;
-}
-
-/* Whether an index from a link or a table is a node that may be read. */
-static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t where, gpuarena__text *out)
-{
-    GPUARENA__NEVER(index >> GPUARENA__CHUNK_LOG2 >= arena->nodes.chunk_count,
-                    "a link leads to no block", where);
-    return 1;
-}
-
-typedef struct gpuarena__tally {
-    uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
+/* A check in progress, and what its walk over all blocks has counted. */
+typedef struct gpuarena__audit {
+    const gpuarena *arena;
+    gpuarena__text *out;                         /* receives the name of the violated invariant */
+    uint64_t node_count;                         /* of all chunks: no list or tree is longer */
+    uint64_t live_bytes, requested_bytes, reserved_bytes, pending_bytes, live_count, free_count;
+    uint64_t multi_count, aside_count;           /* free blocks of MULTI_STREAM, and those set aside */
+    uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
-    uint64_t aside_count;                        /* free blocks that are set aside */
     uint64_t hole_count, open_count, unmap_failed_count;     /* all holes, those in the list, those that
                                                                 failed to unmap */
     uint64_t idle_count, large_count;            /* idle pages, and large handles */
     uint64_t tagged_bytes, tagged_sum;           /* of blocks counted by tag: see tagged_worth */
-} gpuarena__tally;
+    uint64_t handle_end;                         /* in the range walked: the end of its handles so far; */
+    size_t   anchor_count;                       /*   the pages in which a block starts */
+} gpuarena__audit;
+
+/* A function check_x returns 1; or it names the violated invariant and returns 0, by this macro. */
+#define GPUARENA__NEVER(violated, name, where) \
+    if (violated) return gpuarena__broken(audit, name, where)
+
+static int gpuarena__broken(const gpuarena__audit *audit, const char *name, uint64_t where)
+{
+    gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
+    return 0;
+}
+
+/* Checks that an index from a link or a table is a node that may be read. */
+static int gpuarena__check_link(const gpuarena__audit *audit, uint32_t index, uint64_t where)
+{
+    GPUARENA__NEVER(index >= audit->node_count, "a link leads to no block", where);
+    return 1;
+}
 
 /* A weight for a tag's bytes and blocks, so that sums of weights tell tags apart. */
 static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
@@ -9459,53 +9465,92 @@ static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t 
 }
 
 /* Checks a block's uses on other streams, and counts what keeps stream records from being reused. */
-static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
-                                gpuarena__text *out)
+static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 {
+    const gpuarena *arena = audit->arena;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    int live = gpuarena__node_live(node), held = !live && node->set == GPUARENA__MULTI_STREAM;
-    uint32_t set = held ? node->as.held.home : node->set, use_at = node->use_at, count = 0;
+    int live = gpuarena__node_live(node), multi = !live && node->set == GPUARENA__MULTI_STREAM;
+    uint32_t set = multi ? node->as.held.home : node->set, use_at = node->use_at, count = 0;
     GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
                     "a block is of no stream that there is", index);
-    GPUARENA__NEVER(use_at && !live && !held, "a free block in a bin waits for several streams", index);
-    tally->ref_count += live || held;
-    tally->held_count += held != 0;
+    GPUARENA__NEVER(use_at && !live && !multi, "a free block in a bin waits for several streams", index);
+    audit->ref_count += live || multi;
+    audit->multi_count += multi != 0;
     for (; use_at; use_at = arena->uses.list[use_at].next) {
         GPUARENA__NEVER(use_at >= arena->uses.count || ++count > arena->uses.count,
                         "a block's uses lead nowhere", index);
         GPUARENA__NEVER(arena->uses.list[use_at].set >= arena->streams.count
                         || (arena->uses.list[use_at].ticket == 0) != live, "a use is of no stream", use_at);
-        if (live) tally->ref_count++;
-        else tally->use_count++;
+        if (live) audit->ref_count++;
+        else audit->use_count++;
     }
     return 1;
 }
 
-static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
+static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena *arena = audit->arena;
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address),
+             place = gpuarena__place_of(node);
+    uint64_t bytes = gpuarena__node_bytes(node);
+    GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
+                    "a live block is not found by its address", index);
+    GPUARENA__NEVER(!node->as.live.requested || node->as.live.requested > bytes,
+                    "a live block is smaller than its request", index);
+    GPUARENA__NEVER(!node->as.live.serial || node->as.live.serial > arena->serial,
+                    "a live block's serial was never given", index);
+    GPUARENA__NEVER(node->size & GPUARENA__TAGGED
+                    && (!gpuarena__tag_place(node->as.live.tag) || place >= arena->tags.room),
+                    "a live block has a tag that there is not", index);
+    GPUARENA__NEVER(node->as.live.leak, "a live block is in a list of leaks", index);
+    audit->live_count++;
+    audit->live_bytes += bytes;
+    audit->requested_bytes += node->as.live.requested;
+    if (!place) return 1;
+    audit->tagged_bytes += bytes;
+    audit->tagged_sum += gpuarena__tagged_worth(place, bytes, 1);
+    return 1;
+}
+
+/* Checks a block that is set aside: it lies in a region, and waits for the region's stream at most. */
+static int gpuarena__check_aside(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
+{
+    const gpuarena__region *region = audit->arena->plans.regions,
+                           *end = region + audit->arena->plans.region_count;
+    audit->aside_count++;
+    while (region < end && (node->address < region->address
+                            || node->address + gpuarena__node_bytes(node) > region->address + region->bytes
+                            || (node->set && node->set != region->set) || node->use_at)) region++;
+    GPUARENA__NEVER(region == end, "a block is set aside in no region", index);
+    return 1;
+}
+
+/* Checks a free block that has memory. Lists and trees are checked with the bins. */
+static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
+{
+    const gpuarena *arena = audit->arena;
     uint32_t at = node->as.slot;
     const gpuarena__bins *bins;
+    audit->free_count++;
+    if (node->set) audit->pending_bytes += gpuarena__node_bytes(node);
+    if (gpuarena__is_aside(node)) return gpuarena__check_aside(audit, node, index);
+    audit->idle_count += gpuarena__whole_pages(arena, node);
     if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
-        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are checked later */
+        || node->size >= arena->ordered_bytes) return 1;
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
                     "a free block is in the bin of another size", index);
-    GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index,
-                    "a free block is not in its slot", index);
-    GPUARENA__NEVER(!(bins->digests[at / 64] >> at % 64 & 255), "a digest and its slot disagree",
-                    index);
-    GPUARENA__NEVER(node->use_at, "a free block is used on a stream", index);
+    GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index, "a free block is not in its slot", index);
+    GPUARENA__NEVER(!(bins->digests[at / 64] >> at % 64 & 255), "a digest and its slot disagree", index);
     return 1;
 }
 
 /* Checks a hole: the room of the live block before it, or an open hole without holes beside it. */
-static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
-                                gpuarena__tally *tally, gpuarena__text *out)
+static int gpuarena__check_hole(gpuarena__audit *audit, const gpuarena__range *range,
+                                const gpuarena__node *node, uint32_t index)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index),
-                         *before = gpuarena__node_at(arena, node->prev);
-    uint64_t page = arena->paged.page_bytes;
+    const gpuarena__node *before = gpuarena__node_at(audit->arena, node->prev);
+    uint64_t page = audit->arena->paged.page_bytes;
     int kept = (node->size & GPUARENA__KEPT) != 0,
         room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
     GPUARENA__NEVER(!range->pages || (node->address - range->address) % page
@@ -9514,65 +9559,41 @@ static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *ra
     GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
     GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
                     "two holes are neighbours", index);
-    tally->hole_count++;
-    tally->open_count += !kept;
-    tally->unmap_failed_count += kept && !room;
+    audit->hole_count++;
+    audit->open_count += !kept;
+    audit->unmap_failed_count += kept && !room;
     return 1;
 }
 
-static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
+/* Checks that handles lie side by side between holes, up to the end of a block. */
+static int gpuarena__check_handles(gpuarena__audit *audit, const gpuarena__range *range,
+                                   const gpuarena__node *node, uint32_t index)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
-    GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
-                    "a live block is not found by its address", index);
-    GPUARENA__NEVER(!node->as.live.requested || node->as.live.requested > gpuarena__node_bytes(node),
-                    "a live block is smaller than its request", index);
-    GPUARENA__NEVER(!node->as.live.serial || node->as.live.serial > arena->serial,
-                    "a live block's serial was never given", index);
-    GPUARENA__NEVER(node->size & GPUARENA__TAGGED
-                    && (!gpuarena__tag_place(node->as.live.tag)
-                        || gpuarena__place_of(node) >= arena->tags.room),
-                    "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.leak, "a live block is in a list of leaks", index);
-    return 1;
-}
-
-/* Whether two neighbours should have been joined. */
-static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
-                               const gpuarena__node *right)
-{
-    return gpuarena__is_free(left)
-        && left->set != GPUARENA__MULTI_STREAM && gpuarena__may_take_in(arena, left, right);
-}
-
-/* What is set aside lies in a region, and waits for its stream at most. */
-static int gpuarena__check_aside(const gpuarena *arena, uint32_t index, gpuarena__text *out)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t at;
-    for (at = 0; at < arena->plans.region_count; at++) {
-        const gpuarena__region *region = &arena->plans.regions[at];
-        if (node->address >= region->address
-            && node->address + gpuarena__node_bytes(node) <= region->address + region->bytes
-            && (!node->set || node->set == region->set) && !node->use_at) return 1;
+    uint64_t page = audit->arena->paged.page_bytes, end = node->address + gpuarena__node_bytes(node), at;
+    uint32_t count, inside;
+    if (node->size & GPUARENA__HOLE) {
+        GPUARENA__NEVER(audit->handle_end != node->address, "a handle reaches into a hole", index);
+        audit->handle_end = end;
     }
-    return gpuarena__broken(out, "a block is set aside in no region", index);
+    while (audit->handle_end < end) {
+        at = (audit->handle_end - range->address) / page;
+        count = range->parts[at];
+        GPUARENA__NEVER(!count || count > (range->address + range->bytes - audit->handle_end) / page,
+                        "a handle has no pages, or too many", index);
+        for (inside = 1; inside < count; inside++)
+            GPUARENA__NEVER(range->parts[at + inside] != GPUARENA__INSIDE + inside,
+                            "a large handle is in pieces", index);
+        audit->large_count += count > 1;
+        audit->handle_end += count * page;
+    }
+    return 1;
 }
 
-/* Checks one node: it follows `prev` and lies at `address`. */
-static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
-                                uint32_t prev, uint64_t address, gpuarena__text *out)
+/* Checks a block's state bits. */
+static int gpuarena__check_state(const gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
-    uint64_t bytes = gpuarena__node_bytes(node), bits = node->size & GPUARENA__STATE_BITS;
-    uint32_t anchor =
-        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
-    int starts_page = !prev || !gpuarena__same_page(before->address, address);
+    uint64_t bits = node->size & GPUARENA__STATE_BITS;
     if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED);
-    GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
-    GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
-                    "a block has a size that cannot be", index);
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
                     && bits != GPUARENA__ASIDE
@@ -9580,62 +9601,46 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                     && bits != (GPUARENA__LIVE | GPUARENA__DEDICATED), "a block has a state that cannot be",
                     index);
     GPUARENA__NEVER(bits == (GPUARENA__LIVE | GPUARENA__KEPT)
-                    && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
+                    && !(node->next && gpuarena__node_at(audit->arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
+    return 1;
+}
+
+/* Checks one block: it follows `prev` and lies at `address`. */
+static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *range, uint32_t index,
+                                uint32_t prev, uint64_t address)
+{
+    const gpuarena *arena = audit->arena;
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
+    uint64_t bytes = gpuarena__node_bytes(node);
+    uint32_t anchor =
+        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+    int starts_page = !prev || !gpuarena__same_page(before->address, address);
+    if (!gpuarena__check_uses(audit, index)) return 0;
+    GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
+    GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
+                    "a block has a size that cannot be", index);
+    if (!gpuarena__check_state(audit, node, index)) return 0;
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
-    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
-                    "two free blocks are neighbours", index);
-    if (bits & GPUARENA__HOLE) return 1;
-    if (gpuarena__is_aside(node)) return gpuarena__check_aside(arena, index, out);
-    return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
-                                     : gpuarena__check_free_node(arena, index, out);
+    GPUARENA__NEVER(prev && gpuarena__is_free(before) && before->set != GPUARENA__MULTI_STREAM
+                    && gpuarena__may_take_in(arena, before, node), "two free blocks are neighbours", index);
+    audit->anchor_count += starts_page != 0;
+    if (range->pages && !gpuarena__check_handles(audit, range, node, index)) return 0;
+    if (node->size & GPUARENA__HOLE) return gpuarena__check_hole(audit, range, node, index);
+    audit->reserved_bytes += bytes;
+    return gpuarena__node_live(node) ? gpuarena__check_live(audit, node, index)
+                                     : gpuarena__check_free(audit, node, index);
 }
 
-/* Checks the number of anchors: pages in which a node starts have one, which the nodes' check has seen, and
-   other pages have none. */
-static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_started, gpuarena__text *out)
+/* Checks a range, its blocks, and that pages in which no block starts have no anchor. */
+static int gpuarena__check_range(gpuarena__audit *audit, uint32_t at, const gpuarena__range *range)
 {
+    const gpuarena *arena = audit->arena;
+    uint64_t address = range->address, end = address + range->bytes,
+             granule = arena->config.debug ? arena->unit : GPUARENA__GRANULE;
+    uint32_t index = range->first, prev = 0;
     size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
-    for (page = 0; page < pages; page++)
-        if (range->anchors[page]) pages_started--;
-    GPUARENA__NEVER(pages_started != 0, "an anchor is left over", range->first);
-    return 1;
-}
-
-/* Checks that handles lie side by side between holes. *next: the address behind the handles checked so
-   far. */
-static int gpuarena__check_handles(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
-                                   uint64_t *next, gpuarena__tally *tally, gpuarena__text *out)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t page = arena->paged.page_bytes, end = node->address + gpuarena__node_bytes(node), at;
-    uint32_t count, inside;
-    if (!range->pages) return 1;
-    if (node->size & GPUARENA__HOLE) {
-        GPUARENA__NEVER(*next != node->address, "a handle reaches into a hole", index);
-        *next = end;
-    }
-    while (*next < end) {
-        at = (*next - range->address) / page;
-        count = range->parts[at];
-        GPUARENA__NEVER(!count || count > (range->address + range->bytes - *next) / page,
-                        "a handle has no pages, or too many", index);
-        for (inside = 1; inside < count; inside++)
-            GPUARENA__NEVER(range->parts[at + inside] != GPUARENA__INSIDE + inside,
-                            "a large handle is in pieces", index);
-        tally->large_count += count > 1;
-        *next += count * page;
-    }
-    return 1;
-}
-
-static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuarena__range *range,
-                                 gpuarena__tally *tally, gpuarena__text *out)
-{
-    uint64_t address = range->address, end = address + range->bytes;
-    uint64_t whole = arena->config.debug ? arena->unit : GPUARENA__GRANULE, handle_at = address;
-    uint32_t index = range->first, prev = 0, pages_started = 0;
-    GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : whole)
+    GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : granule)
                     || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);
     GPUARENA__NEVER(range->before && address < range->before->address + range->before->bytes,
@@ -9645,139 +9650,118 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
                     || (range->low && range->low->height > range->height)
                     || (range->high && range->high->height > range->height),
                     "a segment is not found by its address", at);
+    audit->handle_end = address;
+    audit->anchor_count = 0;
     while (index) {
-        const gpuarena__node *node;
-        if (!gpuarena__check_link(arena, index, prev, out)) return 0;
-        node = gpuarena__node_at(arena, index);
+        if (!gpuarena__check_link(audit, index, prev)) return 0;
         GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
-        if (!gpuarena__check_uses(arena, index, tally, out)
-            || !gpuarena__check_node(arena, range, index, prev, address, out)
-            || !gpuarena__check_handles(arena, range, index, &handle_at, tally, out)) return 0;
-        if (node->size & GPUARENA__HOLE) {
-            if (!gpuarena__check_hole(arena, range, index, tally, out)) return 0;
-        } else if (gpuarena__node_live(node)) {
-            tally->live_count++;
-            tally->live_bytes += gpuarena__node_bytes(node);
-            tally->requested_bytes += node->as.live.requested;
-            if (gpuarena__place_of(node)) {
-                tally->tagged_bytes += gpuarena__node_bytes(node);
-                tally->tagged_sum += gpuarena__tagged_worth(gpuarena__place_of(node),
-                                                            gpuarena__node_bytes(node), 1);
-            }
-        } else {
-            tally->free_count++;
-            tally->aside_count += gpuarena__is_aside(node) != 0;
-            if (!gpuarena__is_aside(node)) tally->idle_count += gpuarena__whole_pages(arena, node);
-            if (node->set) tally->pending_bytes += gpuarena__node_bytes(node);
-        }
-        if (!(node->size & GPUARENA__HOLE)) tally->reserved_bytes += gpuarena__node_bytes(node);
-        pages_started += !prev || !gpuarena__same_page(gpuarena__node_at(arena, prev)->address, address);
-        address += gpuarena__node_bytes(node);
+        if (!gpuarena__check_node(audit, range, index, prev, address)) return 0;
+        address += gpuarena__node_bytes(gpuarena__node_at(arena, index));
         prev = index;
-        index = node->next;
+        index = gpuarena__node_at(arena, index)->next;
     }
     GPUARENA__NEVER(address != end, "blocks end before their segment does", at);
-    GPUARENA__NEVER(range->pages && handle_at != end, "a handle reaches beyond its range", at);
-    return gpuarena__check_anchors(range, pages_started, out);
+    GPUARENA__NEVER(range->pages && audit->handle_end != end, "a handle reaches beyond its range", at);
+    for (page = 0; page < pages; page++) audit->anchor_count -= range->anchors[page] != 0;
+    GPUARENA__NEVER(audit->anchor_count, "an anchor is left over", range->first);
+    return 1;
 }
 
-static int gpuarena__check_slots(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                 uint64_t *binned, gpuarena__text *out)
+/* Checks the slots and the list of a class. */
+static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *bins, uint32_t number)
 {
-    uint32_t slot;
+    const gpuarena *arena = audit->arena;
+    uint32_t slot, next, before = 0, listed = 0;
+    const gpuarena__node *node;
+    GPUARENA__NEVER(bins->overflow[number] && !bins->digests[number], "a bin has a list and no slot taken",
+                    number);
+    GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (bins->digests[number] != 0),
+                    "a class's bit is wrong", number);
     for (slot = 0; slot < 8; slot++) {
         uint32_t digest = (uint32_t)(bins->digests[number] >> (8 * slot)) & 255,
                  index = bins->nodes[number * 8 + slot];
-        const gpuarena__node *node;
         if (!digest) continue;
-        if (!gpuarena__check_link(arena, index, number * 8 + slot, out)) return 0;
+        if (!gpuarena__check_link(audit, index, number * 8 + slot)) return 0;
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(gpuarena__node_live(node), "a bin holds a live block", index);
         GPUARENA__NEVER(gpuarena__bin_of(gpuarena__node_bytes(node)).digest != digest, "a digest is wrong",
                         index);
-        ++*binned;
+        audit->binned_count++;
     }
-    return 1;
-}
-
-static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                    uint64_t *binned, gpuarena__text *out)
-{
-    uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
-    uint32_t next = bins->overflow[number], before = 0, listed = 0;
-    for (; next; before = next, next = gpuarena__node_at(arena, next)->as.list.after) {
-        const gpuarena__node *node;
-        if (!gpuarena__check_link(arena, next, number, out)) return 0;
+    for (next = bins->overflow[number]; next; before = next, next = node->as.list.after) {
+        if (!gpuarena__check_link(audit, next, number)) return 0;
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
                         || node->as.list.before != before || node->as.list.number != number,
                         "a bin's list is broken", next);
-        GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
+        GPUARENA__NEVER(++audit->binned_count > audit->node_count, "a bin's list has no end", next);
         listed++;
     }
     GPUARENA__NEVER(listed != bins->listed[number], "a bin's list is miscounted", number);
     return 1;
 }
 
-/* Whether a free block belongs in this tree of the bins. */
-static int gpuarena__is_of_tree(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                const gpuarena__node *node)
+/* Checks tree `number` of the bins from a link on: its blocks, their order, heights and longest blocks, to a
+   depth of at most the number of blocks. */
+static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bins, uint32_t number,
+                                uint32_t at, uint32_t above)
 {
-    uint64_t bits = node->size & GPUARENA__STATE_BITS;
-    if (number == 1)
-        return bits == (GPUARENA__OVERFLOW | GPUARENA__SURPLUS)
-            && bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
-    return !bits && node->size >= arena->ordered_bytes;
-}
-
-/* Checks a tree: its order, heights and longest blocks, to a depth of at most the number of blocks. */
-static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                uint32_t at, uint64_t *binned, gpuarena__text *out)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, at), *child[2];
-    uint32_t side;
-    uint64_t longest = node->size;
+    const gpuarena *arena = audit->arena;
+    const gpuarena__node *node, *child;
+    uint64_t longest, bits;
+    uint32_t side, below;
+    if (!gpuarena__check_link(audit, at, above)) return 0;
     if (!at) return 1;
-    GPUARENA__NEVER(++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
-                    "a tree has no end", at);
-    GPUARENA__NEVER(!gpuarena__is_of_tree(arena, bins, number, node), "a tree holds what it should not", at);
+    node = gpuarena__node_at(arena, at);
+    longest = node->size;
+    bits = node->size & GPUARENA__STATE_BITS;
+    GPUARENA__NEVER(++audit->binned_count > audit->node_count, "a tree has no end", at);
+    GPUARENA__NEVER(number ? bits != (GPUARENA__OVERFLOW | GPUARENA__SURPLUS)
+                             || !bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number]
+                           : bits || node->size < arena->ordered_bytes,
+                    "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {
-        uint32_t below = side ? node->as.tree.high : node->as.tree.low;
-        if (!gpuarena__check_link(arena, below, at, out)) return 0;
-        child[side] = gpuarena__node_at(arena, below);
+        below = side ? node->as.tree.high : node->as.tree.low;
+        if (!gpuarena__check_tree(audit, bins, number, below, at)) return 0;
         if (!below) continue;
-        longest = gpuarena__max(longest, child[side]->as.tree.longest);
+        child = gpuarena__node_at(arena, below);
+        longest = gpuarena__max(longest, child->as.tree.longest);
         GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
-                        || gpuarena__tree_before(child[side], node) == (int)side,
+                        || gpuarena__tree_before(child, node) == (int)side,
                         "a tree is out of order", below);
-        if (!gpuarena__check_tree(arena, bins, number, below, binned, out)) return 0;
     }
     GPUARENA__NEVER(longest != node->as.tree.longest, "a tree's longest block is another", at);
     return 1;
 }
 
-static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins, uint64_t *binned,
-                               gpuarena__text *out)
+static int gpuarena__check_bins(gpuarena__audit *audit)
 {
-    uint32_t number;
-    for (number = 0; number < 2; number++)
-        if (!gpuarena__check_link(arena, bins->root[number], 0, out)
-            || !gpuarena__check_tree(arena, bins, number, bins->root[number], binned, out)) return 0;
-    for (number = 0; number < GPUARENA__CLASSES; number++) {
-        GPUARENA__NEVER(bins->overflow[number] && !bins->digests[number],
-                        "a bin has a list and no slot taken", number);
-        GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (bins->digests[number] != 0),
-                        "a class's bit is wrong", number);
-        if (!gpuarena__check_slots(arena, bins, number, binned, out)
-            || !gpuarena__check_overflow(arena, bins, number, binned, out)) return 0;
+    const gpuarena *arena = audit->arena;
+    uint64_t multi = 0;
+    uint32_t set, number, index;
+    for (set = 0; set < arena->streams.count; set++) {
+        const gpuarena__bins *bins = arena->streams.list[set].bins;
+        if (set && bins == &arena->bins) continue;           /* a single stream shares the bins of quiet
+                                                                blocks */
+        for (number = 0; number < 2; number++)
+            if (!gpuarena__check_tree(audit, bins, number, bins->root[number], 0)) return 0;
+        for (number = 0; number < GPUARENA__CLASSES; number++)
+            if (!gpuarena__check_class(audit, bins, number)) return 0;
     }
+    for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++)
+        index = gpuarena__node_at(arena, index)->as.list.after;
+    GPUARENA__NEVER(audit->binned_count + multi + audit->aside_count != audit->free_count,
+                    "free blocks and bins differ in number", audit->binned_count);
+    GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
+                    multi);
     return 1;
 }
 
-static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+static int gpuarena__check_streams(const gpuarena__audit *audit)
 {
-    uint64_t refs = tally->ref_count, uses = tally->use_count;
+    const gpuarena *arena = audit->arena;
+    uint64_t refs = audit->ref_count + arena->plans.region_count, uses = audit->use_count;
     uint32_t at, captured = 0, reserved_uses = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
@@ -9792,7 +9776,6 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
         refs -= stream->ref_count;
         uses -= stream->use_count;
     }
-    refs += arena->plans.region_count;
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
@@ -9802,9 +9785,9 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
     return 1;
 }
 
-static int gpuarena__check_known(const gpuarena *arena, gpuarena__text *out)
+static int gpuarena__check_known(const gpuarena__audit *audit)
 {
-    const gpuarena__streams *streams = &arena->streams;
+    const gpuarena__streams *streams = &audit->arena->streams;
     uint32_t at, used = 0, open = 0;
     for (at = 0; at < streams->known_room; at++) {
         const gpuarena__known *entry = &streams->known[at];
@@ -9827,28 +9810,10 @@ static int gpuarena__check_known(const gpuarena *arena, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+static int gpuarena__check_tables(const gpuarena__audit *audit)
 {
-    uint64_t binned = 0, held = 0;
-    uint32_t set, index;
-    for (set = 0; set < arena->streams.count; set++) {
-        const gpuarena__stream *stream = &arena->streams.list[set];
-        if (set && stream->bins == &arena->bins) continue;   /* a single stream shares the bins of quiet
-                                                                blocks */
-        if (!gpuarena__check_set(arena, stream->bins, &binned, out)) return 0;
-    }
-    for (index = arena->multi_stream; index && held <= tally->held_count; held++)
-        index = gpuarena__node_at(arena, index)->as.list.after;
-    GPUARENA__NEVER(binned + held + tally->aside_count != tally->free_count,
-                    "free blocks and bins differ in number", binned);
-    GPUARENA__NEVER(held != tally->held_count, "blocks that wait for several streams are miscounted", held);
-    return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
-}
-
-static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
-{
+    const gpuarena *arena = audit->arena;
     uint64_t entries = 0, unused = 0, open = 0;
-    uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t slot, index;
     for (slot = 0; slot <= arena->lookup.mask; slot++) {
         index = arena->lookup.table[slot];
@@ -9857,34 +9822,35 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
         GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
                         "the table of live blocks holds another", slot);
     }
-    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
-        if (!gpuarena__check_link(arena, index, unused++, out)) return 0;
-    GPUARENA__NEVER(entries != tally->live_count, "the table of live blocks is incomplete", entries);
-    GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
+    for (index = arena->nodes.unused; index && unused <= audit->node_count;
+         index = gpuarena__node_at(arena, index)->next)
+        if (!gpuarena__check_link(audit, index, unused++)) return 0;
+    GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
+    GPUARENA__NEVER(audit->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
                     "the table of live blocks is too full", entries);
     GPUARENA__NEVER(unused != arena->nodes.unused_count, "unused nodes are miscounted", unused);
-    GPUARENA__NEVER(all != 1 + unused + tally->live_count + tally->free_count + tally->hole_count,
-                    "nodes are lost", all);
-    for (index = arena->paged.holes; index && open <= tally->open_count; open++) {
-        if (!gpuarena__check_link(arena, index, open, out)) return 0;
+    GPUARENA__NEVER(audit->node_count != 1 + unused + audit->live_count + audit->free_count
+                    + audit->hole_count, "nodes are lost", audit->node_count);
+    for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
+        if (!gpuarena__check_link(audit, index, open)) return 0;
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
                         "the holes' list holds another", index);
         index = gpuarena__node_at(arena, index)->as.list.after;
     }
-    GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
-    GPUARENA__NEVER(tally->unmap_failed_count != arena->paged.unmap_failed_count,
-                    "holes that failed to unmap are miscounted", tally->unmap_failed_count);
-    GPUARENA__NEVER(tally->large_count != arena->paged.large_count, "large handles are miscounted",
-                    tally->large_count);
-    GPUARENA__NEVER(tally->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
-                    "idle pages are miscounted", tally->idle_count);
+    GPUARENA__NEVER(open != audit->open_count, "holes are missing in their list", open);
+    GPUARENA__NEVER(audit->unmap_failed_count != arena->paged.unmap_failed_count,
+                    "holes that failed to unmap are miscounted", audit->unmap_failed_count);
+    GPUARENA__NEVER(audit->large_count != arena->paged.large_count, "large handles are miscounted",
+                    audit->large_count);
+    GPUARENA__NEVER(audit->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
+                    "idle pages are miscounted", audit->idle_count);
     return 1;
 }
 
-static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+static int gpuarena__check_tags(const gpuarena__audit *audit)
 {
-    const gpuarena__tags *tags = &arena->tags;
-    uint64_t sum = tally->tagged_sum;
+    const gpuarena__tags *tags = &audit->arena->tags;
+    uint64_t sum = audit->tagged_sum, watched = audit->arena->stats.live_peak_bytes;
     uint32_t at;
     for (at = 1; at < tags->room; at++) {
         const gpuarena_tag_stats *one = &tags->list[at];
@@ -9892,19 +9858,19 @@ static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *ta
         GPUARENA__NEVER(one->live_peak_bytes < one->live_bytes || one->alloc_count < one->live_count,
                         "a tag's peak or count is too small", at);
     }
-    GPUARENA__NEVER(sum || tally->tagged_bytes != tags->live_bytes, "tags do not add up",
-                    tally->tagged_bytes);
-    GPUARENA__NEVER(tags->room && arena->stats.live_peak_bytes
-                    != gpuarena__min(tags->peak_bytes, tags->list[0].live_peak_bytes + tags->live_bytes),
-                    "untagged blocks' peak is not watched", arena->stats.live_peak_bytes);
+    GPUARENA__NEVER(sum || audit->tagged_bytes != tags->live_bytes, "tags do not add up",
+                    audit->tagged_bytes);
+    GPUARENA__NEVER(tags->room && watched != gpuarena__min(tags->peak_bytes, tags->list[0].live_peak_bytes
+                                                                             + tags->live_bytes),
+                    "untagged blocks' peak is not watched", watched);
     return 1;
 }
 
 /* Checks the figures of sub-arenas, which may be in use, against those kept here. */
-static int gpuarena__check_family(const gpuarena *arena, gpuarena__text *out)
+static int gpuarena__check_family(const gpuarena__audit *audit)
 {
+    const gpuarena *arena = audit->arena, *at;
     uint64_t reserved = arena->stats.reserved_bytes, growing = arena->growing;
-    const gpuarena *at;
     gpuarena__family family;
     if (!arena->has_family) return 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -9920,26 +9886,28 @@ static int gpuarena__check_family(const gpuarena *arena, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+static int gpuarena__check_sums(const gpuarena__audit *audit)
 {
+    const gpuarena *arena = audit->arena;
     const gpuarena_stats *stats = &arena->stats;
-#define X(name) GPUARENA__NEVER(stats->name##_bytes != tally->name##_bytes, \
-                                #name " bytes do not add up", tally->name##_bytes);
+#define X(name) GPUARENA__NEVER(stats->name##_bytes != audit->name##_bytes, \
+                                #name " bytes do not add up", audit->name##_bytes);
     X(live) X(requested) X(reserved) X(pending)
 #undef X
-    GPUARENA__NEVER(stats->live_count != tally->live_count, "live blocks are miscounted", tally->live_count);
+    GPUARENA__NEVER(stats->live_count != audit->live_count, "live blocks are miscounted", audit->live_count);
     GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
                     || stats->live_peak_bytes < stats->live_bytes
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
     GPUARENA__NEVER(arena->growing != arena->unreturned_bytes, "growth is claimed that is not under way",
                     arena->growing);
-    return gpuarena__check_family(arena, out);
+    return 1;
 }
 
 /* Checks the sum of all host memory against the count. */
-static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
+static int gpuarena__check_host(const gpuarena__audit *audit)
 {
+    const gpuarena *arena = audit->arena;
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
         + gpuarena__lookup_bytes(&arena->lookup);
     const gpuarena__range *range;
@@ -9958,12 +9926,10 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
+/* Checks what the arena derives from its configuration and its state. */
+static int gpuarena__check_derived(const gpuarena__audit *audit)
 {
-    gpuarena__tally tally = GPUARENA_INIT;
-    const gpuarena__range *range;
-    uint32_t at;
-    tally.reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
+    const gpuarena *arena = audit->arena;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
                     || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
@@ -9976,14 +9942,27 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
-    for (at = 0; at <= arena->lookup.mask; at++)               /* blocks are looked up in it */
-        if (!gpuarena__check_link(arena, arena->lookup.table[at], at, out)) return 0;
+    return 1;
+}
+
+static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
+{
+    gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
+    const gpuarena__range *range;
+    uint32_t at;
+    audit->arena = arena;
+    audit->out = out;
+    audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    audit->reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
+    if (!gpuarena__check_derived(audit)) return 0;
+    for (at = 0; at <= arena->lookup.mask; at++)             /* the walk looks blocks up in it */
+        if (!gpuarena__check_link(audit, arena->lookup.table[at], at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
-        if (!gpuarena__check_range(arena, at++, range, &tally, out)) return 0;
+        if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
-    return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
-        && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_tags(arena, &tally, out)
-        && gpuarena__check_host(arena, out);
+    return gpuarena__check_bins(audit) && gpuarena__check_streams(audit) && gpuarena__check_known(audit)
+        && gpuarena__check_tables(audit) && gpuarena__check_sums(audit) && gpuarena__check_family(audit)
+        && gpuarena__check_tags(audit) && gpuarena__check_host(audit);
 }
 
 /* >>cuda ===============================================================================================
