@@ -2074,6 +2074,7 @@ static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
 
 static void gpuarena__update_fast_path(gpuarena *arena)
 {
+    arena->plain_limit = gpuarena__plain_limit(arena);
     arena->fast_max_bytes = gpuarena__fast_max_bytes(arena);
     arena->slow_free_flags = gpuarena__slow_free_flags(arena);
 }
@@ -2304,40 +2305,19 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
-static uint32_t gpuarena__tag_count_;            /* written under the registry's lock, read without */
-
-static uint32_t gpuarena__tag_count(void)
-{
-    return GPUARENA__LOAD(&gpuarena__tag_count_, ACQUIRE);
-}
+static uint32_t gpuarena__tag_count;            /* written under the registry's lock, read without */
 
 /* The place of a tag in the list, from 1; 0: it is not a tag of the list but a number of the caller's. */
 static uint32_t gpuarena__tag_place(uint32_t tag)
 {
-    return tag > GPUARENA__TAG_BASE && tag - GPUARENA__TAG_BASE <= gpuarena__tag_count()
-        ? tag - GPUARENA__TAG_BASE : 0;
+    uint32_t place = tag > GPUARENA__TAG_BASE ? tag - GPUARENA__TAG_BASE : 0;
+    return place <= GPUARENA__LOAD(&gpuarena__tag_count, ACQUIRE) ? place : 0;
 }
 
 GPUARENA_API const char *gpuarena_tag_name(uint32_t tag)
 {
     uint32_t place = gpuarena__tag_place(tag);
     return place ? gpuarena__tag_names[place - 1] : "";
-}
-
-/* The place of a valid name, which is added if it is new. 0: the list is full. */
-static uint32_t gpuarena__tag_find(const char *name)
-{
-    uint32_t place = 1;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    while (place <= gpuarena__tag_count_ && strcmp(gpuarena__tag_names[place - 1], name) != 0) place++;
-    if (place > GPUARENA_TAGS) place = 0;
-    else if (place > gpuarena__tag_count_) {
-        memset(gpuarena__tag_names[place - 1], 0, GPUARENA_TAG_BYTES);
-        memcpy(gpuarena__tag_names[place - 1], name, strlen(name));
-        GPUARENA__STORE(&gpuarena__tag_count_, place, RELEASE);
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return place;
 }
 
 /* Makes room to count blocks of the tag at this place. 0: no host memory. */
@@ -3559,9 +3539,11 @@ static gpuarena__error gpuarena__no_error(void)
     return error;
 }
 
-/* Sets the error. Returns 0, so that a failing function can return the call. */
+/* Sets the error, unless its place is NULL because the caller does not ask. Returns 0, so that a failing
+   function can return the call. */
 static uint8_t gpuarena__set_error(gpuarena__error *error, gpuarena_result result)
 {
+    if (!error) return 0;
     error->result = result;
     error->reason = result == GPUARENA_HOST_MEMORY ? GPUARENA_REASON_HOST_MEMORY : GPUARENA_REASON_NONE;
     return 0;
@@ -3570,8 +3552,8 @@ static uint8_t gpuarena__set_error(gpuarena__error *error, gpuarena_result resul
 /* Sets the error OUT_OF_MEMORY with a reason. Returns 0. */
 static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reason)
 {
-    error->result = GPUARENA_OUT_OF_MEMORY;
-    error->reason = reason;
+    gpuarena__set_error(error, GPUARENA_OUT_OF_MEMORY);
+    if (error) error->reason = reason;
     return 0;
 }
 
@@ -3589,7 +3571,7 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *err
 {
     gpuarena_status status = gpuarena__status_of(arena, code);
     if (status == GPUARENA_STATUS_DONE) return 1;
-    error->code = code;
+    if (error) error->code = code;
     if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__set_error(error, GPUARENA_CAPTURE);
     if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
     if (status != GPUARENA_STATUS_LOST) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -3604,7 +3586,7 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 {
     if (GPUARENA__LIKELY(!arena->lost)) return 0;
     gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
-    error->code = arena->lost_code;
+    if (error) error->code = arena->lost_code;
     return 1;
 }
 
@@ -3656,10 +3638,9 @@ static const struct { const char *name; uint32_t bits; } gpuarena__entries[] = {
    thread, and nothing is waited for. */
 static void gpuarena__relax(gpuarena *arena)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     int mode = 2;
     if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;
-    if (gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), &ignored))
+    if (gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), NULL))
         arena->caller_mode = mode;
 }
 
@@ -3696,7 +3677,7 @@ static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, g
     if (bits & GPUARENA__RELEASES && status == GPUARENA_STATUS_UNLOADING) return 1;
     if (gpuarena__driver_done(arena, code, error)) return 1;
     if (!(bits & GPUARENA__OBTAINS) || status != GPUARENA_STATUS_NO_MEMORY) return 0;
-    error->call = gpuarena__entries[entry].name;
+    if (error) error->call = gpuarena__entries[entry].name;
     return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
 }
 
@@ -3709,9 +3690,8 @@ static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, g
 
 static void gpuarena__event_destroy(gpuarena *arena, void *event)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     if (!arena->lost)
-        (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
+        (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), NULL);
 }
 
 /* ---- what the driver tells: of its memory, and which streams are captured */
@@ -3736,7 +3716,7 @@ static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuare
     if (!arena->driver.capture.active) return 0;
     if (GPUARENA__ASK(arena, &said, capture, active, (&arena->driver, stream, &active)) && !active) return 0;
     if (active) gpuarena__set_error(&said, GPUARENA_CAPTURE);
-    *error = said;
+    if (error) *error = said;
     return 1;
 }
 
@@ -3753,7 +3733,7 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
         if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
     }
     if (said.result != GPUARENA_CAPTURE) return 0;
-    *error = said;
+    if (error) *error = said;
     return 1;
 }
 
@@ -8451,13 +8431,6 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
 
 static gpuarena *gpuarena__registry;             /* all arenas, the newest first */
 
-/* Links with a single store, after everything that it makes reachable: a child forked at any moment finds a
-   whole list. */
-static void gpuarena__publish(gpuarena **link, gpuarena *arena)
-{
-    GPUARENA__STORE(link, arena, RELEASE);
-}
-
 /* Finds an arena by its pointer alone, without reading what may not live. Under the registry's lock. */
 static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
@@ -8466,41 +8439,27 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* The sum of the limits of a parent's sub-arenas; one without a limit counts as the parent's limit. Under the
-   registry's lock. */
-static uint64_t gpuarena__limits_sum(const gpuarena *parent)
-{
-    const gpuarena *at;
-    uint64_t sum = 0;
-    for (at = gpuarena__registry; at; at = at->registered) {
-        uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
-        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
-    }
-    return sum;
-}
-
 /* The kind whose figures a kind of memory counts in: ASYNC is the device's. */
-static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
+static gpuarena_memory gpuarena__counted_as(gpuarena_memory memory)
 {
     return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
 }
 
-/* Whether an arena fits under its parent. 0: no, and *out says why. Under the registry's lock. */
+/* Whether an arena, the first of its list, fits under its parent: the limits of all sub-arenas must fit into
+   the parent's, and one without a limit counts as the parent's limit. 0: no, and *out says why. Under the
+   registry's lock. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
-    const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
-    uint64_t limit, sum;
-    if (!parent || parent->family.ending) {
-        gpuarena__put(out, "parent: not a living arena");
-        return 0;
+    const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
+    uint64_t limit, sum = 0;
+    if (!parent || parent->family.ending) return gpuarena__refuse(out, "parent: not a living arena");
+    if (gpuarena__counted_as(arena->memory) != gpuarena__counted_as(parent->memory))
+        return gpuarena__refuse(out, "backing: memory of another kind than the parent's counts elsewhere");
+    for (at = arena; at; at = at->registered) {
+        if (at->config.parent != parent) continue;
+        limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
+        sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
     }
-    if (gpuarena__whose(arena->memory) != gpuarena__whose(parent->memory)) {
-        gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
-        return 0;
-    }
-    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
-    sum = gpuarena__limits_sum(parent);
-    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
     if (sum <= parent->limit || arena->config.oversubscribe) return 1;
     gpuarena__put(out, "limit: ");
     gpuarena__put_size(out, sum);
@@ -8511,18 +8470,19 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 }
 
 /* Adds an arena to the registry and to its parent's tree. 0: it does not fit, and *out says why; it has no
-   family then. */
+   family then. A single store links it, after everything that it makes reachable: a child forked at any
+   moment finds a whole list. */
 static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 {
     static uint64_t count;
     int fits;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
+    arena->registered = gpuarena__registry;
     fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
     if (fits) {
         arena->has_family = arena->config.parent != NULL;
         arena->family.number = ++count;
-        arena->registered = gpuarena__registry;
-        gpuarena__publish(&gpuarena__registry, arena);
+        GPUARENA__STORE(&gpuarena__registry, arena, RELEASE);
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return fits;
@@ -8534,7 +8494,7 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena__uncharge(arena, arena->growing);     /* bytes that its pool has not returned go with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
-    if (*link) gpuarena__publish(link, arena->registered);
+    if (*link) GPUARENA__STORE(link, arena->registered, RELEASE);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -8743,29 +8703,17 @@ static int gpuarena__is_misuse(gpuarena_result result)
 }
 
 /* Inserts a group of live blocks into a failure's list, which is sorted by bytes. */
-static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
+static void gpuarena__most_put(gpuarena_live most[4], uint64_t count, uint64_t bytes, uint32_t tag)
 {
     uint32_t at = 4;
-    if (!one.count || (most[3].count && one.bytes <= most[3].bytes)) return;
-    while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < one.bytes)) {
+    if (!count || (most[3].count && bytes <= most[3].bytes)) return;
+    while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < bytes)) {
         at--;
         if (at < 3) most[at + 1] = most[at];
     }
-    most[at] = one;
-}
-
-/* Lists the live bytes by tag, if any block is tagged. */
-static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
-{
-    uint32_t place;
-    for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
-        gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
-        gpuarena_live one;
-        one.count = stats.live_count;
-        one.bytes = stats.live_bytes;
-        one.tag = place ? GPUARENA__TAG_BASE + place : 0;
-        gpuarena__most_put(most, one);
-    }
+    most[at].count = count;
+    most[at].bytes = bytes;
+    most[at].tag = tag;
 }
 
 /* Makes a failure of an error and the arena's figures; arena may be NULL. */
@@ -8773,6 +8721,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
 {
     gpuarena_failure failure = GPUARENA_INIT;
     const char *detail = error->detail;
+    uint32_t place;
     failure.result = error->result;
     failure.reason = error->reason;
     failure.driver_code = error->code;
@@ -8791,7 +8740,11 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     if (error->block) failure.block = gpuarena__block_describe(arena, error->block);
     if (failure.result != GPUARENA_OUT_OF_MEMORY) return failure;
     failure.largest_free_bytes = gpuarena__largest_free(arena);
-    gpuarena__most_of_tags(arena, failure.most);
+    for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
+        gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
+        gpuarena__most_put(failure.most, stats.live_count, stats.live_bytes,
+                           place ? GPUARENA__TAG_BASE + place : 0);
+    }
     return failure;
 }
 
@@ -8892,97 +8845,62 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
     return sorted;
 }
 
-/* Lists the live blocks by size and tag. At least one block is live. */
-static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
-{
-    gpuarena_live group = GPUARENA_INIT;
-    const gpuarena__node *same = NULL;
-    gpuarena__iterator at = gpuarena__blocks(arena);
-    uint32_t list = 0, rest;
-    for (; at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node)) {
-            at.node->as.live.leak = list;
-            list = at.index;
-        }
-    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
-    while (list) {
-        gpuarena__node *node = gpuarena__node_at(arena, list);
-        list = node->as.live.leak;
-        node->as.live.leak = 0;
-        if (same && gpuarena__leak_before(same, node)) {
-            gpuarena__most_put(most, group);
-            group.count = group.bytes = 0;
-        }
-        same = node;
-        group.count++;
-        group.bytes += node->as.live.requested;
-        group.tag = node->as.live.tag;
-    }
-    gpuarena__most_put(most, group);
-}
-
-/* Refuses to destroy an arena with live blocks. */
+/* Refuses to destroy an arena with live blocks, and groups them by size and tag. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__iterator at = gpuarena__blocks(arena);
     gpuarena_failure failure;
-    while (!gpuarena__node_live(at.node)) gpuarena__next(arena, &at);
-    GPUARENA_ASSERT(at.index && "a live block is in a range");
+    uint32_t list = 0, next, rest;
+    uint64_t count = 0;
+    for (; at.index; gpuarena__next(arena, &at))
+        if (gpuarena__node_live(at.node)) {
+            if (!list) error.block = at.index;
+            at.node->as.live.leak = list;
+            list = at.index;
+        }
     error.result = GPUARENA_STILL_IN_USE;
-    error.block = at.index;
     failure = gpuarena__failure_of(arena, &error);
-    gpuarena__most_of_leaks(arena, failure.most);
+    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
+    for (; list; list = next) {
+        gpuarena__node *node = gpuarena__node_at(arena, list);
+        next = node->as.live.leak;
+        node->as.live.leak = 0;
+        count++;
+        if (next && !gpuarena__leak_before(node, gpuarena__node_at(arena, next))) continue;
+        gpuarena__most_put(failure.most, count, count * node->as.live.requested, node->as.live.tag);
+        count = 0;
+    }
     return gpuarena__fail_record(arena, &failure, NULL);
 }
 
 /* ---- why there is no memory */
 
-/* By how much the limit is too low for `need` more bytes, `idle` of which the arena has already. */
-static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
-{
-    uint64_t kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
-    return need > UINT64_MAX - kept     ? UINT64_MAX
-           : kept + need > arena->limit ? kept + need - arena->limit
-                                        : 0;
-}
-
-/* As missing_limit, for the arena above whose limit leaves the least; the failure names it. */
-static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
-                                    uint64_t idle)
-{
-    uint64_t room, lack = gpuarena__above(need, idle);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__detail(failure, "%s", gpuarena__limit_narrowest(arena->config.parent, &room)->config.name);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    failure->missing_bytes = gpuarena__above(lack, room);
-}
-
-/* How many of `need` more bytes must be new memory; what can be released or moved now is used first. */
-static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t now = gpuarena__is_capturing(arena, &ignored)
-        ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
-    return gpuarena__above(need, gpuarena__min(idle, now));
-}
-
-/* After the driver did not give `need` more bytes: sets what is missing, depending on the reason. */
+/* After `need` more bytes were refused, by a limit or by the driver: sets what is missing. `idle` of the
+   arena's bytes can be released or moved for them. */
 static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                       uint64_t idle)
 {
-    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total,
-             lack;
-    gpuarena__error ignored = gpuarena__no_error();
-    if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
-        failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
-    if (failure->reason == GPUARENA_REASON_OVER_PARENT)
-        gpuarena__failure_above(arena, failure, need, idle);
-    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
+    uint64_t kept, room, lack, now, total;
+    switch (failure->reason) {
+    case GPUARENA_REASON_OVER_LIMIT:
+        kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
+        failure->missing_bytes = gpuarena__above(kept + need, arena->limit);
         return;
-    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
-    lack = gpuarena__lack_now(arena, need, idle);
-    lack = lack > UINT64_MAX - headroom ? UINT64_MAX : lack + headroom;
+    case GPUARENA_REASON_OVER_PARENT:            /* the arena whose limit leaves the least is named */
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        gpuarena__detail(failure, "%s", gpuarena__limit_narrowest(arena->config.parent, &room)->config.name);
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+        failure->missing_bytes = gpuarena__above(gpuarena__above(need, idle), room);
+        return;
+    case GPUARENA_REASON_HEADROOM: case GPUARENA_REASON_DRIVER_REFUSED: break;
+    default: return;
+    }
+    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, NULL);
+    now = gpuarena__is_capturing(arena, NULL)
+        ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
+    lack = gpuarena__above(need, gpuarena__min(idle, now));
+    if (failure->reason == GPUARENA_REASON_HEADROOM) lack += arena->config.headroom_bytes;
     /* a driver may refuse memory that it reports as free: then all of it counts as missing */
     failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
@@ -9005,13 +8923,6 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
     return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
 
-/* 1: a failure for this reason is final: other free memory would not have served the request. */
-static int gpuarena__is_final(gpuarena_reason reason)
-{
-    return reason == GPUARENA_REASON_TRY_ONLY || reason == GPUARENA_REASON_TOO_LARGE
-        || reason == GPUARENA_REASON_CAPTURE || reason == GPUARENA_REASON_ADDRESSES;
-}
-
 /* The failure of an allocation for lack of memory: why, and how much is missing. */
 static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__request *req,
                                                  const gpuarena__error *error)
@@ -9019,9 +8930,9 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
     int fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* only new memory serves it */
-    gpuarena__error ignored = gpuarena__no_error();
-    failure.requested_bytes = req->requested;
-    if (gpuarena__is_final(failure.reason)) return failure;
+    if (failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
+        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
+        return failure;                          /* other free memory would not have served it */
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
@@ -9033,8 +8944,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
         return failure;                     /* the arena has enough pages, but the driver does not map them */
     if (gpuarena__is_waiting(arena, req, &failure)) {
-        failure.reason =
-            gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
+        failure.reason = gpuarena__is_capturing(arena, NULL) ? GPUARENA_REASON_CAPTURE
+                                                             : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
         failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
@@ -9061,16 +8972,6 @@ static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
     return "the limit of $limit forbids growth; raise it";
 }
 
-static const char *gpuarena__words_of_refusal(const gpuarena_failure *failure)
-{
-    if (!failure->driver_call)
-        return "$requested were refused by the driver ($code), which reports $device_free free on the "
-               "device; another $missing of device memory would do";
-    return "$requested were refused by the driver ($call), though it reports $device_free free on the "
-           "device: with $reserved reserved a limit other than memory is reached, or another process was "
-           "faster; trim, or ask for larger pages or segments";
-}
-
 static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
 {
     switch (failure->reason) {
@@ -9091,7 +8992,13 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
     case GPUARENA_REASON_HEADROOM:
         return "$requested would leave less than the headroom to others: the device has $device_free free; "
                "$missing more, or a smaller headroom, would do";
-    case GPUARENA_REASON_DRIVER_REFUSED: return gpuarena__words_of_refusal(failure);
+    case GPUARENA_REASON_DRIVER_REFUSED:
+        if (!failure->driver_call)
+            return "$requested were refused by the driver ($code), which reports $device_free free on the "
+                   "device; another $missing of device memory would do";
+        return "$requested were refused by the driver ($call), though it reports $device_free free on the "
+               "device: with $reserved reserved a limit other than memory is reached, or another process was "
+               "faster; trim, or ask for larger pages or segments";
     case GPUARENA_REASON_TOO_LARGE:
         return "$requested are more than any arena can hold; check the size";
     case GPUARENA_REASON_NEIGHBOUR:
@@ -9146,15 +9053,6 @@ static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *fai
     gpuarena__put_bytes(out, failure->block.bytes);
 }
 
-/* Writes "tagged kv", "untagged" or "with tag 7". */
-static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
-{
-    const char *name = gpuarena_tag_name(tag);
-    if (name[0]) gpuarena__put(out, "tagged %s", name);
-    else if (tag) gpuarena__put(out, "with tag %" PRIu32, tag);
-    else gpuarena__put(out, "untagged");
-}
-
 /* Writes "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
 static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
 {
@@ -9179,12 +9077,14 @@ static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *fai
     uint32_t at;
     for (at = 0; at < 4 && failure->most[at].count; at++) {
         const gpuarena_live *one = &failure->most[at];
+        const char *name = gpuarena_tag_name(one->tag);
         if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
         else gpuarena__put(out, ", ");
         gpuarena__put(out, "%" PRIu64 " of ", one->count);
         gpuarena__put_about(out, one->bytes / one->count);
-        gpuarena__put(out, " ");
-        gpuarena__say_tag(out, one->tag);
+        if (name[0]) gpuarena__put(out, " tagged %s", name);
+        else if (one->tag) gpuarena__put(out, " with tag %" PRIu32, one->tag);
+        else gpuarena__put(out, " untagged");
         rest = gpuarena__above(rest, one->count);
     }
     if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
@@ -9236,12 +9136,15 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
     return result;
 }
 
-/* ---- reports: one walk over tags, ranges and blocks, written as text or as JSON. Each piece of text is put
-   into `out` and handed to the caller's writer, until that stops. */
+/* A report: a walk over tags and blocks, written as text or as JSON. Each piece of text is put into `out` and
+   handed to the caller's writer, until that stops. */
 typedef struct gpuarena__writer {
+    const gpuarena *arena;
+    int json;
     gpuarena_write_fn *write;
     void *user;
     gpuarena_result result;                      /* of the last call of write */
+    uint64_t blocks, live, holes, longest_free;  /* figures of the range in which the walk is */
     gpuarena__text out;
     char piece[1280];                            /* longer than any piece */
 } gpuarena__writer;
@@ -9262,33 +9165,19 @@ static void gpuarena__put_escaped(gpuarena__text *out, const char *name)
     for (; *name; name++) gpuarena__put(out, "%s%c", *name == '"' || *name == '\\' ? "\\" : "", *name);
 }
 
-/* The figures of a range in a report. */
-typedef struct gpuarena__range_sums { uint64_t blocks, live, holes, longest_free; } gpuarena__range_sums;
-
-static void gpuarena__range_sum(gpuarena__range_sums *sums, const gpuarena_block *block)
+static void gpuarena__text_head(gpuarena__writer *writer, const gpuarena_stats *stats)
 {
-    sums->blocks++;
-    if (block->state == GPUARENA_STATE_LIVE) sums->live += block->bytes;
-    else if (block->state == GPUARENA_STATE_HOLE) sums->holes += block->bytes;
-    else sums->longest_free = gpuarena__max(sums->longest_free, block->bytes);
-}
-
-/* ---- as text */
-
-static void gpuarena__text_head(const gpuarena *arena, gpuarena__writer *writer)
-{
-    gpuarena_stats stats = gpuarena__stats_walked(arena);
+    const gpuarena_config *config = &writer->arena->config;
     gpuarena__text *out = &writer->out;
-    gpuarena__put(out, "arena %s (", arena->config.name);
-    gpuarena__config_put(out, &arena->config);
+    gpuarena__put(out, "arena %s (", config->name);
+    gpuarena__config_put(out, config);
     gpuarena__put(out, ")\n");
     gpuarena__flush(writer);
-    if (arena->config.parent)
-        gpuarena__put(out, "  %-12s %s\n", "under", arena->config.parent->config.name);
+    if (config->parent) gpuarena__put(out, "  %-12s %s\n", "under", config->parent->config.name);
 #define X(label, name) \
     gpuarena__put(out, "  %-12s ", label); \
-    if (stats.name##_bytes == GPUARENA_NO_LIMIT) gpuarena__put(out, "none"); \
-    else gpuarena__put_bytes(out, stats.name##_bytes); \
+    if (stats->name##_bytes == GPUARENA_NO_LIMIT) gpuarena__put(out, "none"); \
+    else gpuarena__put_bytes(out, stats->name##_bytes); \
     gpuarena__put(out, "\n");
     X("requested", requested) X("+ slack", slack) X("= live", live)
     X("+ pending", pending) X("+ cached", cached) X("+ children", children) X("= reserved", reserved)
@@ -9296,46 +9185,26 @@ static void gpuarena__text_head(const gpuarena *arena, gpuarena__writer *writer)
 #undef X
     gpuarena__flush(writer);
     gpuarena__put(out, "  %" PRIu64 " live blocks, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
-                  " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
-                  stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
-                  stats.driver_call_count);
+                  " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats->live_count,
+                  stats->alloc_count, stats->free_count, stats->fail_count, stats->misuse_count,
+                  stats->driver_call_count);
     gpuarena__flush(writer);
 }
 
-static void gpuarena__text_tag(gpuarena__writer *writer, uint32_t place, const gpuarena_tag_stats *one)
+static void gpuarena__json_head(gpuarena__writer *writer, const gpuarena_stats *stats)
 {
-    gpuarena__put(&writer->out, "  tag %s: %" PRIu64 " bytes live in %" PRIu64 " blocks, peak %" PRIu64 ", %"
-                  PRIu64 " allocations\n", place ? gpuarena__tag_names[place - 1] : "(none)",
-                  one->live_bytes, one->live_count, one->live_peak_bytes, one->alloc_count);
-}
-
-static void gpuarena__text_range(gpuarena__writer *writer, const gpuarena__range *range,
-                                 const gpuarena__range_sums *sums)
-{
-    gpuarena__text *out = &writer->out;
-    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
-                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
-                  range->bytes, sums->blocks, sums->live, sums->longest_free);
-    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, sums->holes);
-    gpuarena__put(out, "\n");
-}
-
-/* ---- as JSON */
-
-static void gpuarena__json_head(const gpuarena *arena, gpuarena__writer *writer)
-{
-    gpuarena_stats stats = gpuarena__stats_walked(arena);
+    const gpuarena_config *config = &writer->arena->config;
     gpuarena__text *out = &writer->out;
     const char *comma = "";
     gpuarena__put(out, "{\"schema\":\"gpuarena-report/1\",\"version\":\"%s\",\"name\":\"",
                   GPUARENA_VERSION_TEXT);
-    gpuarena__put_escaped(out, arena->config.name);
+    gpuarena__put_escaped(out, config->name);
     gpuarena__put(out, "\",\"config\":\"");
-    gpuarena__config_put(out, &arena->config);
+    gpuarena__config_put(out, config);
     gpuarena__put(out, "\",\n\"stats\":{");
 #define X(field) \
     gpuarena__flush(writer); \
-    gpuarena__put(out, "%s\"" #field "\":%" PRIu64, comma, stats.field); \
+    gpuarena__put(out, "%s\"" #field "\":%" PRIu64, comma, stats->field); \
     comma = ",";
     GPUARENA_STATS(X)
 #undef X
@@ -9343,23 +9212,55 @@ static void gpuarena__json_head(const gpuarena *arena, gpuarena__writer *writer)
     gpuarena__flush(writer);
 }
 
-static void gpuarena__json_tag(gpuarena__writer *writer, uint32_t place, const gpuarena_tag_stats *one)
+/* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged blocks;
+   in JSON it is always there. */
+static void gpuarena__report_tags(gpuarena__writer *writer)
 {
     gpuarena__text *out = &writer->out;
-    gpuarena__put(out, "%s\n{\"tag\":%" PRIu32 ",\"name\":\"", place ? "," : "\n\"tags\":[",
-                  place ? GPUARENA__TAG_BASE + place : 0);
-    gpuarena__put_escaped(out, place ? gpuarena__tag_names[place - 1] : "");
-    gpuarena__put(out, "\",\"live_bytes\":%" PRIu64 ",\"live_peak_bytes\":%" PRIu64 ",\"live_count\":%" PRIu64
-                  ",\"alloc_count\":%" PRIu64 "}", one->live_bytes, one->live_peak_bytes, one->live_count,
-                  one->alloc_count);
+    uint32_t at;
+    for (at = 0; at < writer->arena->tags.room; at++, gpuarena__flush(writer)) {
+        gpuarena_tag_stats one = gpuarena__tag_stats(writer->arena, at);
+        const char *name = at ? gpuarena__tag_names[at - 1] : "";
+        if (!one.alloc_count && (at || !writer->json)) continue;
+        if (!writer->json) {
+            gpuarena__put(out, "  tag %s: %" PRIu64 " bytes live in %" PRIu64 " blocks, peak %" PRIu64 ", %"
+                          PRIu64 " allocations\n", at ? name : "(none)", one.live_bytes, one.live_count,
+                          one.live_peak_bytes, one.alloc_count);
+            continue;
+        }
+        gpuarena__put(out, "%s\n{\"tag\":%" PRIu32 ",\"name\":\"", at ? "," : "\n\"tags\":[",
+                      at ? GPUARENA__TAG_BASE + at : 0);
+        gpuarena__put_escaped(out, name);
+        gpuarena__put(out, "\",\"live_bytes\":%" PRIu64 ",\"live_peak_bytes\":%" PRIu64 ",\"live_count\":%"
+                      PRIu64 ",\"alloc_count\":%" PRIu64 "}", one.live_bytes, one.live_peak_bytes,
+                      one.live_count, one.alloc_count);
+    }
+    if (writer->json && at) gpuarena__put(out, "],");
 }
 
-static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range *range,
+/* Counts a block in its range's figures, and writes them as text at the end of the range. */
+static void gpuarena__text_block(gpuarena__writer *writer, const gpuarena__range *range, uint64_t offset,
+                                 const gpuarena_block *block)
+{
+    gpuarena__text *out = &writer->out;
+    if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
+    writer->blocks++;
+    if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
+    else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
+    else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
+    if (offset + block->bytes < range->bytes) return;
+    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
+                  range->bytes, writer->blocks, writer->live, writer->longest_free);
+    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
+    gpuarena__put(out, "\n");
+}
+
+static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range *range, uint64_t offset,
                                  const gpuarena_block *block)
 {
     static const char *const states[] = { "none", "live", "pending", "free", "hole" };
     gpuarena__text *out = &writer->out;
-    uint64_t offset = gpuarena__address(block->ptr) - range->address;
     if (!offset)
         gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
                       range->before ? ",\n" : "", range->address, range->bytes);
@@ -9371,49 +9272,34 @@ static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range
     gpuarena__put(out, offset + block->bytes < range->bytes ? "}" : "}]}");
 }
 
-/* ---- the walk */
-
-/* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged
-   blocks. */
-static void gpuarena__report_tags(const gpuarena *arena, int json, gpuarena__writer *writer)
+/* Writes what a report says of one block: the visitor of its walk. */
+static gpuarena_result gpuarena__report_block(const gpuarena_block *block, void *user)
 {
-    uint32_t at;
-    for (at = 0; at < arena->tags.room; at++, gpuarena__flush(writer)) {
-        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
-        if (json && (!at || one.alloc_count)) gpuarena__json_tag(writer, at, &one);
-        if (!json && one.alloc_count) gpuarena__text_tag(writer, at, &one);
-    }
-    if (json && at) gpuarena__put(&writer->out, "],");
-}
-
-static void gpuarena__report_ranges(const gpuarena *arena, int json, gpuarena__writer *writer)
-{
-    gpuarena__range_sums sums = GPUARENA_INIT, none = GPUARENA_INIT;
-    gpuarena__iterator at = gpuarena__blocks(arena);
-    for (; at.index && writer->result == GPUARENA_OK; gpuarena__next(arena, &at)) {
-        gpuarena_block block = gpuarena__block_describe(arena, at.index);
-        if (json) gpuarena__json_block(writer, at.range, &block);
-        if (!at.node->prev) sums = none;
-        gpuarena__range_sum(&sums, &block);
-        if (!json && !at.node->next) gpuarena__text_range(writer, at.range, &sums);
-        gpuarena__flush(writer);
-    }
+    gpuarena__writer *writer = (gpuarena__writer *)user;
+    uint64_t address = gpuarena__address(block->ptr);
+    const gpuarena__range *range = gpuarena__range_of(writer->arena, address);
+    (writer->json ? gpuarena__json_block : gpuarena__text_block)(writer, range, address - range->address,
+                                                                 block);
+    gpuarena__flush(writer);
+    return writer->result;
 }
 
 static gpuarena_result gpuarena__report(const gpuarena *arena, int json, gpuarena_write_fn *write, void *user)
 {
+    gpuarena_stats stats = gpuarena__stats_walked(arena);
     gpuarena__writer writer;
     gpuarena__frame frame;
+    writer.arena = arena;
+    writer.json = json;
     writer.write = write;
     writer.user = user;
     writer.result = GPUARENA_OK;
     writer.out = gpuarena__text_begin(writer.piece, sizeof writer.piece);
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    if (json) gpuarena__json_head(arena, &writer);
-    else gpuarena__text_head(arena, &writer);
-    gpuarena__report_tags(arena, json, &writer);
+    (json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
+    gpuarena__report_tags(&writer);
     if (json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    gpuarena__report_ranges(arena, json, &writer);
+    (void)gpuarena__walk(arena, gpuarena__report_block, &writer);
     if (json) gpuarena__put(&writer.out, "]}\n");
     gpuarena__flush(&writer);
     gpuarena__call_end(&frame);
@@ -10512,26 +10398,17 @@ static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
     return result;
 }
 
-/* Enters an arena for a call that does no more than a hit: holds its lock if the result is OK, otherwise the
-   failure is recorded. The arena may have been destroyed by the time the caller gets the lock: a misuse that
-   is detected if the caller waited for the lock. */
-static gpuarena_result gpuarena__enter(gpuarena *arena)
+/* Enters an arena for a call that does no more than a hit, unless an argument is wrong: `wrong` says which,
+   NULL means none. Holds its lock if the result is OK, otherwise the failure is recorded. The arena may have
+   been destroyed by the time the caller gets the lock: a misuse that is detected if the caller waited for
+   it. */
+static gpuarena_result gpuarena__enter(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(gpuarena__has_magic(arena,
-                                              GPUARENA__MAGIC))) return gpuarena__leave_destroyed(arena);
-    return result;
-}
-
-/* Enters an arena unless an argument is wrong: `wrong` says which, NULL means none. The refusal is
-   recorded. */
-static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
-{
-    gpuarena_result result = gpuarena__enter(arena);
-    if (result != GPUARENA_OK || !wrong) return result;
-    return gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong));
+    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    return wrong ? gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong)) : GPUARENA_OK;
 }
 
 /* Locks both locks of an arena in which this call is counted as entering. 0: the arena was destroyed. */
@@ -10544,13 +10421,14 @@ static int gpuarena__begin_counted(gpuarena *arena)
 }
 
 /* As enter, with both locks: for calls that may do more than a hit. */
-static gpuarena_result gpuarena__begin(gpuarena *arena)
+static gpuarena_result gpuarena__begin(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__count_entering(arena, 1);
-    if (GPUARENA__LIKELY(gpuarena__begin_counted(arena))) return result;
-    return gpuarena__end(arena, gpuarena__turn_away(arena));
+    if (!gpuarena__begin_counted(arena)) result = gpuarena__turn_away(arena);
+    else if (wrong) result = gpuarena__fail_argument(arena, wrong);
+    return result == GPUARENA_OK ? result : gpuarena__end(arena, result);
 }
 
 /* Counts this call as entering an arena that may have been destroyed; a counted arena is not freed. 0: it was
@@ -10575,14 +10453,6 @@ static gpuarena_result gpuarena__begin_living(gpuarena *arena)
     if (result != GPUARENA_OK) gpuarena__count_entering(arena, -1);
     else if (!gpuarena__begin_counted(arena)) result = gpuarena__end(arena, gpuarena__turn_away(arena));
     return result;
-}
-
-/* As enter_with, with both locks. */
-static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
-{
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK || !wrong) return result;
-    return gpuarena__end(arena, gpuarena__fail_argument(arena, wrong));
 }
 
 /* Enters an arena for a call that only reads and has no result. Inside a callback of the arena this thread
@@ -10649,8 +10519,7 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
 /* The bytes that an entered arena could release. */
 static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
+    if (arena->lost || gpuarena__is_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
     (void)gpuarena__plans_yield(arena);
     (void)gpuarena__resolve_all(arena);
@@ -10733,37 +10602,51 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* Releases up to `bytes` of idle memory of an entered arena. Returns how much. */
-static uint64_t gpuarena__reclaim_from(gpuarena *arena, uint64_t bytes, int quiet)
-{
-    gpuarena__error refusal = gpuarena__no_error();
-    uint64_t before = arena->stats.reserved_bytes,
-             give = gpuarena__min(gpuarena__family_idle(arena, quiet), bytes);
-    if (give && !gpuarena__range_release_to(arena, before - give, quiet, NULL, &refusal))
-        arena->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
-    return before - arena->stats.reserved_bytes;
-}
-
 /* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until all of them hold
    at most `keep`. Returns how much. */
 static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
 {
-    uint64_t released = 0, held;
+    uint64_t released = 0, before, give, number;
     int quiet;
+    gpuarena *at;
     for (quiet = 1; quiet >= 0; quiet--) {
-        uint64_t number = UINT64_MAX;
-        gpuarena *at;
+        number = UINT64_MAX;
         while (gpuarena__family_figures(arena, top).held > keep
                && (at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
-            held = gpuarena__family_figures(arena, top).held;
-            released += gpuarena__reclaim_from(at, gpuarena__above(held, keep), quiet);
+            gpuarena__error refusal = gpuarena__no_error();
+            give = gpuarena__above(gpuarena__family_figures(arena, top).held, keep);
+            before = at->stats.reserved_bytes;
+            give = gpuarena__min(gpuarena__family_idle(at, quiet), give);
+            if (give && !gpuarena__range_release_to(at, before - give, quiet, NULL, &refusal))
+                at->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
+            released += before - at->stats.reserved_bytes;
             (void)gpuarena__end(at, GPUARENA_OK);
         }
     }
     return released;
 }
 
-/* Makes room in all limits from `arena` up, if that is possible. 1: there may be room now. */
+/* Releases idle memory of the other arenas, if that and the device's free memory may give the driver `bytes`
+   more. Both locks are unlocked. 1: try again. */
+static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
+{
+    const gpuarena *root = gpuarena__family_root(arena);
+    uint64_t stays, held, free_bytes, total_bytes;
+    int asked;
+    (void)gpuarena__family_idle_under(arena, reclaim->apart, root, &stays);
+    gpuarena__relock_all(arena);
+    asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL);
+    gpuarena__unlock_all(arena);
+    if (!asked) return 0;
+    held = gpuarena__family_figures(arena, root).held;
+    free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
+    if (free_bytes + held < reclaim->own + stays + bytes) return 0;
+    (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
+    return 1;
+}
+
+/* Releases idle memory of the other arenas until all limits from `arena` up allow `bytes` more, if that is
+   possible. 1: try again. */
 static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes)
 {
@@ -10777,26 +10660,6 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* After the driver refused `bytes`: has the other arenas release idle memory, if that and the device's free
-   memory may suffice. 1: try again. */
-static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
-{
-    const gpuarena *root = gpuarena__family_root(arena);
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t stays, held, free_bytes, total_bytes;
-    int asked;
-    (void)gpuarena__family_idle_under(arena, reclaim->apart, root, &stays);
-    gpuarena__relock_all(arena);
-    asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
-    gpuarena__unlock_all(arena);
-    if (!asked) return 0;
-    held = gpuarena__family_figures(arena, root).held;
-    free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    if (free_bytes + held < reclaim->own + stays + bytes) return 0;
-    (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
-    return 1;
-}
-
 /* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
    tree's other arenas, with this arena unlocked. 1: try again, because memory was released or something has
    changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
@@ -10804,7 +10667,6 @@ static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     const gpuarena *root = gpuarena__family_root(arena);
     int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
@@ -10813,7 +10675,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     uint64_t calls, freed, now;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
-        || gpuarena__is_capturing(arena, &ignored)) return 0;
+        || gpuarena__is_capturing(arena, NULL)) return 0;
     gpuarena__reclaim_note_own(arena, reclaim);
     calls = arena->call_count;
     freed = arena->stats.free_count;
@@ -10877,13 +10739,11 @@ static void gpuarena__mark_over_limit(gpuarena *arena)
     uint64_t number = UINT64_MAX;
     gpuarena *at;
     arena->over_limit = 1;
-    arena->plain_limit = 0;
     gpuarena__update_fast_path(arena);
     if (gpuarena__is_tied()) return;
     gpuarena__unlock_all(arena);
     while ((at = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
         at->over_limit = 1;
-        at->plain_limit = 0;
         gpuarena__update_fast_path(at);
         (void)gpuarena__end(at, GPUARENA_OK);
     }
@@ -10899,7 +10759,6 @@ static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, 
         return gpuarena__range_release_more(arena, gpuarena__above(own, excess),
                                             arena->paged.page_bytes != 0, stream, error);
     arena->over_limit = 0;
-    arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__update_fast_path(arena);
     return 1;
 }
@@ -10980,26 +10839,12 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
     return error->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
 
-/* Makes record 0, for blocks that wait for no stream. 0: no host memory. */
-static int gpuarena__streams_begin(gpuarena *arena)
-{
-    gpuarena__streams *streams = &arena->streams;
-    if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)
-        || !gpuarena__known_reserve(arena)) return 0;
-    memset(streams->list, 0, sizeof *streams->list);
-    streams->list[0].bins = &arena->bins;
-    streams->list[0].handle = GPUARENA_ANY_STREAM;
-    streams->list[0].state = GPUARENA__CLOSED;
-    streams->count = 1;
-    streams->recent = gpuarena__nobody();
-    streams->pass = 1;
-    return 1;
-}
-
-/* Makes an empty arena with its tables; NULL: no host memory. Its configuration is checked later. */
+/* Makes an empty arena with its tables, and record 0, for blocks that wait for no stream. NULL: no host
+   memory. The configuration is checked later. */
 static gpuarena *gpuarena__assemble(const gpuarena_config *config)
 {
     gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
+    gpuarena__streams *streams;
     if (!arena) return NULL;
     memset(arena, 0, sizeof *arena);
     if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->slow_mutex)
@@ -11016,14 +10861,24 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
-    arena->streams.ordered = arena->driver.events.create != NULL;
-    arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
-    arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
-    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena, &arena->lookup)
-        && gpuarena__streams_begin(arena))
-        return arena;
-    gpuarena__free_host(arena);
-    return NULL;
+    streams = &arena->streams;
+    streams->ordered = arena->driver.events.create != NULL;
+    streams->own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
+    streams->own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
+    streams->recent = gpuarena__nobody();
+    streams->pass = 1;
+    if (!gpuarena__nodes_grow(arena) || !gpuarena__lookup_grow(arena, &arena->lookup)
+        || !GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)
+        || !gpuarena__known_reserve(arena)) {
+        gpuarena__free_host(arena);
+        return NULL;
+    }
+    memset(streams->list, 0, sizeof *streams->list);
+    streams->list[0].bins = &arena->bins;
+    streams->list[0].handle = GPUARENA_ANY_STREAM;
+    streams->list[0].state = GPUARENA__CLOSED;
+    streams->count = 1;
+    return arena;
 }
 
 /* Whether two driver tables are equal, field by field: padding between fields may differ. */
@@ -11046,7 +10901,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
 {
     gpuarena *parent = config->parent;
     int living = gpuarena__is_entered(parent);
-    gpuarena_result result = living ? gpuarena__enter(parent) : GPUARENA_INVALID_ARGUMENT;
+    gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
     if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it is alive */
     if (result == GPUARENA_INVALID_ARGUMENT) {
         gpuarena__put(why, "parent: not a living arena");
@@ -11099,19 +10954,6 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     return GPUARENA_OK;
 }
 
-/* Reserves addresses for twice the largest possible reservation; training runs need 1.3 times as many as
-   memory. */
-static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
-{
-    uint64_t page = arena->config.page_bytes, span = gpuarena__min(arena->config.limit_bytes, total_bytes);
-    if (!page) return;
-    span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
-    arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
-    arena->paged.page_bytes = arena->paged.least_bytes = page;
-    arena->paged.page_log2 = gpuarena__lowest_bit(page);
-    arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
-}
-
 /* Sets the limit. */
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
@@ -11119,7 +10961,6 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     arena->limit = arena->config.limit_bytes = bytes;
     if (arena->family.number) gpuarena__limit_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__update_fast_path(arena);
 }
 
@@ -11138,17 +10979,26 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *e
     return failure;
 }
 
-/* Sets what follows from the checked configuration. */
+/* Sets what follows from the checked configuration. Addresses are reserved for twice the largest possible
+   reservation; training runs need 1.3 times as many as memory. */
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
-    gpuarena__start_pages(arena, total_bytes);
-    arena->fast_config_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC || arena->config.debug
-        ? 0 : GPUARENA__MAX_BYTES;
+    const gpuarena_config *config = &arena->config;
+    uint64_t page = config->page_bytes, span = gpuarena__min(config->limit_bytes, total_bytes);
+    if (page) {
+        span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
+        arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
+        arena->paged.page_bytes = arena->paged.least_bytes = page;
+        arena->paged.page_log2 = gpuarena__lowest_bit(page);
+        arena->ordered_bytes = gpuarena__round_down(config->large_bytes, GPUARENA__UNIT);
+    }
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
-    arena->unit = arena->config.alignment;
-    gpuarena__limit_to(arena, arena->config.limit_bytes);
-    arena->step = arena->config.step_bytes;
-    arena->release_due = arena->config.release_age;
+    if (!(config->scrub & GPUARENA_SCRUB_ALLOC) && !config->debug)
+        arena->fast_config_bytes = GPUARENA__MAX_BYTES;
+    arena->unit = config->alignment;
+    arena->step = config->step_bytes;
+    arena->release_due = config->release_age;
+    gpuarena__limit_to(arena, config->limit_bytes);
 }
 
 /* Completes the configuration by the device's size and reserves the initial memory. Begins the call, which
@@ -11229,32 +11079,13 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     return result;
 }
 
-/* Ends an arena's role as a parent. 0: it has a sub-arena, of this name. */
-static int gpuarena__end_family(gpuarena *arena, char child[32])
-{
-    const gpuarena *at;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (at = gpuarena__registry; at && at->config.parent != arena; at = at->registered) {}
-    if (at) memcpy(child, at->config.name, sizeof at->config.name);
-    else arena->family.ending = 1;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return at == NULL;
-}
-
-/* Undoes end_family: the arena lives on. */
-static void gpuarena__resume_family(gpuarena *arena)
-{
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->family.ending = 0;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
-/* The reason why an arena cannot be destroyed; OK: it can. */
+/* The reason why an arena cannot be destroyed; OK: it can, and can be no parent any more. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
-    gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure;
-    char child[32];
+    gpuarena__error error = gpuarena__no_error();
+    const gpuarena *child;
+    char name[32];
     uint32_t set;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
@@ -11266,10 +11097,15 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
         if (arena->streams.list[set].home)
             return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                          "gpuarena_capture_release before gpuarena_destroy");
-    if (gpuarena__end_family(arena, child)) return GPUARENA_OK;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (child = gpuarena__registry; child && child->config.parent != arena; child = child->registered) {}
+    if (child) memcpy(name, child->config.name, sizeof name);
+    else arena->family.ending = 1;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (!child) return GPUARENA_OK;
     gpuarena__set_error(&error, GPUARENA_STILL_IN_USE);
     failure = gpuarena__failure_of(arena, &error);
-    gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", child);
+    gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", name);
     return gpuarena__fail_record(arena, &failure, NULL);
 }
 
@@ -11289,7 +11125,9 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     arena->streams.known_count = arena->streams.own_known = 0;
     gpuarena__streams_changed(arena);
     if (!gpuarena__release_all(arena, &error)) {
-        gpuarena__resume_family(arena);
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        arena->family.ending = 0;                /* the arena lives on */
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
         return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
     }
     gpuarena__unregister(arena);
@@ -11988,7 +11826,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
 
 static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK) return result;
     if (!ptr || !request)
         result = gpuarena__fail_argument(arena, ptr ? "request: NULL" : "ptr: NULL");
@@ -12198,7 +12036,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
 
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, request ? NULL : "request: NULL");
+    gpuarena_result result = gpuarena__begin(arena, request ? NULL : "request: NULL");
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
@@ -12231,7 +12069,7 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 
 static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     uint32_t slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
@@ -12325,7 +12163,7 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK) return result;
     gpuarena__step(arena, kind);
     return gpuarena__end(arena, GPUARENA_OK);
@@ -12652,7 +12490,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, ptr ? NULL : "ptr: NULL");
+    gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream)) : result;
 }
 
@@ -12686,86 +12524,80 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
 
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__enter(arena, NULL);
     if (result != GPUARENA_OK) return result;
     if (gpuarena__is_plain(arena, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
-    result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
+    result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__use(arena, inside, stream)) : result;
-}
-
-static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
-{
-    gpuarena__error error = gpuarena__no_error();
-    uint32_t set = gpuarena__stream_find(arena, stream);
-    gpuarena__stream *record = &arena->streams.list[set];
-    if (!set) {
-        gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
-        return GPUARENA_OK;
-    }
-    if (record->home)
-        return gpuarena__fail_with(arena, GPUARENA_CAPTURE,
-                                     "stream: captured; call gpuarena_capture_end first");
-    (void)gpuarena__plans_yield(arena);          /* nobody else is to have what is set aside */
-    if (record->ref_count) record->ticket++;     /* covers the uses of live blocks on it so far */
-    if (arena->streams.ordered && !arena->lost) {
-        while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
-            continue;                            /* other threads free on it meanwhile */
-    }
-    (void)gpuarena__is_lost(arena, &error);      /* lost before, or in one of these calls */
-    record->state = GPUARENA__CLOSED;
-    gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
-    gpuarena__streams_changed(arena);
-    return error.result == GPUARENA_OK ? GPUARENA_OK
-                                          : gpuarena__fail(arena, &error, 0, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
-    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__forget(arena, stream)) : result;
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena_result result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
+    gpuarena__stream *record;
+    uint32_t set;
+    if (result != GPUARENA_OK) return result;
+    set = gpuarena__stream_find(arena, stream);
+    record = &arena->streams.list[set];
+    if (record->home) {
+        result = gpuarena__fail_with(arena, GPUARENA_CAPTURE,
+                                     "stream: captured; call gpuarena_capture_end first");
+        return gpuarena__end(arena, result);
+    }
+    if (set) {
+        (void)gpuarena__plans_yield(arena);      /* nobody else is to have what is set aside */
+        if (record->ref_count) record->ticket++; /* covers the uses of live blocks on it so far */
+        if (arena->streams.ordered && !arena->lost)
+            while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
+                continue;                        /* other threads free on it meanwhile */
+        (void)gpuarena__is_lost(arena, &error);  /* lost before, or in one of these calls */
+        record->state = GPUARENA__CLOSED;
+    }
+    gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
+    if (set) gpuarena__streams_changed(arena);
+    if (error.result != GPUARENA_OK) result = gpuarena__fail(arena, &error, 0, stream);
+    return gpuarena__end(arena, result);
 }
 
 /* ---- captures */
 
-static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
-{
-    if (!arena->streams.ordered)
-        return gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
-    if (arena->config.scrub)
-        return gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED,
-                                     "config.scrub: what graphs use cannot be cleared in their order");
-    if (*set && !gpuarena__set_find(arena, *set))
-        return gpuarena__fail_argument(arena, "set: 0, or one that is not released");
-    if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
-        return gpuarena__fail_argument(arena, "stream: captured already");
-    if (!arena->streams.captured && !arena->lost)
-        (void)gpuarena__resolve_events(arena, 0);  /* the last chance for a long time */
-    return gpuarena__capture_open(arena, stream, set)
-        ? GPUARENA_OK : gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
-}
-
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, set ? gpuarena__wrong_stream(stream) : "set: NULL");
-    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__capture_begin(arena, stream, set)) : result;
-}
-
-static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream stream)
-{
-    uint32_t at = gpuarena__stream_find(arena, stream), under;
-    if (!arena->streams.list[at].home) return gpuarena__fail_argument(arena, "stream: not captured");
-    under = arena->streams.list[at].under;
-    gpuarena__capture_close(arena, at);
-    gpuarena__record_own(arena, under);
-    return GPUARENA_OK;
+    gpuarena_result result = gpuarena__begin(arena, set ? gpuarena__wrong_stream(stream) : "set: NULL");
+    if (result != GPUARENA_OK) return result;
+    if (!arena->streams.ordered)
+        result = gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
+    else if (arena->config.scrub)
+        result = gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED,
+                                     "config.scrub: what graphs use cannot be cleared in their order");
+    else if (*set && !gpuarena__set_find(arena, *set))
+        result = gpuarena__fail_argument(arena, "set: 0, or one that is not released");
+    else if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
+        result = gpuarena__fail_argument(arena, "stream: captured already");
+    else {
+        if (!arena->streams.captured && !arena->lost)
+            (void)gpuarena__resolve_events(arena, 0);        /* the last chance for a long time */
+        if (!gpuarena__capture_open(arena, stream, set))
+            result = gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
+    }
+    return gpuarena__end(arena, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
-    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__capture_end(arena, stream)) : result;
+    gpuarena_result result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
+    uint32_t at, under;
+    if (result != GPUARENA_OK) return result;
+    at = gpuarena__stream_find(arena, stream);
+    under = arena->streams.list[at].under;
+    if (!arena->streams.list[at].home)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "stream: not captured"));
+    gpuarena__capture_close(arena, at);
+    gpuarena__record_own(arena, under);
+    return gpuarena__end(arena, GPUARENA_OK);
 }
 
 static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
@@ -12788,7 +12620,7 @@ static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, 
 
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK) return result;
     return gpuarena__end(arena, gpuarena__capture_release(arena, set, stream));
 }
@@ -12822,7 +12654,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK) return result;
     return gpuarena__end(arena, gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)
                                       ? gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL)
@@ -12847,37 +12679,51 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     gpuarena__error error = gpuarena__no_error();
     uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
     result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
-                                                 : gpuarena__trim(arena, keep_bytes, &released);
+                                              : gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena_result result = gpuarena__begin(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
     gpuarena_block block = GPUARENA_INIT;
-    uint64_t ignored;
+    uint64_t released;
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
     if (arena->has_family && gpuarena__family_excess(arena)) gpuarena__mark_over_limit(arena);
-    return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
+    return gpuarena__end(arena, gpuarena__trim(arena, bytes, &released));
 }
 
-/* Frees every live block that was allocated after a mark, with this tag unless it is 0. Holds both locks. Not
-   OK: the latest refusal of a block that could not be cleared; the others are free. */
-static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag,
-                                          gpuarena_stream stream)
+GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = GPUARENA_OK, freed;
+    return gpuarena_free_since(arena, 0, 0, stream);
+}
+
+GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
+{
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    uint64_t mark = self ? self->serial : 0;
+    gpuarena__leave_read(self);
+    return mark;
+}
+
+GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
+                                                 gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__begin(arena, NULL), freed;
     uint64_t last;
     uint32_t slot, mask;
+    if (result != GPUARENA_OK) return result;
+    if (mark > arena->serial)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "mark: not one of this arena's"));
     gpuarena__prepare_free(arena, stream);
     last = arena->serial;                        /* later allocations of other threads are left alone */
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
@@ -12893,31 +12739,7 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
         slot = UINT32_MAX;
     }
     gpuarena__after_free(arena, stream);
-    return result;
-}
-
-GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
-{
-    gpuarena_result result = gpuarena__begin(arena);
-    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__free_all(arena, 0, 0, stream)) : result;
-}
-
-GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
-{
-    gpuarena *self = gpuarena__enter_to_read(arena);
-    uint64_t mark = self ? self->serial : 0;
-    gpuarena__leave_read(self);
-    return mark;
-}
-
-GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
-                                                 gpuarena_stream stream)
-{
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    if (mark > arena->serial)
-        return gpuarena__end(arena, gpuarena__fail_argument(arena, "mark: not one of this arena's"));
-    return gpuarena__end(arena, gpuarena__free_all(arena, mark, tag, stream));
+    return gpuarena__end(arena, result);
 }
 
 /* ---- looking */
@@ -12949,7 +12771,7 @@ GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena)
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter_with(self, block ? NULL : "block: NULL");
+    gpuarena_result result = gpuarena__enter(self, block ? NULL : "block: NULL");
     uint32_t index;
     if (result != GPUARENA_OK) return result;
     index = gpuarena__node_around(self, gpuarena__address(inside));
@@ -12961,7 +12783,7 @@ GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__begin_with(self, visit ? NULL : "visit: NULL");
+    gpuarena_result result = gpuarena__begin(self, visit ? NULL : "visit: NULL");
     return result == GPUARENA_OK ? gpuarena__end(self, gpuarena__walk(self, visit, user)) : result;
 }
 
@@ -12970,7 +12792,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
 {
     gpuarena *self = gpuarena__self(arena);
     const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
-    gpuarena_result result = gpuarena__begin_with(self, write ? wrong : "write: NULL");
+    gpuarena_result result = gpuarena__begin(self, write ? wrong : "write: NULL");
     if (result != GPUARENA_OK) return result;
     return gpuarena__end(self, gpuarena__report(self, format == GPUARENA_FORMAT_JSON, write, user));
 }
@@ -12978,7 +12800,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__begin(self);
+    gpuarena_result result = gpuarena__begin(self, NULL);
     gpuarena_failure failure = GPUARENA_INIT;    /* without figures, which could not be trusted */
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
                    copy = gpuarena__text_begin(message, size);
@@ -12994,7 +12816,7 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__enter(arena, NULL);
     if (result != GPUARENA_OK) return result;
     arena->config.observe = observe;
     arena->config.observe_user = user;
@@ -13004,7 +12826,7 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device)
 {
-    gpuarena_result result = gpuarena__begin_with(arena, device ? NULL : "device: NULL");
+    gpuarena_result result = gpuarena__begin(arena, device ? NULL : "device: NULL");
     gpuarena__error error = gpuarena__no_error();
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
@@ -13072,25 +12894,27 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
 
 /* ---- tags */
 
-static int gpuarena__is_tag_name(const char *name)
-{
-    size_t length = 0;
-    while (length < GPUARENA_TAG_BYTES && name[length] >= ' ' && name[length] <= '~') length++;
-    return length && length < GPUARENA_TAG_BYTES && !name[length];
-}
-
 GPUARENA_API uint32_t gpuarena_tag(const char *name)
 {
-    uint32_t place;
+    uint32_t place = 1;
+    size_t length = 0;
     (void)gpuarena__watch_forks();
-    if (!name || !gpuarena__is_tag_name(name)) {
+    while (name && length < GPUARENA_TAG_BYTES && name[length] >= ' ' && name[length] <= '~') length++;
+    if (!length || length == GPUARENA_TAG_BYTES || name[length]) {
         (void)gpuarena__fail_argument(NULL, "name: 1 to 31 characters of printable ASCII");
         return 0;
     }
-    place = gpuarena__tag_find(name);
-    if (place) return GPUARENA__TAG_BASE + place;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    while (place <= gpuarena__tag_count && strcmp(gpuarena__tag_names[place - 1], name) != 0) place++;
+    if (place > gpuarena__tag_count && place <= GPUARENA_TAGS) {
+        memset(gpuarena__tag_names[place - 1], 0, GPUARENA_TAG_BYTES);
+        memcpy(gpuarena__tag_names[place - 1], name, length);
+        GPUARENA__STORE(&gpuarena__tag_count, place, RELEASE);
+    }
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (place <= GPUARENA_TAGS) return GPUARENA__TAG_BASE + place;
     (void)gpuarena__fail_with(NULL, GPUARENA_NOT_SUPPORTED,
-                                "name: the process has GPUARENA_TAGS tags already");
+                              "name: the process has GPUARENA_TAGS tags already");
     return 0;
 }
 
@@ -13107,7 +12931,7 @@ GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t ta
 {
     gpuarena *self = gpuarena__self(arena);
     const char *wrong = tag && !gpuarena__tag_place(tag) ? "tag: 0, or one that gpuarena_tag gave" : NULL;
-    gpuarena_result result = gpuarena__enter_with(self, stats ? wrong : "stats: NULL");
+    gpuarena_result result = gpuarena__enter(self, stats ? wrong : "stats: NULL");
     if (result != GPUARENA_OK) return result;
     *stats = gpuarena__tag_stats(self, gpuarena__tag_place(tag));
     return gpuarena__leave(self, GPUARENA_OK);

@@ -37,7 +37,7 @@ my @planted = (
             arena->stats.pending_bytes@, q@1) {
             arena->stats.pending_bytes@],
     ['a forgotten stream\'s record is another\'s while memory is set aside for it',
-     q@(void)gpuarena__plans_yield(arena);          /* nobody else@, q@/* nobody else@,
+     q@(void)gpuarena__plans_yield(arena);      /* nobody else@, q@/* nobody else@,
      q@region->bytes = bytes;
     arena->streams.list[region->set].ref_count++;@, q@region->bytes = bytes;@,
      q@    arena->streams.list[region->set].ref_count--;
