@@ -1220,9 +1220,10 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #endif
 #endif
 #include <cuda_runtime_api.h>
-#if CUDART_VERSION >= 11030
-#include <cudaTypedefs.h>
+#if CUDART_VERSION < 11030
+#error "gpuarena: needs CUDA Toolkit 11.3 or newer"
 #endif
+#include <cudaTypedefs.h>
 #include <time.h>
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -7856,29 +7857,6 @@ typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena
 static const gpuarena__rule gpuarena__rules[] = { GPUARENA__RULES(X) };
 #undef X
 
-/* Former keys and names of other allocators, with what to use instead. */
-static const struct { const char *name, *advice; } gpuarena__former[] = {
-#define X(name) { name, "a rival in stress, no configuration" },
-    X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
-#undef X
-    { "growth=half", "gone; stress -p rmm is a model of it" },
-    { "placement", "gone; stress -p best-fit, first-fit and cub are models of it" },
-    { "bin_growth", "gone; stress -p cub is a model of it" },
-    { "bin_min", "gone; stress -p cub is a model of it" },
-    { "bin_max", "gone; stress -p cub is a model of it" },
-    { "round_divisions", "gone; round requests before they are made, or set alignment" },
-    { "split", "gone; what a request leaves of a block is always cut off" },
-    { "split_least", "gone; what a request leaves of a block is always cut off" },
-    { "split_max", "gone; stress -p pytorch is a model of it" },
-    { "split_over", "gone; stress -p pytorch is a model of it" },
-    { "small", "gone; an arena of its own for small requests keeps them apart" },
-    { "small_step", "gone; an arena of its own for small requests keeps them apart" },
-    { "cache", "gone; leave it out" },
-    { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
-    { "backoff", "gone; after a refusal the surplus over the need is halved" }
-};
-enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
-
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
 static int gpuarena__is_wide(const gpuarena__key *key)
 {
@@ -7994,21 +7972,12 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
-static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piece, uint64_t *value)
-{
-    const char *name;
-    for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
-        if (gpuarena__piece_is(piece, name)) return 1;
-    *value = GPUARENA_SHARE_WHOLE;               /* also named by its purpose */
-    return key->names == gpuarena__shares
-        && (gpuarena__piece_is(piece, "ipc") || gpuarena__piece_is(piece, "rdma"));
-}
-
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     uint64_t number = 0;
     uint32_t digits;
     double share = -1;                           /* stands for none, since 0 is the default */
+    const char *name;
     int sound;
     switch (key->kind) {
     case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
@@ -8017,7 +7986,14 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
             || (gpuarena__parse_share(&value, &share) && value.begin == value.end);
         memcpy(&number, &share, sizeof number);
         break;
-    case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
+    case GPUARENA__CHOICE:
+        for (; (name = gpuarena__choice_name(key, number)) != NULL; number++)
+            if (gpuarena__piece_is(value, name)) break;
+        sound = name != NULL;
+        if (sound || key->names != gpuarena__shares) break;
+        sound = gpuarena__piece_is(value, "ipc") || gpuarena__piece_is(value, "rdma");
+        number = GPUARENA_SHARE_WHOLE;           /* also named by its purpose */
+        break;
     case GPUARENA__NUMBER:
         sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
             && number <= UINT32_MAX;
@@ -8071,27 +8047,25 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
                                 gpuarena__text *out)
 {
     gpuarena__piece name = item, value = item;
-    uint32_t at = 0, former = 0;
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    uint64_t bit;
     int has_value;
     while (value.begin < item.end && *value.begin != '=') value.begin++;
     name.end = value.begin;
     has_value = gpuarena__piece_skip(&value, "=");
-    while (at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name)) at++;
-    if (at < GPUARENA__KEY_COUNT && has_value && !(*given >> at & 1)
-        && gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
-        *given |= (uint64_t)1 << at;
+    while (key < end && !gpuarena__piece_is(name, key->name)) key++;
+    bit = key < end ? (uint64_t)1 << (key - gpuarena__keys) : 0;
+    if (has_value && bit & ~*given && gpuarena__parse_value(key, value, config)) {
+        *given |= bit;
         return 1;
     }
     gpuarena__put_piece(out, item);
-    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
-           && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
-    if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
-    else if (at == GPUARENA__KEY_COUNT) {
+    if (key == end) {
         gpuarena__put(out, ": no such key, expected");
-        for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
-    } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
-    else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
-    else gpuarena__put_expected(out, &gpuarena__keys[at]);
+        for (key = gpuarena__keys; key < end; key++) gpuarena__put(out, " %s", key->name);
+    } else if (!has_value) gpuarena__put(out, ": expected a value for %s", key->name);
+    else if (*given & bit) gpuarena__put(out, ": %s is given twice", key->name);
+    else gpuarena__put_expected(out, key);
     return 0;
 }
 
@@ -8215,27 +8189,11 @@ static int gpuarena__refuse(gpuarena__text *out, const char *why)
     return 0;
 }
 
-static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
-{
-    uint32_t memory = 0, vm = 0, events = 0, capture = 0;    /* entries of the group that are set */
-    uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
-#define X(group, entry, bits) group##_all++; group += driver->group.entry != NULL;
-    GPUARENA__ENTRIES(X)
-#undef X
-    if (memory < memory_all)
-        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
-    if (vm % vm_all) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
-    if (events % events_all)
-        return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
-    if (capture % capture_all)
-        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
-    return 1;
-}
-
 /* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
-    uint32_t at;
+    uint32_t at, memory = 0, vm = 0, events = 0, capture = 0;        /* entries of the group that are set */
+    uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
     if (config->zero_begin || config->zero_end)
         return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
                                      "GPUARENA_INIT");
@@ -8246,7 +8204,17 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
             return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
     if (at == sizeof config->name)
         return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
-    return gpuarena__driver_sound(config->driver, out);
+#define X(group, entry, bits) group##_all++; group += config->driver->group.entry != NULL;
+    GPUARENA__ENTRIES(X)
+#undef X
+    if (memory < memory_all)
+        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
+    if (vm % vm_all) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
+    if (events % events_all)
+        return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
+    if (capture % capture_all)
+        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
+    return 1;
 }
 
 /* Turns the limit into bytes. */
@@ -8303,22 +8271,10 @@ static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__ke
     return 0;
 }
 
-static int gpuarena__refuse_rule(const gpuarena_config *config, const gpuarena__rule *rule,
-                                 gpuarena__text *out)
-{
-    const gpuarena__key *key = &gpuarena__keys[rule->key], *other = &gpuarena__keys[rule->other];
-    gpuarena__put(out, "%s", key->name);
-    if (key->kind == GPUARENA__CHOICE)
-        gpuarena__put(out, "=%s", gpuarena__choice_name(key, gpuarena__field_get(config, key)));
-    gpuarena__put(out, ": only with %s=", other->name);
-    gpuarena__put_names(out, other, rule->allowed);
-    return 0;
-}
-
 /* Checks a key against its rules, and replaces 0 by its default. */
 static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
 {
-    const gpuarena__key *key = &gpuarena__keys[at];
+    const gpuarena__key *key = &gpuarena__keys[at], *other;
     const gpuarena__rule *rule = gpuarena__rules,
                          *end = rule + sizeof gpuarena__rules / sizeof *gpuarena__rules;
     uint64_t value = gpuarena__key_is_zero(config, key) ? 0 : gpuarena__field_get(config, key);
@@ -8326,10 +8282,15 @@ static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena
     double share;
     int may_be_set = 1;
     for (; rule < end; rule++) {
-        if (rule->key != at
-            || rule->allowed >> gpuarena__field_get(config, &gpuarena__keys[rule->other]) & 1) continue;
-        if (rule->values & values) return gpuarena__refuse_rule(config, rule, out);
+        other = &gpuarena__keys[rule->other];
+        if (rule->key != at || rule->allowed >> gpuarena__field_get(config, other) & 1) continue;
         may_be_set = 0;
+        if (!(rule->values & values)) continue;
+        gpuarena__put(out, "%s", key->name);
+        if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));
+        gpuarena__put(out, ": only with %s=", other->name);
+        gpuarena__put_names(out, other, rule->allowed);
+        return 0;
     }
     if (value) return 1;
     value = may_be_set ? key->fallback : 0;
@@ -8386,9 +8347,17 @@ static void gpuarena__complete_sizes(gpuarena_config *config, uint64_t total_byt
     if (!config->parent) config->oversubscribe = 0;
 }
 
-/* Checks what no rule states: a figure that is too large for another. */
-static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
+/* Checks everything, and replaces defaults by the values in force. What no rule states is a figure that is
+   too large for another. */
+static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                     gpuarena__text *out)
 {
+    uint32_t at;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
+        if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
+    if (!gpuarena__choose_backing(config, out)) return 0;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
+        if (!gpuarena__complete_key(config, at, out)) return 0;
     if (config->headroom_bytes > total_bytes)
         return gpuarena__refuse(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
@@ -8401,20 +8370,6 @@ static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total
         return gpuarena__refuse(out, "page: expected a multiple of the driver's");
     if (config->wait_ms && !config->driver->now_ns)
         return gpuarena__refuse(out, "wait_ms: the driver has no clock");
-    return 1;
-}
-
-/* Checks everything, and replaces defaults by the values in force. */
-static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
-                                     gpuarena__text *out)
-{
-    uint32_t at;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-        if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
-    if (!gpuarena__choose_backing(config, out)) return 0;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-        if (!gpuarena__complete_key(config, at, out)) return 0;
-    if (!gpuarena__figures_sound(config, total_bytes, out)) return 0;
     gpuarena__complete_sizes(config, total_bytes);
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
@@ -9900,27 +9855,22 @@ static int gpuarena__cuda_end(const gpuarena__cuda_caller *caller, int code)
     if (!code) code = (int)(call); \
     code = gpuarena__cuda_end(&caller, code)
 
-/* The host's free and installed memory, as the system reports them. */
-static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
-{
-#if defined(_SC_PHYS_PAGES) && defined(_SC_AVPHYS_PAGES)
-    long page = sysconf(_SC_PAGESIZE), all = sysconf(_SC_PHYS_PAGES), idle = sysconf(_SC_AVPHYS_PAGES);
-    if (page <= 0 || all <= 0 || idle < 0) return (int)cudaErrorNotSupported;
-    *total_bytes = (uint64_t)all * (uint64_t)page;
-    *free_bytes = (uint64_t)idle * (uint64_t)page;
-    return 0;
-#else
-    (void)free_bytes; (void)total_bytes;
-    return (int)cudaErrorNotSupported;
-#endif
-}
-
 static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                       uint64_t *total_bytes)
 {
     size_t device_free = 0, device_total = 0;
-    if (kind == GPUARENA_MEMORY_PINNED) return gpuarena__cuda_host_info(free_bytes, total_bytes);
-    if ((uint32_t)kind > GPUARENA_MEMORY_ASYNC) return (int)cudaErrorNotSupported;
+#if defined(_SC_PHYS_PAGES) && defined(_SC_AVPHYS_PAGES)
+    if (kind == GPUARENA_MEMORY_PINNED) {        /* the host's installed and unused memory */
+        long page = sysconf(_SC_PAGESIZE), all = sysconf(_SC_PHYS_PAGES);
+        long idle = sysconf(_SC_AVPHYS_PAGES);
+        if (page <= 0 || all <= 0 || idle < 0) return (int)cudaErrorNotSupported;
+        *total_bytes = (uint64_t)all * (uint64_t)page;
+        *free_bytes = (uint64_t)idle * (uint64_t)page;
+        return 0;
+    }
+#endif
+    if (kind == GPUARENA_MEMORY_PINNED || (uint32_t)kind > GPUARENA_MEMORY_ASYNC)
+        return (int)cudaErrorNotSupported;
     GPUARENA__CUDA_CALL(cudaMemGetInfo(&device_free, &device_total));
     if (code) return code;
     *free_bytes = device_free;
@@ -9928,7 +9878,6 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
     return 0;
 }
 
-#if CUDART_VERSION >= 11020
 /* The pool of a device's ASYNC memory. It is ours, serves all arenas, and exists as long as it holds some.
    Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
@@ -9986,25 +9935,6 @@ static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, 
     return code;
 }
 
-static int gpuarena__cuda_free_async(int device, void *memory, cudaStream_t stream)
-{
-    int code = (int)cudaFreeAsync(memory, stream);
-    if (!code) gpuarena__cuda_pool_leave(device, NULL);
-    return code;
-}
-#else
-static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, cudaStream_t stream)
-{
-    (void)device; (void)memory; (void)bytes; (void)stream;
-    return (int)cudaErrorNotSupported;
-}
-static int gpuarena__cuda_free_async(int device, void *memory, cudaStream_t stream)
-{
-    (void)device; (void)memory; (void)stream;
-    return (int)cudaErrorNotSupported;
-}
-#endif
-
 static int gpuarena__cuda_obtain_kind(const gpuarena_driver *self, gpuarena_memory kind, void **memory,
                                       uint64_t bytes, gpuarena_stream stream)
 {
@@ -10022,10 +9952,13 @@ static int gpuarena__cuda_obtain_kind(const gpuarena_driver *self, gpuarena_memo
 static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_memory kind, void *memory,
                                          gpuarena_stream stream)
 {
+    int code;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED: return (int)cudaFreeHost(memory);
     case GPUARENA_MEMORY_ASYNC:
-        return gpuarena__cuda_free_async(self->device, memory, (cudaStream_t)stream);
+        code = (int)cudaFreeAsync(memory, (cudaStream_t)stream);
+        if (!code) gpuarena__cuda_pool_leave(self->device, NULL);
+        return code;
     case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED: return (int)cudaFree(memory);
     default: return (int)cudaErrorNotSupported;
     }
@@ -10060,24 +9993,6 @@ static int gpuarena__cuda_events_create(const gpuarena_driver *self, void **even
     return code;
 }
 
-/* Entries that are one call, with the device current. X(name, parameters, call) */
-#define GPUARENA__CUDA_CALLS(X) \
-    X(events_destroy, (const gpuarena_driver *self, void *event), cudaEventDestroy((cudaEvent_t)event)) \
-    X(events_record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), \
-      cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream)) \
-    X(events_query, (const gpuarena_driver *self, void *event), cudaEventQuery((cudaEvent_t)event)) \
-    X(events_host_wait, (const gpuarena_driver *self, void *event), \
-      cudaEventSynchronize((cudaEvent_t)event)) \
-    X(events_stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
-      cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
-    X(events_device_wait, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
-    X(clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
-      cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream))
-#define X(name, parameters, call) \
-    static int gpuarena__cuda_##name parameters { GPUARENA__CUDA_CALL(call); return code; }
-GPUARENA__CUDA_CALLS(X)
-#undef X
-
 static int gpuarena__cuda_capture_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -10097,11 +10012,10 @@ static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int
     return code;
 }
 
-/* Virtual memory. The driver's functions are looked up through the runtime, which can do that from toolkit
-   11.3 on, so nothing links libcuda. Their codes have the runtime's numbers, but they do not write its last-
-   error slot. None of them fails for lack of a context, and all except reserve name the device, by a handle,
-   an address or a number. So they are called with whichever device is current. */
-#if CUDART_VERSION >= 11030
+/* Virtual memory. The driver's functions are looked up through the runtime, so nothing links libcuda. Their
+   codes have the runtime's numbers, but they do not write its last-error slot. None of them fails for lack of
+   a context, and all except reserve name the device, by a handle, an address or a number. So they are called
+   with whichever device is current. */
 #define GPUARENA__CUDA_VM(X) \
     X(attribute, cuDeviceGetAttribute, 2000) \
     X(granularity, cuMemGetAllocationGranularity, 10020) \
@@ -10179,20 +10093,34 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     if (!code) *page = made;
     return code;
 }
-/* Entries that are one call of the driver. X(name, parameters, call) */
-#define GPUARENA__CUDA_VM_CALLS(X) \
-    X(release, (const gpuarena_driver *self, void *address, uint64_t bytes), \
+/* Entries that are one call: CALL of the runtime, with the device current; DIRECT of the driver.
+   X(name, way, parameters, call) */
+#define GPUARENA__CUDA_DIRECT(call) int code = (int)(call); (void)self
+#define GPUARENA__CUDA_CALLS(X) \
+    X(events_destroy, CALL, (const gpuarena_driver *self, void *event), \
+      cudaEventDestroy((cudaEvent_t)event)) \
+    X(events_record, CALL, (const gpuarena_driver *self, void *event, gpuarena_stream stream), \
+      cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream)) \
+    X(events_query, CALL, (const gpuarena_driver *self, void *event), cudaEventQuery((cudaEvent_t)event)) \
+    X(events_host_wait, CALL, (const gpuarena_driver *self, void *event), \
+      cudaEventSynchronize((cudaEvent_t)event)) \
+    X(events_stream_wait, CALL, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
+      cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
+    X(events_device_wait, CALL, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
+    X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
+      cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
+    X(vm_release, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
       gpuarena__cuda_vm.release((CUdeviceptr)(uintptr_t)address, (size_t)bytes)) \
-    X(destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), \
+    X(vm_destroy, DIRECT, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), \
       ((void)bytes, gpuarena__cuda_vm.destroy((CUmemGenericAllocationHandle)page))) \
-    X(map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), \
+    X(vm_map, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), \
       gpuarena__cuda_vm.map((CUdeviceptr)(uintptr_t)address, (size_t)bytes, 0, \
                             (CUmemGenericAllocationHandle)page, 0)) \
-    X(unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), \
+    X(vm_unmap, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
       gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes))
-#define X(name, parameters, call) \
-    static int gpuarena__cuda_vm_##name parameters { (void)self; return (int)(call); }
-GPUARENA__CUDA_VM_CALLS(X)
+#define X(name, way, parameters, call) \
+    static int gpuarena__cuda_##name parameters { GPUARENA__CUDA_##way(call); return code; }
+GPUARENA__CUDA_CALLS(X)
 #undef X
 
 /* Sets access for the device and its peers in one call. `peers` is 0 unless the table's owner sets it. */
@@ -10228,9 +10156,6 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     GPUARENA__VM_ENTRIES(X)
 #undef X
 }
-#else
-static void gpuarena__cuda_fill_vm(gpuarena_driver *driver) { (void)driver; }
-#endif
 
 /* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO
    C. */
@@ -10280,15 +10205,7 @@ static const char *gpuarena__cuda_code_name(const gpuarena_driver *self, int cod
                                           : cudaGetErrorName((cudaError_t)code);
 }
 
-/* The device that is requested; *device -1 means the current one. Makes no context. */
-static int gpuarena__cuda_find(int *device, int *count)
-{
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess, code = (int)cudaGetDeviceCount(count);
-    if (!code && *device < 0) code = (int)cudaGetDevice(device);
-    if (code && slot_clean) (void)cudaGetLastError();
-    return code;
-}
-
+/* Says in *failure why there is no device. Returns the result. */
 static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure)
 {
     gpuarena_status status = gpuarena__cuda_classify(NULL, code);
@@ -10302,11 +10219,11 @@ static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure
                                                    : GPUARENA_DRIVER_ERROR;
 }
 
-/* Fills *driver; or returns the result and says in *failure why not. */
+/* Fills *driver, without making a context; or returns the result and says in *failure why not. */
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
 {
     gpuarena_driver filled = GPUARENA_INIT;
-    int found = device, count = 0, code;
+    int found = device, count = 0, code, slot_clean;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (gpuarena__cuda_is_parents) {
         gpuarena__detail(failure, "CUDA was used before this process was forked; here it works after exec "
@@ -10316,7 +10233,10 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__cuda_used = 1;                     /* before the first call, so that no fork is missed */
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    code = gpuarena__cuda_find(&found, &count);
+    slot_clean = cudaPeekAtLastError() == cudaSuccess;
+    code = (int)cudaGetDeviceCount(&count);
+    if (!code && found < 0) code = (int)cudaGetDevice(&found);
+    if (code && slot_clean) (void)cudaGetLastError();
     if (code) return gpuarena__cuda_absent(code, failure);
     if (device < -1 || found >= count) {
         gpuarena__detail(failure, "device: %d; there are 0 to %d, and -1 is the current one", device,
@@ -12995,8 +12915,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CAPTURE_ENTRIES
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
+#undef GPUARENA__CUDA_DIRECT
 #undef GPUARENA__CUDA_VM
-#undef GPUARENA__CUDA_VM_CALLS
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
 #undef GPUARENA__FORKED
@@ -13039,14 +12959,15 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
             configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
-            Gone: the key cache and config.cache_bytes.
+            Gone: the key cache and config.cache_bytes; what to use instead of keys that are gone since 0.1;
+            CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
             live block with the lowest address.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
-            round_divisions, split*, small*, growth=half, exact, backoff): each says what to use instead;
+            round_divisions, split*, small*, growth=half, exact, backoff);
             GPUARENA_BUSY, stream_id of the driver table, the trait bits of vm.create.
             Mended: requests refused though other threads, or arenas under the same parent, had made room;
             memory given back, and waits, while a stream is captured; driver calls after the device was lost;
