@@ -12105,8 +12105,9 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
 }
 
-/* Cuts a live block in two with the same uses. Returns the slot of the tail. */
-static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t keep)
+/* Frees the tail of a live block, which is no block of its own in the statistics: cuts the block in two with
+   the same uses. Host memory is reserved. */
+static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->set];
@@ -12134,16 +12135,9 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
         rest->use_at = copy;
     }
     gpuarena__lookup_insert(&arena->lookup, tail, rest->address);
-    return gpuarena__lookup_find(arena, &arena->lookup, rest->address);
-}
-
-/* Frees the tail of a live block, which is no block of its own in the statistics. Host memory is reserved. */
-static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
-{
-    uint32_t slot = gpuarena__tail_cut(arena, index, keep);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    gpuarena__block_give_back(arena, slot, freed_on);
+    gpuarena__block_give_back(arena, gpuarena__lookup_find(arena, &arena->lookup, rest->address), freed_on);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
@@ -12333,14 +12327,16 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* Grows a live block in place, reclaiming from other arenas of the tree if necessary. 0 and an error. */
-static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena__request *req,
-                                       gpuarena__error *error)
+/* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
+   if config.scrub says so. 0 and an error. */
+static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
+                                      gpuarena_stream stream, gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t serial = node->as.live.serial, need, idle;
+    uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
     int done = 0, again = 1;
+    if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
@@ -12352,18 +12348,7 @@ static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena
         req->home = arena->streams.list[req->set].home;
     }
     gpuarena__reclaim_end(arena, &reclaim);
-    return done;
-}
-
-/* As block_grow_family, and clears the new part if config.scrub says so. */
-static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
-                                      gpuarena_stream stream, gpuarena__error *error)
-{
-    uint64_t had = gpuarena__node_bytes(gpuarena__node_at(arena, index));
-    int done;
-    if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    done = gpuarena__block_grow_family(arena, index, req, error)
-        && gpuarena__block_grown_clean(arena, index, had, stream, error);
+    if (done) done = gpuarena__block_grown_clean(arena, index, had, stream, error);
     arena->nodes.kept_count--;
     return done;
 }
