@@ -3,7 +3,6 @@
 #include "cuda_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Ranges by address, and how many small ones lie in each granule */
 
@@ -209,7 +208,7 @@ void device_pages_clear(device_pages *self)
 
 #include <cuda_runtime_api.h>
 
-#include <string.h>
+#include "../sim/entries.h"
 
 static gpuarena_status cuda_table_classify(const gpuarena_driver *table, int code)
 {
@@ -223,8 +222,19 @@ static const char *cuda_table_code_name(const gpuarena_driver *table, int code)
     return self->inner.code_name(&self->inner, code);
 }
 
-static int cuda_table_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
-                           uint64_t *total_bytes)
+/* What is neither counted nor on a list. */
+#define CUDA_TABLE_PASSES(group, name, parameters, names) \
+    static int cuda_table_##group##_##name parameters \
+    { \
+        const cuda_table *on = self->user; \
+        const gpuarena_driver *behind = &on->inner; \
+        return behind->group.name names; \
+    }
+ENTRIES_EVENTS(CUDA_TABLE_PASSES)
+ENTRIES_CAPTURE(CUDA_TABLE_PASSES)
+
+static int cuda_table_memory_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
+                                  uint64_t *total_bytes)
 {
     const cuda_table *self = table->user;
     return self->inner.memory.info(&self->inner, kind, free_bytes, total_bytes);
@@ -259,8 +269,8 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
 }
 
 /* What cannot be put on the list would be lost: it is not even asked for. */
-static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                             gpuarena_stream stream)
+static int cuda_table_memory_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                                    gpuarena_stream stream)
 {
     cuda_table *self = table->user;
     if (device_ranges_reserve(&self->ranges[kind])) return (int)cudaErrorUnknown;
@@ -273,8 +283,8 @@ static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind,
     return code;
 }
 
-static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                gpuarena_stream stream)
+static int cuda_table_memory_give_back(const gpuarena_driver *table, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                                       gpuarena_stream stream)
 {
     cuda_table *self = table->user;
     self->calls++;
@@ -285,7 +295,7 @@ static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory ki
     return code;
 }
 
-static int cuda_table_reserve(const gpuarena_driver *table, void **address, uint64_t bytes, uint64_t alignment)
+static int cuda_table_vm_reserve(const gpuarena_driver *table, void **address, uint64_t bytes, uint64_t alignment)
 {
     cuda_table *self = table->user;
     if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
@@ -295,7 +305,7 @@ static int cuda_table_reserve(const gpuarena_driver *table, void **address, uint
     return code;
 }
 
-static int cuda_table_release(const gpuarena_driver *table, void *address, uint64_t bytes)
+static int cuda_table_vm_release(const gpuarena_driver *table, void *address, uint64_t bytes)
 {
     cuda_table *self = table->user;
     self->calls++;
@@ -304,7 +314,7 @@ static int cuda_table_release(const gpuarena_driver *table, void *address, uint6
     return code;
 }
 
-static int cuda_table_create(const gpuarena_driver *table, uint64_t *page, uint64_t bytes, uint32_t traits)
+static int cuda_table_vm_create(const gpuarena_driver *table, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
     cuda_table *self = table->user;
     if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
@@ -316,7 +326,7 @@ static int cuda_table_create(const gpuarena_driver *table, uint64_t *page, uint6
     return code;
 }
 
-static int cuda_table_destroy(const gpuarena_driver *table, uint64_t page, uint64_t bytes)
+static int cuda_table_vm_destroy(const gpuarena_driver *table, uint64_t page, uint64_t bytes)
 {
     cuda_table *self = table->user;
     self->calls++;
@@ -325,7 +335,7 @@ static int cuda_table_destroy(const gpuarena_driver *table, uint64_t page, uint6
     return code;
 }
 
-static int cuda_table_map(const gpuarena_driver *table, void *address, uint64_t bytes, uint64_t page)
+static int cuda_table_vm_map(const gpuarena_driver *table, void *address, uint64_t bytes, uint64_t page)
 {
     cuda_table *self = table->user;
     if (device_pages_reserve(&self->pages, bytes)) return (int)cudaErrorUnknown;
@@ -337,14 +347,14 @@ static int cuda_table_map(const gpuarena_driver *table, void *address, uint64_t 
     return code;
 }
 
-static int cuda_table_access(const gpuarena_driver *table, void *address, uint64_t bytes, uint32_t mode)
+static int cuda_table_vm_access(const gpuarena_driver *table, void *address, uint64_t bytes, uint32_t mode)
 {
     cuda_table *self = table->user;
     self->calls++;
     return self->inner.vm.access(&self->inner, address, bytes, mode);
 }
 
-static int cuda_table_unmap(const gpuarena_driver *table, void *address, uint64_t bytes)
+static int cuda_table_vm_unmap(const gpuarena_driver *table, void *address, uint64_t bytes)
 {
     cuda_table *self = table->user;
     self->calls++;
@@ -361,102 +371,23 @@ static uint64_t cuda_table_now_ns(const gpuarena_driver *table)
     return self->inner.now_ns(&self->inner);
 }
 
-static int cuda_table_event_create(const gpuarena_driver *table, void **event)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.create(&self->inner, event);
-}
-
-static int cuda_table_event_destroy(const gpuarena_driver *table, void *event)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.destroy(&self->inner, event);
-}
-
-static int cuda_table_event_record(const gpuarena_driver *table, void *event, gpuarena_stream stream)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.record(&self->inner, event, stream);
-}
-
-static int cuda_table_event_query(const gpuarena_driver *table, void *event)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.query(&self->inner, event);
-}
-
-static int cuda_table_host_wait(const gpuarena_driver *table, void *event)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.host_wait(&self->inner, event);
-}
-
-static int cuda_table_stream_wait(const gpuarena_driver *table, gpuarena_stream stream, void *event)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.stream_wait(&self->inner, stream, event);
-}
-
-static int cuda_table_device_wait(const gpuarena_driver *table)
-{
-    const cuda_table *self = table->user;
-    return self->inner.events.device_wait(&self->inner);
-}
-
-static int cuda_table_active(const gpuarena_driver *table, gpuarena_stream stream, int *active)
-{
-    const cuda_table *self = table->user;
-    return self->inner.capture.active(&self->inner, stream, active);
-}
-
-static int cuda_table_exchange_mode(const gpuarena_driver *table, int *mode)
-{
-    const cuda_table *self = table->user;
-    return self->inner.capture.exchange_mode(&self->inner, mode);
-}
-
-static void cuda_table_fill_vm(cuda_table *self, gpuarena_driver *driver)
-{
-    self->pages.page_bytes = driver->page_bytes = self->inner.page_bytes;
-    driver->peers = self->inner.peers;
-    if (!self->inner.vm.reserve) return;
-    driver->vm.reserve = cuda_table_reserve;
-    driver->vm.release = cuda_table_release;
-    driver->vm.create = cuda_table_create;
-    driver->vm.destroy = cuda_table_destroy;
-    driver->vm.map = cuda_table_map;
-    driver->vm.access = cuda_table_access;
-    driver->vm.unmap = cuda_table_unmap;
-}
-
-static void cuda_table_fill_events(gpuarena_driver *driver)
-{
-    driver->events.create = cuda_table_event_create;
-    driver->events.destroy = cuda_table_event_destroy;
-    driver->events.record = cuda_table_event_record;
-    driver->events.query = cuda_table_event_query;
-    driver->events.host_wait = cuda_table_host_wait;
-    driver->events.stream_wait = cuda_table_stream_wait;
-    driver->events.device_wait = cuda_table_device_wait;
-}
-
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {
-    memset(driver, 0, sizeof *driver);
+    *driver = self->inner;
     driver->user = self;
-    driver->device = self->inner.device;
-    driver->null_is_per_thread = self->inner.null_is_per_thread;
-    driver->per_thread = self->inner.per_thread;
     driver->classify = cuda_table_classify;
     driver->code_name = cuda_table_code_name;
-    driver->memory.info = cuda_table_info;
-    driver->memory.obtain = cuda_table_obtain;
-    driver->memory.give_back = cuda_table_give_back;
     driver->now_ns = cuda_table_now_ns;
-    cuda_table_fill_vm(self, driver);
-    cuda_table_fill_events(driver);
-    driver->capture.active = cuda_table_active;
-    driver->capture.exchange_mode = cuda_table_exchange_mode;
+    driver->clear = NULL;
+#define X(group, name, parameters, names) driver->group.name = cuda_table_##group##_##name;
+    ENTRIES_MEMORY(X)
+    ENTRIES_EVENTS(X)
+    ENTRIES_CAPTURE(X)
+    if (driver->vm.reserve) {
+        ENTRIES_VM(X)
+    }
+#undef X
+    self->pages.page_bytes = driver->page_bytes;
 }
 
 static int cuda_table_unmap_run(cuda_table *self, uint64_t address, uint64_t bytes)

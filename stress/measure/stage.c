@@ -12,6 +12,7 @@
 #include "../base/progress.h"
 #include "../base/rounds.h"
 #include "../base/splitmix64.h"
+#include "../sim/entries.h"
 
 /* ---- A device that costs nothing: every call of its table succeeds in constant time, and no memory is behind
         addresses. It must not allocate, lock or ask the system for anything */
@@ -22,6 +23,13 @@
 static uint64_t null_driver_address = NULL_DRIVER_PAGE;
 static uint64_t null_driver_page;
 
+/* A page lies between two ranges, so that they never touch. */
+static void *null_driver_range(uint64_t bytes)
+{
+    uint64_t taken = (bytes + 2 * NULL_DRIVER_PAGE - 1) / NULL_DRIVER_PAGE * NULL_DRIVER_PAGE;
+    return (void *)(uintptr_t)__atomic_fetch_add(&null_driver_address, taken, __ATOMIC_RELAXED);
+}
+
 static int null_driver_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                             uint64_t *total_bytes)
 {
@@ -30,25 +38,11 @@ static int null_driver_info(const gpuarena_driver *self, gpuarena_memory kind, u
     return GPUARENA_STATUS_DONE;
 }
 
-/* A page lies between two ranges, so that they never touch. */
-static void *null_driver_range(uint64_t bytes)
-{
-    uint64_t taken = (bytes + 2 * NULL_DRIVER_PAGE - 1) / NULL_DRIVER_PAGE * NULL_DRIVER_PAGE;
-    return (void *)(uintptr_t)__atomic_fetch_add(&null_driver_address, taken, __ATOMIC_RELAXED);
-}
-
 static int null_driver_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                               gpuarena_stream stream)
 {
     (void)self; (void)kind; (void)stream;
     *ptr = null_driver_range(bytes);
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                 gpuarena_stream stream)
-{
-    (void)self; (void)kind; (void)ptr; (void)bytes; (void)stream;
     return GPUARENA_STATUS_DONE;
 }
 
@@ -67,31 +61,7 @@ static int null_driver_create(const gpuarena_driver *self, uint64_t *page, uint6
     return GPUARENA_STATUS_DONE;
 }
 
-static int null_driver_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
-{
-    (void)self; (void)page; (void)bytes;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
-{
-    (void)self; (void)address; (void)bytes; (void)page;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
-{
-    (void)self; (void)address; (void)bytes; (void)mode;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_addresses(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    (void)self; (void)address; (void)bytes;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_event_create(const gpuarena_driver *self, void **event)
+static int null_driver_event(const gpuarena_driver *self, void **event)
 {
     static char null_driver_event;
     (void)self;
@@ -99,29 +69,22 @@ static int null_driver_event_create(const gpuarena_driver *self, void **event)
     return GPUARENA_STATUS_DONE;
 }
 
-static int null_driver_event(const gpuarena_driver *self, void *event)
+/* All other entries. */
+static int null_driver_done(const gpuarena_driver *behind, ...)
 {
-    (void)self; (void)event;
+    (void)behind;
     return GPUARENA_STATUS_DONE;
 }
 
-static int null_driver_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    (void)self; (void)event; (void)stream;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    (void)self; (void)stream; (void)event;
-    return GPUARENA_STATUS_DONE;
-}
-
-static int null_driver_device_wait(const gpuarena_driver *self)
-{
-    (void)self;
-    return GPUARENA_STATUS_DONE;
-}
+#define NULL_DRIVER_ENTRY(group, name, parameters, names) \
+    static int null_driver_##group##_##name parameters \
+    { \
+        const gpuarena_driver *behind = self; \
+        return null_driver_done names; \
+    }
+ENTRIES_MEMORY(NULL_DRIVER_ENTRY)
+ENTRIES_VM(NULL_DRIVER_ENTRY)
+ENTRIES_EVENTS(NULL_DRIVER_ENTRY)
 
 /* One device of 256 GiB, always free, with virtual memory in pages of 2 MiB and with events, done as soon as they are
    recorded. Any number of threads; addresses are given out once in the life of the process, from the same one on, so
@@ -130,23 +93,16 @@ static void null_driver_fill(gpuarena_driver *driver)
 {
     memset(driver, 0, sizeof *driver);
     driver->page_bytes = NULL_DRIVER_PAGE;
+#define X(group, name, parameters, names) driver->group.name = null_driver_##group##_##name;
+    ENTRIES_MEMORY(X)
+    ENTRIES_VM(X)
+    ENTRIES_EVENTS(X)
+#undef X
     driver->memory.info = null_driver_info;
     driver->memory.obtain = null_driver_obtain;
-    driver->memory.give_back = null_driver_give_back;
     driver->vm.reserve = null_driver_reserve;
-    driver->vm.release = null_driver_addresses;
     driver->vm.create = null_driver_create;
-    driver->vm.destroy = null_driver_destroy;
-    driver->vm.map = null_driver_map;
-    driver->vm.access = null_driver_access;
-    driver->vm.unmap = null_driver_addresses;
-    driver->events.create = null_driver_event_create;
-    driver->events.destroy = null_driver_event;
-    driver->events.record = null_driver_record;
-    driver->events.query = null_driver_event;
-    driver->events.host_wait = null_driver_event;
-    driver->events.stream_wait = null_driver_stream_wait;
-    driver->events.device_wait = null_driver_device_wait;
+    driver->events.create = null_driver_event;
 }
 
 /* ---- The table */

@@ -121,10 +121,6 @@ void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint
 /* ---- The driver table of the simulated device, in table.c: its entries check, count, charge, and call the part of
         the machine that does what they say */
 
-void table_fill_memory(gpuarena_driver *driver);
-void table_fill_vm(gpuarena_driver *driver);                 /* and page_bytes */
-void table_fill_events(gpuarena_driver *driver);
-void table_fill_capture(gpuarena_driver *driver);
-void table_fill_clear(gpuarena_driver *driver);
+void driver_fill(gpuarena_driver *driver, int with_vm);
 
 #endif

@@ -152,13 +152,7 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
     driver->classify = sim_classify;
     driver->code_name = sim_code_name;
     driver->now_ns = sim_driver_now_ns;
-    table_fill_memory(driver);
-    if (!machine->without_vm) {
-        table_fill_vm(driver);
-    }
-    table_fill_events(driver);
-    table_fill_capture(driver);
-    table_fill_clear(driver);
+    driver_fill(driver, !machine->without_vm);
 }
 
 uint64_t sim_now_ns(const sim *machine)
