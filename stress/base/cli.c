@@ -1,5 +1,4 @@
-/* The option table, and all that is derived from it: parsing and help.
-   It must not know what the values mean beyond their kind. */
+/* The option table, and all that is derived from it: parsing and help. */
 #include "cli.h"
 
 #include <ctype.h>

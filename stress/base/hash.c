@@ -1,5 +1,3 @@
-/* Hashing: one number for what happened, and maps from 64-bit numbers. It must not know what the numbers
-   name. */
 #include "hash.h"
 
 #include <stdlib.h>

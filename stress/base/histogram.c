@@ -1,5 +1,4 @@
-/* The log-linear buckets: values below 32 one each, then 32 to each power of two.
-   It must not know what is measured. */
+/* The log-linear buckets: values below 32 one each, then 32 to each power of two. */
 #include "histogram.h"
 
 static unsigned histogram_log2(uint64_t value)

@@ -1,5 +1,4 @@
-/* Handlers that only remember, or write a text made before.
-   It must not know what is run. */
+/* Handlers that only remember, or write a text made before. */
 #include "interrupt.h"
 
 #include <signal.h>

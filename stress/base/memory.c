@@ -1,5 +1,4 @@
-/* Peaks and fragmentation.
-   It must not know where the byte counts come from. */
+/* Peaks and fragmentation. */
 #include "memory.h"
 
 static void memory_raise(uint64_t *peak, uint64_t value)

@@ -1,5 +1,4 @@
-/* Edit distance over short names: insert, delete, replace, swap of neighbours.
-   It must not know what the names stand for. */
+/* Edit distance over short names: insert, delete, replace, swap of neighbours. */
 #include "nearest.h"
 
 #include <stdio.h>

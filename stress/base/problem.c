@@ -1,5 +1,4 @@
-/* Problems: the first one reported stays, shortened to its buffer, with control characters made harmless.
-   Must not know what went wrong: callers name the thing and what was expected. */
+/* Problems: the first one reported stays, shortened to its buffer, with control characters made harmless. */
 #include "problem.h"
 
 #include <stdarg.h>

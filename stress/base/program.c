@@ -1,5 +1,4 @@
-/* One name for messages, one for pages: both are what the program was called.
-   It must not know what is said. */
+/* One name for messages, one for pages: both are what the program was called. */
 #include "program.h"
 
 #include <stdarg.h>

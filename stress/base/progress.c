@@ -1,5 +1,4 @@
-/* Progress lines; real time is read here to pace them, and decides nothing else.
-   It must not know of rows' results. */
+/* Progress lines; real time is read here to pace them, and decides nothing else. */
 #include "progress.h"
 #include "program.h"
 

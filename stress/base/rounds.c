@@ -1,5 +1,4 @@
-/* Order and statistics.
-   It must not know what is measured. */
+/* Order and statistics. */
 #include "rounds.h"
 
 #include <math.h>

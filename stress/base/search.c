@@ -1,5 +1,3 @@
-/* Searches over numbers and lists, for the commands that try runs: bisection, the smallest limit, the largest
-   batch, the shortest failing list. It must not know what is tried. */
 #include "search.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Slices: cutting, comparing, reading numbers strictly, and showing hostile text safely.
-   Must not know what the text means, nor report problems. */
+/* Slices: cutting, comparing, reading numbers strictly, and showing hostile text safely. */
 #include "slice.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
-/* splitmix64, and unbiased numbers below a bound.
-   Must not know what is drawn. */
+/* splitmix64, and unbiased numbers below a bound. */
 #include "splitmix64.h"
 
 uint64_t splitmix64_next(uint64_t *state)

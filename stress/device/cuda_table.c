@@ -1,5 +1,4 @@
-/* The counting table: memory calls on the list, the rest as it is.
-   It must not know what the memory is for. */
+/* The counting table: memory calls on the list, the rest as it is. */
 #include "cuda_table.h"
 
 #include <stdlib.h>

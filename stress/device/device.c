@@ -1,5 +1,4 @@
-/* One device at work: hands every question to the simulated machine or to CUDA.
-   It must not know how either answers. */
+/* One device at work: hands every question to the simulated machine or to CUDA. */
 #include "device.h"
 
 #include <inttypes.h>

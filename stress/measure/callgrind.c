@@ -1,5 +1,4 @@
-/* One run under callgrind, which leaves a file for each call of the function: .1, .2 and so on.
-   It must not know what is counted. */
+/* One run under callgrind, which leaves a file for each call of the function: .1, .2 and so on. */
 #include "callgrind.h"
 
 #include <errno.h>

@@ -1,5 +1,3 @@
-/* What the driver's calls cost, measured one by one through its table, and fitted: a fixed part and one per
-   MiB. It must not know whether the device is simulated. */
 #include "costs.h"
 
 #include <inttypes.h>

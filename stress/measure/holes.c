@@ -1,5 +1,3 @@
-/* Free blocks that do not touch, pairs of calls among them, and which of O(1), O(log n) and O(n) fits what
-   the pairs cost. It must not know what a report is. */
 #include "holes.h"
 
 #include <math.h>

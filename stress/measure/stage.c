@@ -1,5 +1,4 @@
-/* Lanes, and rounds over them.
-   It must not know how results are told. */
+/* Lanes, and rounds over them. */
 #include "stage.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* What measured times depend on beside the program, as JSON: host, compiler, CUDA device. */
 #include "environment.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row. */
 #include "gate.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
-/* The checks of the shadow model, each with a name; the first violation stays.
-   It must share no code with the arena: it knows sizes, addresses and the public statistics alone. */
+/* The checks of the shadow model, each with a name; the first violation stays. */
 #include "oracle.h"
 
 #include <inttypes.h>

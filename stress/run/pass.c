@@ -1,5 +1,4 @@
-/* Drives every op of a stream through a pool, and after each one measures and verifies.
-   It must not know workloads by name, nor what the numbers are for. */
+/* Drives every op of a stream through a pool, and after each one measures and verifies. */
 #include "pass.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
-/* Two passes over the same operations, and their numbers as cells.
-   It must not know how ops are made or rows printed. */
+/* Two passes over the same operations, and their numbers as cells. */
 #include "runner.h"
 
 #include <inttypes.h>

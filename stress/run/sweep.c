@@ -1,5 +1,4 @@
-/* Counting rows as they come, workload by workload, repeat by repeat, policy by policy.
-   It must not know how a row is made. */
+/* Counting rows as they come, workload by workload, repeat by repeat, policy by policy. */
 #include "sweep.h"
 
 #include <inttypes.h>

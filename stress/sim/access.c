@@ -1,5 +1,4 @@
-/* Uses, checked granule by granule, and their findings.
-   Must not know of calls. */
+/* Uses, checked granule by granule, and their findings. */
 #include "access.h"
 
 #include <inttypes.h>

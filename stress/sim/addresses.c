@@ -1,5 +1,4 @@
-/* Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges).
-   Must not know what backs a range, nor of driver calls. */
+/* Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges). */
 #include "addresses.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Captures: begun, joined, issued to, ended.
-   Must not know of handles, memory or what is captured, nor what is prohibited meanwhile. */
+/* Captures: begun, joined, issued to, ended. */
 #include "capture.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* The cost table: defaults, exact integer arithmetic, and its text form.
-   Must not know when a call is made or why. */
+/* The cost table: defaults, exact integer arithmetic, and its text form. */
 #include "costs.h"
 
 #include <errno.h>

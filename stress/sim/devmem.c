@@ -1,5 +1,4 @@
-/* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes.
-   Must not know of driver codes, costs, faults or the judge. */
+/* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes. */
 #include "devmem.h"
 
 #include <stdlib.h>

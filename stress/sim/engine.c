@@ -1,5 +1,4 @@
-/* What every call of the simulated machine shares: addresses, counting, faults, the clock.
-   Must not know what any single call does. */
+/* What every call of the simulated machine shares: addresses, counting, faults, the clock. */
 #include "engine.h"
 
 #include <inttypes.h>

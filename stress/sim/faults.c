@@ -1,5 +1,4 @@
-/* When faults act: calls are counted here, and each is compared with every part.
-   Must not know of memory, nor how the parts were written. */
+/* When faults act: calls are counted here, and each is compared with every part. */
 #include "faults.h"
 
 #include <string.h>

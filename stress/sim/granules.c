@@ -1,5 +1,4 @@
-/* Granules and their contents: sorted pieces, merged as far as they are alike, a whole granule without any list.
-   Must not know of addresses, blocks or calls. */
+/* Granules and their contents: sorted pieces, merged as far as they are alike, a whole granule without any list. */
 #include "granules.h"
 
 #include <stdlib.h>

@@ -1,6 +1,3 @@
-/* The judge: who touched which bytes of physical memory last, what must come before the next touch, and the
-   findings: what was done that must not be, each with the operation that did it. It must not know streams or
-   addresses. */
 #include "judge.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* Obtain, give back, info: memory itself is devmem's; here are codes, costs, lies, and findings for what must not be.
-   Must not know of calls: neither their counters, nor the faults that stop them. */
+/* Obtain, give back, info: memory itself is devmem's; here are codes, costs, lies, and findings for what must not
+   be. */
 #include "memory.h"
 
 #include <inttypes.h>

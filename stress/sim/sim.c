@@ -1,5 +1,4 @@
-/* The simulated machine from outside: life, clock, operations, counters, contents.
-   Must not know how memory is laid out, how faults are written, or what driver entries do. */
+/* The simulated machine from outside: life, clock, operations, counters, contents. */
 #include "sim.h"
 
 #include <inttypes.h>

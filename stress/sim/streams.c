@@ -1,5 +1,4 @@
-/* Streams and what comes before what. Room in all clocks is made before anything changes.
-   Must not know of calls, codes, handles or memory. */
+/* Streams and what comes before what. Room in all clocks is made before anything changes. */
 #include "streams.h"
 
 #include <stdlib.h>

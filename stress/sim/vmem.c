@@ -1,5 +1,4 @@
-/* Calls of virtual memory: what is refused and why, what changes, what it costs.
-   Must not know of calls' counters, nor of the faults that stop them. */
+/* Calls of virtual memory: what is refused and why, what changes, what it costs. */
 #include "vmem.h"
 
 #include <inttypes.h>

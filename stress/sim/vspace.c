@@ -1,5 +1,4 @@
-/* Reservations in a treap; mappings as records, found from the granule of addresses that they lie at.
-   Must not know of codes, costs, faults or the judge. */
+/* Reservations in a treap; mappings as records, found from the granule of addresses that they lie at. */
 #include "vspace.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's.
-   Must not count calls or know of faults. */
+/* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's. */
 #include "work.h"
 
 #include <pthread.h>
