@@ -7857,6 +7857,29 @@ typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena
 static const gpuarena__rule gpuarena__rules[] = { GPUARENA__RULES(X) };
 #undef X
 
+/* Former keys and names of other allocators, with what to use instead. */
+static const struct { const char *name, *advice; } gpuarena__former[] = {
+#define X(name) { name, "a rival in stress, no configuration" },
+    X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
+#undef X
+    { "growth=half", "gone; stress -p rmm is a model of it" },
+    { "placement", "gone; stress -p best-fit, first-fit and cub are models of it" },
+    { "bin_growth", "gone; stress -p cub is a model of it" },
+    { "bin_min", "gone; stress -p cub is a model of it" },
+    { "bin_max", "gone; stress -p cub is a model of it" },
+    { "round_divisions", "gone; round requests before they are made, or set alignment" },
+    { "split", "gone; what a request leaves of a block is always cut off" },
+    { "split_least", "gone; what a request leaves of a block is always cut off" },
+    { "split_max", "gone; stress -p pytorch is a model of it" },
+    { "split_over", "gone; stress -p pytorch is a model of it" },
+    { "small", "gone; an arena of its own for small requests keeps them apart" },
+    { "small_step", "gone; an arena of its own for small requests keeps them apart" },
+    { "cache", "gone; leave it out" },
+    { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
+    { "backoff", "gone; after a refusal the surplus over the need is halved" }
+};
+enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
+
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
 static int gpuarena__is_wide(const gpuarena__key *key)
 {
@@ -8048,6 +8071,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
 {
     gpuarena__piece name = item, value = item;
     const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    uint32_t former = 0;
     uint64_t bit;
     int has_value;
     while (value.begin < item.end && *value.begin != '=') value.begin++;
@@ -8060,7 +8084,10 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         return 1;
     }
     gpuarena__put_piece(out, item);
-    if (key == end) {
+    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
+           && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
+    if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
+    else if (key == end) {
         gpuarena__put(out, ": no such key, expected");
         for (key = gpuarena__keys; key < end; key++) gpuarena__put(out, " %s", key->name);
     } else if (!has_value) gpuarena__put(out, ": expected a value for %s", key->name);
