@@ -1371,27 +1371,25 @@ static void gpuarena__put_size(gpuarena__text *out, uint64_t bytes)
     if (unit) gpuarena__put(out, "%c", units[unit]);
 }
 
-/* "1610612736 bytes (1.50 GiB)", without floating point, whose text depends on the locale. */
-static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
-{
-    static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    uint32_t unit = bytes ? gpuarena__highest_bit(bytes) / 10 : 0;
-    uint64_t whole, rest;
-    gpuarena__put(out, "%" PRIu64 " bytes", bytes);
-    if (!unit) return;
-    whole = bytes >> (10 * unit);
-    rest = ((bytes >> (10 * (unit - 1))) & 1023) * 100 / 1024;
-    gpuarena__put(out, " (%" PRIu64 ".%02" PRIu64 " %s)", whole, rest, units[unit]);
-}
-
-/* "3.2 GiB", "512 B": for lists in sentences. */
-static void gpuarena__put_about(gpuarena__text *out, uint64_t bytes)
+/* "3.2 GiB", "512 B", with one decimal or two. Without floating point, whose text depends on the locale. */
+static void gpuarena__put_about(gpuarena__text *out, uint64_t bytes, int decimals)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     uint32_t unit = bytes ? gpuarena__highest_bit(bytes) / 10 : 0;
+    uint64_t rest = unit ? (bytes >> (10 * (unit - 1))) & 1023 : 0;
     gpuarena__put(out, "%" PRIu64, bytes >> (10 * unit));
-    if (unit) gpuarena__put(out, ".%" PRIu64, ((bytes >> (10 * (unit - 1))) & 1023) * 10 / 1024);
+    if (unit) gpuarena__put(out, ".%0*" PRIu64, decimals, rest * (decimals == 1 ? 10 : 100) / 1024);
     gpuarena__put(out, " %s", units[unit]);
+}
+
+/* "1610612736 bytes (1.50 GiB)" */
+static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
+{
+    gpuarena__put(out, "%" PRIu64 " bytes", bytes);
+    if (bytes < 1024) return;
+    gpuarena__put(out, " (");
+    gpuarena__put_about(out, bytes, 2);
+    gpuarena__put(out, ")");
 }
 
 /* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
@@ -3864,7 +3862,7 @@ static void gpuarena__note_peak(gpuarena *arena)
 /* Bytes reserved by sub-arenas. */
 static uint64_t gpuarena__children(const gpuarena *arena)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes;
     if (!arena->has_family) return 0;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     bytes = arena->family.reserved - arena->stats.reserved_bytes;
@@ -8677,13 +8675,6 @@ GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, c
     va_end(values);
 }
 
-static int gpuarena__is_misuse(gpuarena_result result)
-{
-    return result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY
-           && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE
-           && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
-}
-
 /* Inserts a group of live blocks into a failure's list, which is sorted by bytes. */
 static void gpuarena__most_put(gpuarena_live most[4], uint64_t count, uint64_t bytes, uint32_t tag)
 {
@@ -8735,7 +8726,10 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
 static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *failure,
                                              gpuarena_stream stream)
 {
-    int misuse = gpuarena__is_misuse(failure->result);
+    gpuarena_result result = failure->result;
+    int misuse = result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY
+        && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE
+        && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
     if (failure->result == GPUARENA_HOST_MEMORY) failure->reason = GPUARENA_REASON_HOST_MEMORY;
     failure->serial = 1;
     if (arena) {
@@ -8748,7 +8742,7 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
     if (arena && !gpuarena__inside(arena))
         gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
                        failure);
-    return failure->result;
+    return result;
 }
 
 /* Records a failure made of an error. Returns its result. */
@@ -9044,12 +9038,12 @@ static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *fail
         const gpuarena_live *one = &failure->most[at];
         const char *name = gpuarena_tag_name(one->tag);
         gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
-        gpuarena__put_about(out, one->bytes);
+        gpuarena__put_about(out, one->bytes, 1);
         rest = gpuarena__above(rest, one->bytes);
     }
     if (!at || !rest) return;
     gpuarena__put(out, ", others ");
-    gpuarena__put_about(out, rest);
+    gpuarena__put_about(out, rest, 1);
 }
 
 /* Writes "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
@@ -9063,7 +9057,7 @@ static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *fai
         if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
         else gpuarena__put(out, ", ");
         gpuarena__put(out, "%" PRIu64 " of ", one->count);
-        gpuarena__put_about(out, one->bytes / one->count);
+        gpuarena__put_about(out, one->bytes / one->count, 1);
         if (name[0]) gpuarena__put(out, " tagged %s", name);
         else if (one->tag) gpuarena__put(out, " with tag %" PRIu32, one->tag);
         else gpuarena__put(out, " untagged");
@@ -9380,34 +9374,31 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     return 1;
 }
 
-/* Checks a block that is set aside: it lies in a region, and waits for the region's stream at most. */
-static int gpuarena__check_aside(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
-{
-    const gpuarena__region *region = audit->arena->plans.regions,
-                           *end = region + audit->arena->plans.region_count;
-    audit->aside_count++;
-    while (region < end && (node->address < region->address
-                            || node->address + gpuarena__node_bytes(node) > region->address + region->bytes
-                            || (node->set && node->set != region->set) || node->use_at)) region++;
-    GPUARENA__NEVER(region == end, "a block is set aside in no region", index);
-    return 1;
-}
-
-/* Checks a free block that has memory. Lists and trees are checked with the bins. */
+/* Checks a free block that has memory. If it is set aside, it lies in a region and waits for the region's
+   stream at most. Lists and trees are checked with the bins. */
 static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
+    const gpuarena__region *region = arena->plans.regions, *end = region + arena->plans.region_count;
+    uint64_t bytes = gpuarena__node_bytes(node);
     uint32_t at = node->as.slot;
     const gpuarena__bins *bins;
     audit->free_count++;
-    if (node->set) audit->pending_bytes += gpuarena__node_bytes(node);
-    if (gpuarena__is_aside(node)) return gpuarena__check_aside(audit, node, index);
+    if (node->set) audit->pending_bytes += bytes;
+    if (gpuarena__is_aside(node)) {
+        while (region < end && (node->address < region->address
+                                || node->address + bytes > region->address + region->bytes
+                                || (node->set && node->set != region->set) || node->use_at)) region++;
+        GPUARENA__NEVER(region == end, "a block is set aside in no region", index);
+        audit->aside_count++;
+        return 1;
+    }
     audit->idle_count += gpuarena__whole_pages(arena, node);
     if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;
     bins = arena->streams.list[node->set].bins;
-    GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
-                    "a free block is in the bin of another size", index);
+    GPUARENA__NEVER(at / 64 != gpuarena__bin_of(bytes).number, "a free block is in the bin of another size",
+                    index);
     GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index, "a free block is not in its slot", index);
     GPUARENA__NEVER(!(bins->digests[at / 64] >> at % 64 & 255), "a digest and its slot disagree", index);
     return 1;
@@ -9734,12 +9725,23 @@ static int gpuarena__check_tags(const gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks the figures of sub-arenas, which may be in use, against those kept here. */
-static int gpuarena__check_family(const gpuarena__audit *audit)
+/* Checks the sums of all blocks; and of sub-arenas, which may be in use, against those kept here. */
+static int gpuarena__check_sums(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena, *at;
-    uint64_t reserved = arena->stats.reserved_bytes, growing = arena->growing;
+    const gpuarena_stats *stats = &arena->stats;
+    uint64_t reserved = stats->reserved_bytes, growing = arena->growing;
     gpuarena__family family;
+#define X(name) GPUARENA__NEVER(stats->name##_bytes != audit->name##_bytes, \
+                                #name " bytes do not add up", audit->name##_bytes);
+    X(live) X(requested) X(reserved) X(pending)
+#undef X
+    GPUARENA__NEVER(stats->live_count != audit->live_count, "live blocks are miscounted", audit->live_count);
+    GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
+                    || stats->live_peak_bytes < stats->live_bytes
+                    || stats->reserved_peak_bytes < stats->reserved_bytes,
+                    "a peak is below its current value", 0);
+    GPUARENA__NEVER(growing != arena->unreturned_bytes, "growth is claimed that is not under way", growing);
     if (!arena->has_family) return 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = gpuarena__registry; at; at = at->registered) {
@@ -9751,24 +9753,6 @@ static int gpuarena__check_family(const gpuarena__audit *audit)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     GPUARENA__NEVER(family.reserved != reserved, "what sub-arenas reserve does not add up", reserved);
     GPUARENA__NEVER(family.growing != growing, "what sub-arenas claim does not add up", growing);
-    return 1;
-}
-
-static int gpuarena__check_sums(const gpuarena__audit *audit)
-{
-    const gpuarena *arena = audit->arena;
-    const gpuarena_stats *stats = &arena->stats;
-#define X(name) GPUARENA__NEVER(stats->name##_bytes != audit->name##_bytes, \
-                                #name " bytes do not add up", audit->name##_bytes);
-    X(live) X(requested) X(reserved) X(pending)
-#undef X
-    GPUARENA__NEVER(stats->live_count != audit->live_count, "live blocks are miscounted", audit->live_count);
-    GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
-                    || stats->live_peak_bytes < stats->live_bytes
-                    || stats->reserved_peak_bytes < stats->reserved_bytes,
-                    "a peak is below its current value", 0);
-    GPUARENA__NEVER(arena->growing != arena->unreturned_bytes, "growth is claimed that is not under way",
-                    arena->growing);
     return 1;
 }
 
@@ -9794,10 +9778,16 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks what the arena derives from its configuration and its state. */
-static int gpuarena__check_derived(const gpuarena__audit *audit)
+/* Checks what the arena derives from its configuration and its state, then every structure. */
+static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
-    const gpuarena *arena = audit->arena;
+    gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
+    const gpuarena__range *range;
+    uint32_t at;
+    audit->arena = arena;
+    audit->out = out;
+    audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    audit->reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
                     || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
@@ -9810,27 +9800,14 @@ static int gpuarena__check_derived(const gpuarena__audit *audit)
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
-    return 1;
-}
-
-static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
-{
-    gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
-    const gpuarena__range *range;
-    uint32_t at;
-    audit->arena = arena;
-    audit->out = out;
-    audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
-    audit->reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
-    if (!gpuarena__check_derived(audit)) return 0;
     for (at = 0; at <= arena->lookup.mask; at++)             /* the walk looks blocks up in it */
         if (!gpuarena__check_link(audit, arena->lookup.table[at], at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
     return gpuarena__check_bins(audit) && gpuarena__check_streams(audit) && gpuarena__check_known(audit)
-        && gpuarena__check_tables(audit) && gpuarena__check_sums(audit) && gpuarena__check_family(audit)
-        && gpuarena__check_tags(audit) && gpuarena__check_host(audit);
+        && gpuarena__check_tables(audit) && gpuarena__check_sums(audit) && gpuarena__check_tags(audit)
+        && gpuarena__check_host(audit);
 }
 
 /* >>cuda ===============================================================================================
@@ -10493,12 +10470,9 @@ typedef struct gpuarena__reclaim {
 /* Call this before growth is tried. */
 static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apart)
 {
-    gpuarena__reclaim reclaim;
-    reclaim.alone = 0;
+    gpuarena__reclaim reclaim = GPUARENA_INIT;
     reclaim.apart = apart;
-    reclaim.own = 0;
     reclaim.refused = UINT64_MAX;
-    reclaim.seen = 0;
     if (arena->has_family)
         reclaim.seen = gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
     return reclaim;
@@ -10771,21 +10745,6 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     return released || arena->lost;
 }
 
-/* Reserves the initial memory. */
-static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena__error *error)
-{
-    uint64_t whole = arena->limit;
-    if (arena->config.growth != GPUARENA_GROWTH_FIXED)
-        return gpuarena__family_grow_to(arena, arena->config.initial_bytes, 1, error);
-    if (whole == GPUARENA_NO_LIMIT)
-        whole = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
-    whole = gpuarena__max(whole, GPUARENA__GRANULE);
-    if (gpuarena__family_grow_to(arena, whole, 0, error)) return 1;
-    /* as much as the driver has */
-    return error->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
-}
-
 /* Makes an empty arena with its tables, and record 0, for blocks that wait for no stream. NULL: no host
    memory. The configuration is checked later. */
 static gpuarena *gpuarena__assemble(const gpuarena_config *config)
@@ -10948,38 +10907,43 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     gpuarena__limit_to(arena, config->limit_bytes);
 }
 
-/* Completes the configuration by the device's size and reserves the initial memory. Begins the call, which
-   the caller ends. */
+/* Completes the configuration by the device's size and reserves the initial memory: for growth FIXED all that
+   the limit and the driver allow. Begins the call, which the caller ends. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
-    uint64_t free_bytes, total_bytes;
+    uint64_t free_bytes, total_bytes, initial;
+    int fixed, done;
     gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
         return gpuarena__fail_start(arena, &error);
-    if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) {
-        failure.result = GPUARENA_INVALID_CONFIG;
-        return failure;
-    }
+    failure.result = GPUARENA_INVALID_CONFIG;
+    if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) return failure;
     gpuarena__start_books(arena, total_bytes);
-    gpuarena__set_magic(arena, GPUARENA__MAGIC);  /* from here on observers may call in, or fork */
-    if (!gpuarena__register(arena, &why)) {
-        failure.result = GPUARENA_INVALID_CONFIG;
-        return failure;
+    gpuarena__set_magic(arena, GPUARENA__MAGIC); /* from here on observers may call in, or fork */
+    if (!gpuarena__register(arena, &why)) return failure;
+    failure.result = GPUARENA_OK;
+    initial = arena->config.initial_bytes;
+    fixed = arena->config.growth == GPUARENA_GROWTH_FIXED;
+    if (fixed) {
+        initial = arena->limit != GPUARENA_NO_LIMIT
+            ? arena->limit : gpuarena__above(free_bytes, arena->config.headroom_bytes);
+        initial = gpuarena__round_down(initial, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
+        initial = gpuarena__max(initial, GPUARENA__GRANULE);
     }
-    if (gpuarena__first_growth(arena, free_bytes, &error)) {
+    done = gpuarena__family_grow_to(arena, initial, !fixed, &error);
+    if (done || (fixed && error.result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes)) {
         arena->paged.idle_low_count = arena->paged.idle_count;
         return failure;
     }
     gpuarena__grow_undo(arena, 0);               /* before the failure is measured */
     failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
-    gpuarena__failure_measure(arena, &failure,
-                              failure.requested_bytes
-                                  - gpuarena__min(failure.requested_bytes, arena->stats.reserved_bytes), 0);
+    gpuarena__failure_measure(arena, &failure, gpuarena__above(failure.requested_bytes,
+                                                               arena->stats.reserved_bytes), 0);
     return failure;
 }
 
@@ -12532,29 +12496,25 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
-static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
-{
-    uint32_t home = set ? gpuarena__set_find(arena, set) : 0, to = 0;
-    if (!home) return gpuarena__fail_argument(arena, "set: not one of this arena");
-    if (stream == GPUARENA_OWN_STREAM)
-        return gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
-    if (gpuarena__set_is_open(arena, home))
-        return gpuarena__fail_with(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
-    if (stream != GPUARENA_ANY_STREAM) {
-        to = gpuarena__stream_enter(arena, stream);
-        if (!to) return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
-        if (arena->streams.list[to].home) to = arena->streams.list[to].under;
-    }
-    gpuarena__set_release(arena, home, to);
-    if (to) gpuarena__record_own(arena, to);
-    return GPUARENA_OK;
-}
-
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
+    uint32_t home, to = 0;
     if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__capture_release(arena, set, stream));
+    home = set ? gpuarena__set_find(arena, set) : 0;
+    if (!home) result = gpuarena__fail_argument(arena, "set: not one of this arena");
+    else if (stream == GPUARENA_OWN_STREAM)
+        result = gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
+    else if (gpuarena__set_is_open(arena, home))
+        result = gpuarena__fail_with(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
+    else if (stream != GPUARENA_ANY_STREAM && !(to = gpuarena__stream_enter(arena, stream)))
+        result = gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
+    else {
+        if (arena->streams.list[to].home) to = arena->streams.list[to].under;
+        gpuarena__set_release(arena, home, to);
+        if (to) gpuarena__record_own(arena, to);
+    }
+    return gpuarena__end(arena, result);
 }
 
 /* ---- reserved memory, and all blocks at once */

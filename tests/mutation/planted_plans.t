@@ -42,8 +42,7 @@ my @planted = (
     arena->streams.list[region->set].ref_count++;@, q@region->bytes = bytes;@,
      q@    arena->streams.list[region->set].ref_count--;
 @, q@@,
-     q@    refs += arena->plans.region_count;
-@, q@@],
+     q@audit->ref_count + arena->plans.region_count@, q@audit->ref_count@],
     ['a tag leaves its block where a plan has it',
      q@if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now)@, q@if (node->size & GPUARENA__TAGGED && !(node->size & GPUARENA__PLANNED)) gpuarena__tag_leave(arena, node);

@@ -114,11 +114,14 @@ static uint32_t node_make(gpuarena *arena, uint64_t bytes)
 
 static int bins_sound(const gpuarena *arena, uint64_t count)
 {
-    gpuarena__tally tally = GPUARENA_INIT;
+    gpuarena__audit audit = GPUARENA_INIT;
     char message[100];
     gpuarena__text out = gpuarena__text_begin(message, sizeof message);
-    tally.free_count = count;
-    if (gpuarena__check_bins(arena, &tally, &out)) return 1;
+    audit.arena = arena;
+    audit.out = &out;
+    audit.node_count = (uint64_t)arena->nodes.chunk_count * SECTION_CHUNK;
+    audit.free_count = count;
+    if (gpuarena__check_bins(&audit) && gpuarena__check_streams(&audit) && gpuarena__check_known(&audit)) return 1;
     printf("# %s\n", message);
     return 0;
 }
