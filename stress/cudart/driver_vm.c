@@ -15,6 +15,10 @@ static int vm_begin(call *self, sim_device *device, uint64_t bytes, const char *
     return self->code == SIM_SUCCESS;
 }
 
+/* The body of a call about a device's memory: what it answers where it goes on; words of `self`. */
+#define VM_DOES(kind, device, bytes, name, answer) \
+    CALL_DRIVER_DOES(call_open(&self, kind) && vm_begin(&self, device, bytes, name), answer)
+
 static sim_device *vm_owner(const call *self, CUdeviceptr address)
 {
     return engine_owner(self->machine, address);
@@ -90,11 +94,8 @@ DRIVER_EXPORT cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t ali
 
 DRIVER_EXPORT cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
-    call self;
-    if (call_open(&self, SIM_CALL_VM_RELEASE) && vm_begin(&self, vm_owner(&self, address), 0, "cuMemAddressFree")) {
-        self.code = vmem_release(self.device, address, bytes, &self.cost_ns);
-    }
-    return (CUresult)call_end_driver(&self);
+    VM_DOES(SIM_CALL_VM_RELEASE, vm_owner(&self, address), 0, "cuMemAddressFree",
+            vmem_release(self.device, address, bytes, &self.cost_ns));
 }
 
 DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
@@ -116,33 +117,22 @@ DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, co
 
 DRIVER_EXPORT cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    call self;
-    if (call_open(&self, SIM_CALL_VM_DESTROY)
-        && vm_begin(&self, vmem_device_of(self.machine, handle), 0, "cuMemRelease")) {
-        self.code = vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns);
-    }
-    return (CUresult)call_end_driver(&self);
+    VM_DOES(SIM_CALL_VM_DESTROY, vmem_device_of(self.machine, handle), 0, "cuMemRelease",
+            vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns));
 }
 
 DRIVER_EXPORT cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                        unsigned long long flags)
 {
-    call self;
-    if (call_open(&self, SIM_CALL_VM_MAP)
-        && vm_begin(&self, vmem_device_of(self.machine, handle), bytes, "cuMemMap")) {
-        self.code = offset == 0 && flags == 0 ? vmem_map(self.device, address, bytes, handle, &self.cost_ns)
-                                              : SIM_INVALID_VALUE;
-    }
-    return (CUresult)call_end_driver(&self);
+    VM_DOES(SIM_CALL_VM_MAP, vmem_device_of(self.machine, handle), bytes, "cuMemMap",
+            offset == 0 && flags == 0 ? vmem_map(self.device, address, bytes, handle, &self.cost_ns)
+                                      : SIM_INVALID_VALUE);
 }
 
 DRIVER_EXPORT cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
-    call self;
-    if (call_open(&self, SIM_CALL_VM_UNMAP) && vm_begin(&self, vm_owner(&self, address), 0, "cuMemUnmap")) {
-        self.code = vmem_unmap(self.device, address, bytes, &self.cost_ns);
-    }
-    return (CUresult)call_end_driver(&self);
+    VM_DOES(SIM_CALL_VM_UNMAP, vm_owner(&self, address), 0, "cuMemUnmap",
+            vmem_unmap(self.device, address, bytes, &self.cost_ns));
 }
 
 /* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
@@ -166,13 +156,15 @@ static int vm_read_grants(const call *self, const CUmemAccessDesc *list, size_t 
     return code;
 }
 
-static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const vm_grants *grants)
+static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUmemAccessDesc *list, size_t count)
 {
     uint64_t give_ns = 0, take_ns = 0;
-    int code = SIM_SUCCESS;
-    if (grants->give) code = vmem_access(self->device, address, bytes, grants->give, 1, &give_ns);
-    if (code == SIM_SUCCESS && grants->take) {
-        code = vmem_access(self->device, address, bytes, grants->take, 0, &take_ns);
+    vm_grants grants;
+    int code = vm_read_grants(self, list, count, &grants);
+    if (code != SIM_SUCCESS) return code;
+    if (grants.give) code = vmem_access(self->device, address, bytes, grants.give, 1, &give_ns);
+    if (code == SIM_SUCCESS && grants.take) {
+        code = vmem_access(self->device, address, bytes, grants.take, 0, &take_ns);
     }
     self->cost_ns = give_ns + take_ns;
     return code;
@@ -180,13 +172,8 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const vm_
 
 DRIVER_EXPORT cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count)
 {
-    call self;
-    vm_grants grants;
-    if (call_open(&self, SIM_CALL_VM_ACCESS) && vm_begin(&self, vm_owner(&self, address), bytes, "cuMemSetAccess")) {
-        self.code = vm_read_grants(&self, list, count, &grants);
-        if (self.code == SIM_SUCCESS) self.code = vm_set_access(&self, address, bytes, &grants);
-    }
-    return (CUresult)call_end_driver(&self);
+    VM_DOES(SIM_CALL_VM_ACCESS, vm_owner(&self, address), bytes, "cuMemSetAccess",
+            vm_set_access(&self, address, bytes, list, count));
 }
 
 static int vm_find_flags(const call *self, const CUmemLocation *location, uint64_t address, unsigned long long *flags)

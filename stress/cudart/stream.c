@@ -41,12 +41,8 @@ CUDART_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsign
 /* Priorities out of range are clamped, and mean nothing: any priority will do. */
 CUDART_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
 {
-    call self;
     (void)priority;
-    if (call_begin(&self, SIM_CALL_STREAM_WITH_PRIORITY, 0)) {
-        self.code = stream_make(&self, stream, flags);
-    }
-    return call_end(&self);
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_WITH_PRIORITY, 0), stream_make(&self, stream, flags));
 }
 
 CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
