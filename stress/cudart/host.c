@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 enum { HOST_PAGE = 4096 };
 #define HOST_MOST ((uint64_t)512 << 30)          /* more than any machine pins: refused unasked */
 
@@ -28,13 +30,7 @@ static size_t host_rank(const void *ptr)
 void *host_obtain(const sim_device *owner, uint64_t bytes, int is_managed)
 {
     void *ptr;
-    if (host_count == host_capacity) {
-        size_t capacity = host_capacity ? host_capacity * 2 : 16;
-        host_block *blocks = realloc(host_blocks, capacity * sizeof *blocks);
-        if (!blocks) return NULL;
-        host_blocks = blocks;
-        host_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1)) return NULL;
     if (bytes > HOST_MOST || posix_memalign(&ptr, HOST_PAGE, (size_t)bytes)) return NULL;
     size_t rank = host_rank(ptr);
     host_block block = { ptr, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };

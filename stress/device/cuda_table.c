@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "../base/array.h"
+
 /* ---- Ranges by address, and how many small ones lie in each granule */
 
 #define RANGES_GRANULE ((uint64_t)2 << 20)       /* in which CUDA takes physical memory */
@@ -95,13 +97,7 @@ void device_ranges_clear(device_ranges *self)
 
 static int device_pages_reserve_memory(device_pages *self)
 {
-    size_t capacity = self->memory_capacity ? self->memory_capacity * 2 : 64;
-    if (self->gone || self->memory_count < self->memory_capacity) return 0;
-    device_memory *grown = realloc(self->memories, capacity * sizeof *grown);
-    if (!grown) return -1;
-    self->memories = grown;
-    self->memory_capacity = capacity;
-    return 0;
+    return self->gone ? 0 : ARRAY_RESERVE(self->memories, self->memory_capacity, self->memory_count + 1);
 }
 
 int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)

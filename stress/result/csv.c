@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/program.h"
 
 void csv_text(FILE *out, const char *text)
@@ -137,12 +138,8 @@ static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
 
 static int csv_add_cell(csv_table *self, size_t *room, size_t used, char *made, problem *why)
 {
-    if (used == *room) {
-        size_t wanted = *room ? 2 * *room : 256;
-        char **larger = wanted < SIZE_MAX / sizeof *larger ? realloc(self->cells, wanted * sizeof *larger) : NULL;
-        if (!larger) return problem_set(why, EXIT_HARNESS, "no host memory for the rows");
-        self->cells = larger;
-        *room = wanted;
+    if (ARRAY_RESERVE(self->cells, *room, used + 1)) {
+        return problem_set(why, EXIT_HARNESS, "no host memory for the rows");
     }
     self->cells[used] = made;
     return 0;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* ---- The axis: addresses that ever held memory, side by side */
 
 typedef struct record_span { uint64_t begin, end, offset; } record_span;
@@ -188,21 +190,12 @@ static uint64_t record_now_vns(const record *self)
     return machine ? sim_now_ns(machine) : 0;
 }
 
-/* Room for one more element. 0: the list is at its bound, or host memory is out; from then on it stays as it is. */
-static int record_room(record *self, void **list, size_t element_bytes, size_t count, size_t *capacity, size_t most)
-{
-    if (count < *capacity) return 1;
-    if (count >= most || self->is_short) return 0;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(*list, wanted * element_bytes);
-    if (!larger) {
-        self->is_short = 1;
-        return 0;
-    }
-    *list = larger;
-    *capacity = wanted;
-    return 1;
-}
+/* Room for one more in a list of the record: 0; or it is at its bound, or host memory is out, and then it stays as it
+   is from now on. */
+#define RECORD_RESERVE(self, list, count, capacity, most) \
+    ((self)->count < (self)->capacity ? 0 \
+     : (self)->count >= (most) || (self)->is_short ? -1 \
+     : ((self)->is_short = ARRAY_RESERVE((self)->list, (self)->capacity, (self)->count + 1) != 0) ? -1 : 0)
 
 /* 1: blocks and changes are still taken down. */
 static int record_maps(const record *self)
@@ -218,15 +211,12 @@ static void record_end_map(record *self)
 static void record_memory_changed(void *user, sim_call kind, uint64_t address, uint64_t bytes)
 {
     record *self = user;
-    void *list = self->changes;
     if (!record_maps(self) || !bytes) return;
-    if (!record_room(self, &list, sizeof *self->changes, self->change_count, &self->change_capacity,
-                     RECORD_MOST_CHANGES)) {
+    if (RECORD_RESERVE(self, changes, change_count, change_capacity, RECORD_MOST_CHANGES)) {
         record_end_map(self);
         return;
     }
     const record_change made = { kind, self->op, record_now_vns(self), address, bytes };
-    self->changes = list;
     self->changes[self->change_count++] = made;
 }
 
@@ -262,13 +252,11 @@ void record_op(record *self, uint64_t number)
 void record_label(record *self, uint32_t label)
 {
     if (!self || self->step_ops != RECORD_NEVER) return;
-    void *list = self->steps;
     const record_step made = { self->op, record_now_vns(self), label };
-    if (!record_room(self, &list, sizeof *self->steps, self->step_count, &self->step_capacity, RECORD_MOST_STEPS)) {
+    if (RECORD_RESERVE(self, steps, step_count, step_capacity, RECORD_MOST_STEPS)) {
         self->step_ops = self->op;
         return;
     }
-    self->steps = list;
     self->steps[self->step_count++] = made;
 }
 
@@ -276,15 +264,12 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
                   uint64_t stream)
 {
     if (!self || !ptr || !record_maps(self) || !self->latest) return;
-    void *list = self->blocks;
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
                                 number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
-    if (!record_room(self, &list, sizeof *self->blocks, self->block_count, &self->block_capacity,
-                     RECORD_MOST_BLOCKS)) {
+    if (RECORD_RESERVE(self, blocks, block_count, block_capacity, RECORD_MOST_BLOCKS)) {
         record_end_map(self);
         return;
     }
-    self->blocks = list;
     self->blocks[self->block_count++] = made;
     self->latest[number] = (uint32_t)self->block_count;
 }

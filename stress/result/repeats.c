@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 #include "json.h"
 
 extern const char *const repeats_names[REPEATS_PARTS];       /* as JSON has them */
@@ -129,13 +131,7 @@ const char *const repeats_names[REPEATS_PARTS] = { "alloc", "hit", "miss", "free
 
 static repeats_group *repeats_new(repeats *self, slice name)
 {
-    if (self->count == self->room) {
-        size_t wanted = self->room ? 2 * self->room : 16;
-        repeats_group *larger = realloc(self->groups, wanted * sizeof *larger);
-        if (!larger) return NULL;
-        self->groups = larger;
-        self->room = wanted;
-    }
+    if (ARRAY_RESERVE(self->groups, self->room, self->count + 1)) return NULL;
     repeats_group *made = &self->groups[self->count];
     memset(made, 0, sizeof *made);
     made->name = malloc(name.length + 1);
@@ -163,13 +159,7 @@ static repeats_group *repeats_group_of(repeats *self, slice name)
 
 static int repeats_take_ns(repeats_group *of, double ns)
 {
-    if (of->ns_count == of->ns_room) {
-        size_t wanted = of->ns_room ? 2 * of->ns_room : 8;
-        double *larger = realloc(of->ns, wanted * sizeof *larger);
-        if (!larger) return -1;
-        of->ns = larger;
-        of->ns_room = wanted;
-    }
+    if (ARRAY_RESERVE(of->ns, of->ns_room, of->ns_count + 1)) return -1;
     of->ns[of->ns_count++] = ns;
     return 0;
 }

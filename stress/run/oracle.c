@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of
         live blocks */
 
@@ -35,17 +37,6 @@ static size_t oracle_map_rank(const oracle_map *map, uint64_t address)
     return low;
 }
 
-static int oracle_map_grow(oracle_map *map)
-{
-    if (map->count < map->capacity) return 0;
-    size_t capacity = map->capacity ? map->capacity * 2 : 256;
-    uint32_t *order = realloc(map->order, capacity * sizeof *order);
-    if (!order) return -1;
-    map->order = order;
-    map->capacity = capacity;
-    return 0;
-}
-
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
 {
     size_t rank = oracle_map_rank(map, address);
@@ -59,7 +50,7 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
         *other = above;
         if (map->spans[above].address - address < bytes) return 0;
     }
-    if (oracle_map_grow(map)) return -1;
+    if (ARRAY_RESERVE(map->order, map->capacity, map->count + 1)) return -1;
     memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
     map->order[rank] = block;
     map->count++;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/hash.h"
 #include "../base/interrupt.h"
 #include "../base/progress.h"
@@ -282,14 +283,9 @@ static int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t oth
 /* Room for one more use in the list. */
 static int pass_streams_reserve(pass_streams *self, problem *why)
 {
-    uint32_t capacity = self->use_capacity ? self->use_capacity * 2 : 64;
-    if (self->unused || self->use_count < self->use_capacity) return 0;
-    pass_use *grown = capacity > self->use_capacity ? realloc(self->uses, capacity * sizeof *grown) : NULL;
-    if (!grown) return pass_streams_no_memory(why);
-    self->uses = grown;
-    self->use_capacity = capacity;
+    if (self->unused) return 0;
     if (!self->use_count) self->use_count = 1;
-    return 0;
+    return ARRAY_RESERVE(self->uses, self->use_capacity, self->use_count + 1) ? pass_streams_no_memory(why) : 0;
 }
 
 /* The block's use on this stream, which is new if there was none. NULL: no host memory, or the device failed. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* ---- Pieces of one slab in a sorted array: at most 8,192 small records, so a scan or a move stays
         within microseconds */
 
@@ -24,13 +26,7 @@ static uint32_t slab_hole(const slab *area, uint32_t index)  /* free before the 
 
 int slab_reserve(slab *area)
 {
-    if (area->count < area->capacity) return 0;
-    uint32_t capacity = area->capacity ? area->capacity * 2 : 2;
-    slab_piece *pieces = realloc(area->pieces, capacity * sizeof *pieces);
-    if (!pieces) return -1;
-    area->pieces = pieces;
-    area->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE(area->pieces, area->capacity, area->count + 1);
 }
 
 uint32_t slab_take(slab *area, uint32_t bytes)

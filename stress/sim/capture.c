@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* ---- Graphs: a growing list of nodes */
 
 /* NULL: no host memory */
@@ -47,13 +49,7 @@ graph *graph_copy(const graph *self)
 int graph_add(graph *self, graph_act act, const void *payload, size_t bytes)
 {
     if (bytes > GRAPH_PAYLOAD) return -1;
-    if (self->count == self->capacity) {
-        uint32_t capacity = self->capacity ? self->capacity * 2 : 8;
-        graph_node *nodes = realloc(self->nodes, capacity * sizeof *nodes);
-        if (!nodes) return -1;
-        self->nodes = nodes;
-        self->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(self->nodes, self->capacity, self->count + 1)) return -1;
     graph_node *node = &self->nodes[self->count++];
     memset(node, 0, sizeof *node);
     node->act = act;
@@ -242,13 +238,7 @@ static capture_mode capture_mode_of(const captures *all, uint64_t thread)
 static capture_thread *capture_add_thread(captures *all, uint64_t thread)
 {
     const capture_thread made = { thread, CAPTURE_GLOBAL };
-    if (all->thread_count == all->thread_capacity) {
-        uint32_t capacity = all->thread_capacity ? all->thread_capacity * 2 : 8;
-        capture_thread *threads = realloc(all->threads, capacity * sizeof *threads);
-        if (!threads) return NULL;
-        all->threads = threads;
-        all->thread_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(all->threads, all->thread_capacity, all->thread_count + 1)) return NULL;
     all->threads[all->thread_count] = made;
     return &all->threads[all->thread_count++];
 }

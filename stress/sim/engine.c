@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* ---- Handles: one growing table a machine, records reused, the latest first */
 
 enum { HANDLES_FIRST = 16, HANDLES_INDEX_BITS = 24 };        /* so that no value is that of a default stream */
@@ -17,20 +19,6 @@ static uint64_t handles_value(uint64_t serial, uint64_t generation, uint32_t ind
     return (serial & 0x7FFF) << 48 | (generation & HANDLES_LOW) << HANDLES_INDEX_BITS | (index + HANDLES_FIRST);
 }
 
-static int handles_grow(handles *all)
-{
-    uint32_t capacity = all->capacity ? all->capacity * 2 : 64;
-    if (all->capacity >= HANDLES_MOST / 2) return -1;
-    handle_record *records = realloc(all->records, capacity * sizeof *records);
-    if (!records) return -1;
-    all->records = records;
-    uint32_t *idle = realloc(all->idle, capacity * sizeof *idle);
-    if (!idle) return -1;
-    all->idle = idle;
-    all->capacity = capacity;
-    return 0;
-}
-
 void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *object)
 {
     uint32_t index;
@@ -38,7 +26,8 @@ void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *obje
     if (all->idle_count > 0) {
         index = all->idle[--all->idle_count];
         generation = (all->records[index].value >> HANDLES_INDEX_BITS & HANDLES_LOW) + !all->reuse;
-    } else if (all->count < all->capacity || handles_grow(all) == 0) {
+    } else if (all->count < HANDLES_MOST
+               && !ARRAY_RESERVE_BOTH(all->records, all->idle, all->capacity, all->count + 1)) {
         index = all->count++;
     } else {
         return NULL;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 static int granules_alike(const content *left, const content *right)
 {
     return left->known == right->known && (!left->known || left->pattern == right->pattern);
@@ -31,18 +33,8 @@ static void granules_set_whole(granule *unit, uint32_t known, uint64_t pattern)
 
 int granules_reserve(granules *all, uint32_t count)
 {
-    if (count <= all->idle_count + (all->capacity - all->count)) return 0;
-    uint64_t wanted = (uint64_t)all->count - all->idle_count + count, doubled = (uint64_t)all->capacity * 2;
-    uint64_t capacity = wanted > doubled ? wanted : doubled;
-    if (capacity > UINT32_MAX || capacity > SIZE_MAX / sizeof(granule)) return -1;
-    granule *list = realloc(all->list, (size_t)capacity * sizeof *list);
-    if (!list) return -1;
-    all->list = list;
-    uint32_t *idle = realloc(all->idle, (size_t)capacity * sizeof *idle);
-    if (!idle) return -1;
-    all->idle = idle;
-    all->capacity = (uint32_t)capacity;
-    return 0;
+    uint64_t wanted = (uint64_t)all->count - all->idle_count + count;
+    return ARRAY_RESERVE_BOTH(all->list, all->idle, all->capacity, wanted);
 }
 
 uint32_t granules_take(granules *all)
@@ -96,15 +88,9 @@ static uint32_t granules_find(const granule *unit, uint32_t offset)       /* ind
 /* Makes the list long enough, and makes it a list. */
 static int granules_lengthen(granule *unit, uint32_t count)
 {
-    if (unit->pieces && count <= unit->capacity) return 0;
-    uint32_t capacity = count < 4 ? 4 : count * 2;
-    content *pieces = realloc(unit->pieces, capacity * sizeof *pieces);
-    if (!pieces) return -1;
-    if (!unit->pieces) {
-        pieces[0] = unit->whole;
-    }
-    unit->pieces = pieces;
-    unit->capacity = capacity;
+    int was_whole = !unit->pieces;
+    if (ARRAY_RESERVE(unit->pieces, unit->capacity, count)) return -1;
+    if (was_whole) unit->pieces[0] = unit->whole;
     return 0;
 }
 
@@ -277,15 +263,9 @@ static size_t mapping_slot(uint64_t offset)
 
 static int mapping_reserve_leaves(mapping *map, size_t leaf_count)
 {
-    if (leaf_count <= map->leaf_count) return 0;
-    size_t count = leaf_count > map->leaf_count * 2 ? leaf_count : map->leaf_count * 2;
-    uint32_t **leaves = realloc(map->leaves, count * sizeof *leaves);
-    if (!leaves) return -1;
-    for (size_t i = map->leaf_count; i < count; i++) {
-        leaves[i] = NULL;
-    }
-    map->leaves = leaves;
-    map->leaf_count = count;
+    size_t count = map->leaf_count;
+    if (ARRAY_RESERVE(map->leaves, map->leaf_count, leaf_count)) return -1;
+    for (; count < map->leaf_count; count++) map->leaves[count] = NULL;
     return 0;
 }
 

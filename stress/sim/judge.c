@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 /* Touches of earlier tenancies, then those of this one: each part by line and place, the latest touch of each. */
 struct touch_history {
     uint64_t owner;                              /* of this tenancy */
@@ -112,24 +114,9 @@ typedef struct touch_change {
 
 static int touches_reserve_granules(touches *all, uint32_t granule)
 {
-    if (granule < all->count) return 0;
-    uint32_t count = granule + 1 > all->count * 2 ? granule + 1 : all->count * 2;
-    touched_granule *list = realloc(all->list, count * sizeof *list);
-    if (!list) return -1;
-    memset(list + all->count, 0, (count - all->count) * sizeof *list);
-    all->list = list;
-    all->count = count;
-    return 0;
-}
-
-static int touches_reserve_pieces(touch_piece **pieces, uint32_t *capacity, uint32_t count)
-{
-    if (count <= *capacity) return 0;
-    uint32_t more = count > *capacity * 2 ? count : *capacity * 2;
-    touch_piece *grown = realloc(*pieces, more * sizeof *grown);
-    if (!grown) return -1;
-    *pieces = grown;
-    *capacity = more;
+    uint32_t count = all->count;
+    if (ARRAY_RESERVE(all->list, all->count, granule + 1)) return -1;
+    if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
     return 0;
 }
 
@@ -137,7 +124,7 @@ static int touches_start(touched_granule *at)
 {
     const touch_piece whole = { 0, 0, NULL };
     if (at->count > 0) return 0;
-    if (touches_reserve_pieces(&at->pieces, &at->capacity, 1)) return -1;
+    if (ARRAY_RESERVE(at->pieces, at->capacity, 1)) return -1;
     at->pieces[0] = whole;
     at->count = 1;
     return 0;
@@ -246,8 +233,8 @@ static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t fro
     }
     touched_granule *at = &all->list[granule];
     uint32_t first = touches_index(at, from), last = touches_index(at, to - 1);
-    if (touches_reserve_pieces(&all->fresh, &all->fresh_capacity, last - first + 3)
-        || touches_reserve_pieces(&at->pieces, &at->capacity, at->count + 2)) {
+    if (ARRAY_RESERVE(all->fresh, all->fresh_capacity, last - first + 3)
+        || ARRAY_RESERVE(at->pieces, at->capacity, at->count + 2)) {
         return TOUCH_NO_HOST_MEMORY;
     }
     touches_make_fresh(all, at, first, last, from, to, change);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
 
 uint32_t streams_width(const streams *all)
@@ -32,16 +34,7 @@ void streams_destroy(streams *all)
 /* Room for one more stream, and for its line to become idle. */
 static int streams_grow(streams *all)
 {
-    if (all->count < all->capacity) return 0;
-    uint32_t capacity = all->capacity ? all->capacity * 2 : 8;
-    stream_queue **list = realloc(all->list, capacity * sizeof(stream_queue *));
-    if (!list) return -1;
-    all->list = list;
-    uint32_t *idle = realloc(all->idle_lines, capacity * sizeof *idle);
-    if (!idle) return -1;
-    all->idle_lines = idle;
-    all->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE_BOTH(all->list, all->idle_lines, all->capacity, all->count + 1);
 }
 
 /* A line that was another's starts where the host has outlived that one. */

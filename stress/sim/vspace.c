@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 void vspace_init(vspace *space, uint64_t from_offset, uint64_t end_offset)
 {
     memset(space, 0, sizeof *space);
@@ -56,17 +58,9 @@ void vspace_release(vspace *space, address_range *reservation)
 
 static int vspace_reserve_record(vspace *space)
 {
-    if (space->idle_count > 0 || space->count < space->capacity) return 0;
-    size_t capacity = space->capacity ? (size_t)space->capacity * 2 : 64;
-    if (capacity >= MAPPING_NONE) return -1;
-    vspace_mapping *mappings = realloc(space->mappings, capacity * sizeof *mappings);
-    if (!mappings) return -1;
-    space->mappings = mappings;
-    uint32_t *idle = realloc(space->idle, capacity * sizeof *idle);
-    if (!idle) return -1;
-    space->idle = idle;
-    space->capacity = (uint32_t)capacity;
-    return 0;
+    if (space->idle_count > 0) return 0;
+    if (space->count == MAPPING_NONE - 1) return -1;
+    return ARRAY_RESERVE_BOTH(space->mappings, space->idle, space->capacity, space->count + 1);
 }
 
 static void vspace_set_slots(vspace *space, const vspace_mapping *mapped, uint32_t number)

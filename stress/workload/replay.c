@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/array.h"
 #include "../base/cli.h"
 #include "../base/program.h"
 
@@ -410,16 +411,10 @@ static const char *intervals_grammar(const intervals *all)
 
 static int intervals_room(reader *in, intervals *all)
 {
-    size_t capacity = all->capacity ? all->capacity * 2 : 256;
-    if (all->count < all->capacity) return 0;
     if (all->count >= STREAM_MAX_OPS / 2) {
         return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
     }
-    interval *larger = realloc(all->rows, capacity * sizeof *larger);
-    if (!larger) return stream_no_memory(in->builder);
-    all->rows = larger;
-    all->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE(all->rows, all->capacity, all->count + 1) ? stream_no_memory(in->builder) : 0;
 }
 
 static int intervals_add(reader *in, intervals *all, slice line)

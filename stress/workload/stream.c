@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
+
 int stream_refuse(stream_builder *builder, const char *format, ...)
 {
     char text[sizeof builder->why->text];
@@ -24,37 +26,19 @@ int stream_no_memory(stream_builder *builder)
     return problem_set(builder->why, EXIT_HARNESS, "%s: no host memory left to build the op stream", builder->source);
 }
 
-/* The array with room for one more item behind `count`, perhaps moved; NULL, with a problem, leaves it as it was. */
-static void *stream_room(stream_builder *builder, void *array, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity) return array;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = wanted <= SIZE_MAX / item_bytes ? realloc(array, wanted * item_bytes) : NULL;
-    if (!larger) {
-        stream_no_memory(builder);
-        return NULL;
-    }
-    *capacity = wanted;
-    return larger;
-}
-
 static int stream_append_one(stream_builder *builder, const op *next)
 {
     op_stream *stream = builder->stream;
     if (stream->op_count >= builder->most_ops) {
         return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
     }
-    op *ops = stream_room(builder, stream->ops, stream->op_count, &builder->op_capacity, sizeof *ops);
-    if (!ops) return -1;
-    stream->ops = ops;
-    if (stream->thread_count > 1) {
-        uint8_t *threads = stream_room(builder, stream->threads, stream->op_count, &builder->thread_capacity,
-                                       sizeof *threads);
-        if (!threads) return -1;
-        stream->threads = threads;
-        threads[stream->op_count] = builder->thread;
+    if (ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1)
+        || (stream->thread_count > 1
+            && ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1))) {
+        return stream_no_memory(builder);
     }
-    ops[stream->op_count++] = *next;
+    if (stream->thread_count > 1) stream->threads[stream->op_count] = builder->thread;
+    stream->ops[stream->op_count++] = *next;
     return 0;
 }
 
@@ -96,14 +80,12 @@ static int stream_label(stream_builder *builder, slice text, uint32_t *label)
     }
     entry->state = ID_LIVE;
     entry->value = *label = (uint32_t)stream->label_count;   /* never more than operations, so 32 bits do */
-    char **labels = stream_room(builder, stream->labels, stream->label_count, &builder->label_capacity,
-                                sizeof *labels);
-    char *copy = labels ? malloc(text.length + 1) : NULL;
-    if (labels) stream->labels = labels;
+    int failed = ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1);
+    char *copy = failed ? NULL : malloc(text.length + 1);
     if (!copy) return stream_no_memory(builder);
     memcpy(copy, text.bytes, text.length);
     copy[text.length] = '\0';
-    labels[stream->label_count++] = copy;
+    stream->labels[stream->label_count++] = copy;
     return 0;
 }
 
@@ -111,18 +93,13 @@ static int stream_add_block(stream_builder *builder, uint64_t id, const stream_b
 {
     op_stream *stream = builder->stream;
     size_t block = stream->block_count;
-    uint64_t *ids = stream_room(builder, stream->ids, block, &builder->id_capacity, sizeof *ids);
-    if (!ids) return -1;
-    stream->ids = ids;
-    uint32_t *tags = stream_room(builder, stream->tags, block, &builder->tag_capacity, sizeof *tags);
-    if (!tags) return -1;
-    stream->tags = tags;
-    stream_block *blocks = stream_room(builder, builder->blocks, block, &builder->block_capacity, sizeof *blocks);
-    if (!blocks) return -1;
-    builder->blocks = blocks;
-    ids[block] = id;
-    tags[block] = tag;
-    blocks[block] = *made;
+    if (ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1)
+        || ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1)) {
+        return stream_no_memory(builder);
+    }
+    stream->ids[block] = id;
+    stream->tags[block] = tag;
+    builder->blocks[block] = *made;
     stream->block_count++;
     return 0;
 }
@@ -239,11 +216,10 @@ int stream_touch(stream_builder *builder, uint32_t block)
         return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
                              (int)STREAM_MAX_TOUCHES);
     }
-    uint32_t *touches = stream_room(builder, stream->touches, stream->touch_count, &builder->touch_capacity,
-                                    sizeof *touches);
-    if (!touches) return -1;
-    stream->touches = touches;
-    touches[stream->touch_count++] = block;
+    if (ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1)) {
+        return stream_no_memory(builder);
+    }
+    stream->touches[stream->touch_count++] = block;
     stream->ops[stream->op_count - 1].count++;
     return 0;
 }

@@ -80,8 +80,7 @@ typedef struct stream_builder {
     stream_block *blocks;                        /* as many as stream->block_count */
     const stream_event *events;                  /* to come, in order */
     size_t      event_count;
-    size_t      op_capacity, id_capacity, tag_capacity, block_capacity, touch_capacity, label_capacity,
-                thread_capacity;
+    size_t      op_capacity, id_capacity, block_capacity, touch_capacity, label_capacity, thread_capacity;
     id_map      label_by_hash;
 } stream_builder;
 

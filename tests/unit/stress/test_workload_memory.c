@@ -33,6 +33,7 @@ static void *failing_realloc(void *old, size_t bytes)
 #define malloc failing_malloc
 #define calloc failing_calloc
 #define realloc failing_realloc
+#include "stress/base/array.c"
 #include "stress/workload/cnn.c"
 #include "stress/workload/dataset.c"
 #include "stress/workload/embedding.c"

@@ -1,0 +1,24 @@
+/* Arrays that grow: each time to twice the room, so that n additions cost O(n).
+   It must not know what the items are. */
+#ifndef STRESS_BASE_ARRAY_H
+#define STRESS_BASE_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room for so many items in `list`, which has room for `capacity` now: 0; -1: no host memory, or more than the
+   capacity's type can say, and nothing has changed. capacity is a variable of 32 or of 64 bits; wanted is evaluated
+   twice. New items hold anything. */
+#define ARRAY_RESERVE(list, capacity, wanted) \
+    ((wanted) <= (capacity) ? 0 : array_grow(&(list), sizeof *(list), NULL, 0, &(capacity), sizeof(capacity), wanted))
+
+/* The same of two lists that have room for as many items. */
+#define ARRAY_RESERVE_BOTH(list, other, capacity, wanted) \
+    ((wanted) <= (capacity) ? 0 : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), \
+                                             sizeof(capacity), wanted))
+
+/* For these: list and other point to the lists' pointers, of whatever type. */
+int array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity, size_t capacity_bytes,
+               uint64_t wanted);
+
+#endif
