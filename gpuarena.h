@@ -3621,7 +3621,7 @@ static void gpuarena__relax(gpuarena *arena)
 
 /* Makes the mode relaxed. 0, and an error: the device is lost, or the mode could not be changed and a driver
    call would break a capture. */
-static int gpuarena__is_relaxed(gpuarena *arena, gpuarena__error *error)
+static int gpuarena__try_relax(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, error)) return 0;
@@ -3683,8 +3683,9 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
     return 1;
 }
 
-/* 1, and an error: this stream is captured now (CAPTURE), or the driver could not tell. */
-static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
+/* Asks the driver whether a stream is captured. 1, and an error: it is (CAPTURE), or the driver could not
+   tell. */
+static int gpuarena__ask_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
     int active = 0;
@@ -3695,17 +3696,17 @@ static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuare
     return 1;
 }
 
-/* 1, and CAPTURE as the error: a stream that the arena knows is captured. Then the device must not be waited
-   for, and releasing memory waits for it. */
-static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
+/* Asks the driver about every stream that the arena knows. 1, and CAPTURE as the error: one is captured. Then
+   the device must not be waited for, and releasing memory waits for it. */
+static int gpuarena__ask_capturing(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
     uint32_t at;
     if (arena->streams.captured) gpuarena__set_error(&said, GPUARENA_CAPTURE);
-    else if (arena->streams.own_known) (void)gpuarena__is_captured(arena, arena->driver.per_thread, &said);
+    else if (arena->streams.own_known) (void)gpuarena__ask_captured(arena, arena->driver.per_thread, &said);
     for (at = 0; at < arena->streams.known_room && said.result != GPUARENA_CAPTURE; at++) {
         gpuarena__known known = arena->streams.known[at];
-        if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
+        if (known.used && !known.key) (void)gpuarena__ask_captured(arena, known.handle, &said);
     }
     if (said.result != GPUARENA_CAPTURE) return 0;
     if (error) *error = said;
@@ -3899,9 +3900,9 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     int done;
     if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
-        if (gpuarena__is_captured(arena, stream, error)) return 0;
+        if (gpuarena__ask_captured(arena, stream, error)) return 0;
     }
-    if (!gpuarena__is_relaxed(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
+    if (!gpuarena__try_relax(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
     done = GPUARENA__ASK(arena, error, memory, obtain,
                          (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
@@ -3914,7 +3915,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    if (!arena->unreturned_bytes || gpuarena__is_capturing(arena, &ignored)
+    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, &ignored)
         || !GPUARENA__ASK(arena, &ignored, events, device_wait, (&arena->driver))) return;
     gpuarena__uncharge(arena, arena->unreturned_bytes);
     arena->unreturned_bytes = 0;
@@ -4402,9 +4403,9 @@ static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
     return 1;
 }
 
-/* Whether a stream is plain: it has a record, is not a thread's own and is not captured. If so, recent_record
-   is its record. */
-GPUARENA__INLINE int gpuarena__is_plain(gpuarena *arena, gpuarena_stream stream)
+/* Makes a stream the recent one if it is plain: it has a record, is not a thread's own and is not captured.
+   1: it is, and recent_record is its record. */
+GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena_stream stream)
 {
     return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
 }
@@ -4412,7 +4413,7 @@ GPUARENA__INLINE int gpuarena__is_plain(gpuarena *arena, gpuarena_stream stream)
 /* The record of a plain stream; 0: the stream is not plain. */
 static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
 {
-    return gpuarena__is_plain(arena, stream) ? arena->streams.recent_record : 0;
+    return gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
 }
 
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
@@ -4488,7 +4489,7 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
     if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
-    if (gpuarena__is_captured(arena, stream->handle, error)) return 0;
+    if (gpuarena__ask_captured(arena, stream->handle, error)) return 0;
     at = again ? again : gpuarena__event_take(arena, error);         /* frees ask for events: at most four */
     if (at) event = arena->events.list[at].handle;
     if (!at || !GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle))) {
@@ -4800,7 +4801,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     int done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
         || (!stream->use_count && !gpuarena__has_blocks(arena, set))
-        || gpuarena__is_capturing(arena, &ignored)) return 0;
+        || gpuarena__ask_capturing(arena, &ignored)) return 0;
     (void)gpuarena__stream_record(arena, set, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
@@ -4817,7 +4818,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
     uint32_t wait;
-    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error)) return 0;
+    if (!arena->streams.ordered || gpuarena__ask_capturing(arena, error)) return 0;
     if (gpuarena__is_lost(arena, error)) return 0;           /* found so just now */
     wait = gpuarena__all_asked(arena);
     if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
@@ -5023,7 +5024,7 @@ static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_
 static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
-    if (stream == GPUARENA_ANY_STREAM) return gpuarena__is_capturing(arena, error);
+    if (stream == GPUARENA_ANY_STREAM) return gpuarena__ask_capturing(arena, error);
     if (!arena->streams.list[gpuarena__stream_find(arena, stream)].home) return 0;
     gpuarena__set_error(error, GPUARENA_CAPTURE);
     return 1;
@@ -5396,7 +5397,7 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
    requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
    nothing. (If the driver fails to take the piece back, it is lost, and counted nowhere.) 0 and an error: it
    is not granted. */
-static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__error *error)
+static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
@@ -5586,7 +5587,7 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__error *error)
 {
-    return gpuarena__is_relaxed(arena, error)
+    return gpuarena__try_relax(arena, error)
         && GPUARENA__ASK(arena, error, vm, reserve,
                          (&arena->driver, address, bytes, arena->paged.page_bytes));
 }
@@ -6004,7 +6005,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     gpuarena__run large;
     uint64_t found;
     uint32_t set;
-    if (gpuarena__is_capturing(arena, &ignored)) return 0;
+    if (gpuarena__ask_capturing(arena, &ignored)) return 0;
     (void)gpuarena__resolve_all(arena);
     found = gpuarena__pick(arena, count, begin, end, 1, error);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
@@ -6090,7 +6091,7 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
 {
     uint64_t before = arena->stats.reserved_bytes, gone = 0;
     gpuarena__run run;
-    if (gpuarena__is_capturing(arena, error)) return 0;
+    if (gpuarena__ask_capturing(arena, error)) return 0;
     while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &run)
            && gpuarena__run_release(arena, run, error))
         gone = (before - arena->stats.reserved_bytes) / arena->paged.page_bytes;
@@ -6234,7 +6235,7 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *pla
     if (!gpuarena__is_scarce(arena, plan->create)) return 1;
     if (may_move) moves = gpuarena__pick_now(arena, most, plan->begin, plan->end, 0, &ignored);
     least = gpuarena__min(plan->create, most - moves);
-    return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, error);
+    return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
@@ -6461,7 +6462,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
         plan.is_last = is_last;
         again = 0;
-        if (gpuarena__is_relaxed(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
+        if (gpuarena__try_relax(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
             again = !plan.release && !gpuarena__charge(arena, plan.create * arena->paged.page_bytes, &said);
             if (!again && !plan.release && gpuarena__commit_create(arena, &plan, may_move, &said)) {
                 said = gpuarena__no_error();
@@ -6493,9 +6494,9 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
     int granted = 1;
     if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
-    if (gpuarena__is_relaxed(arena, &ignored) && gpuarena__is_scarce(arena, count)
+    if (gpuarena__try_relax(arena, &ignored) && gpuarena__is_scarce(arena, count)
         && gpuarena__charge(arena, count * page, &ignored)) {
-        granted = gpuarena__is_granted(arena, count, error);
+        granted = gpuarena__ask_grant(arena, count, error);
         gpuarena__uncharge(arena, count * page);
     }
     return granted;
@@ -6629,7 +6630,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     gpuarena__error said = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes;
     int over, done = 1;
-    if (gpuarena__is_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
+    if (gpuarena__ask_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
     gpuarena__retry_unmap(arena, &said);
     if (arena->paged.unmap_failed_count) {     /* destroying a page that is still mapped would free nothing */
         *error = said;
@@ -7413,7 +7414,7 @@ static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpu
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
-    return !gpuarena__is_capturing(arena, error)
+    return !gpuarena__ask_capturing(arena, error)
         && gpuarena__segment_return(arena, range, stream, error);
 }
 
@@ -7428,7 +7429,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     gpuarena__range *range, *list, *ignored;
     if (arena->stats.reserved_bytes <= keep) return;
     list = gpuarena__ranges_to_release(arena, quiet, &count);
-    if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;
+    if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
     for (; list; count--) {
         if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
             || refusal->result == GPUARENA_CAPTURE) break;
@@ -7513,7 +7514,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
         after = range->after;
         if (gpuarena__is_aged(arena, range, now, &due)
-            && ((!asked++ && gpuarena__is_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
+            && ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
                 || !gpuarena__segment_return(arena, range, stream, error))) range->used = now;
     }
     arena->release_due = due;
@@ -7608,7 +7609,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
     else for (range = arena->ranges.last; range && ignored.result != GPUARENA_CAPTURE; range = before) {
         before = range->before;
         if (range->fresh && !arena->lost
-            && ((!asked++ && gpuarena__is_capturing(arena, &ignored))
+            && ((!asked++ && gpuarena__ask_capturing(arena, &ignored))
                 || !gpuarena__segment_return(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
@@ -7624,8 +7625,8 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
    with each launch; on the default stream it would break a capture. 0 and an error. */
 static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    return !gpuarena__is_captured(arena, stream, error)
-        && (stream || arena->driver.null_is_per_thread || !gpuarena__is_capturing(arena, error));
+    return !gpuarena__ask_captured(arena, stream, error)
+        && (stream || arena->driver.null_is_per_thread || !gpuarena__ask_capturing(arena, error));
 }
 
 /* Clears on a stream. 0 and an error. */
@@ -7720,7 +7721,7 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
 static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
-    if (stream == GPUARENA_ANY_STREAM && gpuarena__is_capturing(arena, error)) return 0;
+    if (stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, error)) return 0;
     return gpuarena__may_clear(arena, gpuarena__real_stream(stream), error);
 }
 
@@ -8849,7 +8850,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     default: return;
     }
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, NULL);
-    now = gpuarena__is_capturing(arena, NULL)
+    now = gpuarena__ask_capturing(arena, NULL)
         ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
     lack = gpuarena__above(need, gpuarena__min(idle, now));
     if (failure->reason == GPUARENA_REASON_HEADROOM) lack += arena->config.headroom_bytes;
@@ -8896,7 +8897,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
         return failure;                     /* the arena has enough pages, but the driver does not map them */
     if (gpuarena__is_waiting(arena, req, &failure)) {
-        failure.reason = gpuarena__is_capturing(arena, NULL) ? GPUARENA_REASON_CAPTURE
+        failure.reason = gpuarena__ask_capturing(arena, NULL) ? GPUARENA_REASON_CAPTURE
                                                              : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
@@ -10333,7 +10334,7 @@ static gpuarena_result gpuarena__begin(gpuarena *arena, const char *wrong)
 
 /* Counts this call as entering an arena that may have been destroyed; a counted arena is not freed. 0: it was
    destroyed. */
-static int gpuarena__is_entered(gpuarena *arena)
+static int gpuarena__count_living(gpuarena *arena)
 {
     int living;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -10347,7 +10348,7 @@ static int gpuarena__is_entered(gpuarena *arena)
 static gpuarena_result gpuarena__begin_living(gpuarena *arena)
 {
     gpuarena_result result;
-    if (!gpuarena__is_entered(arena))
+    if (!gpuarena__count_living(arena))
         return gpuarena__fail_argument(NULL, "arena: not a living arena");
     result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) gpuarena__count_entering(arena, -1);
@@ -10419,7 +10420,7 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
 /* The bytes that an entered arena could release. */
 static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
 {
-    if (arena->lost || gpuarena__is_capturing(arena, NULL) || arena->lost) return 0;
+    if (arena->lost || gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
     (void)gpuarena__plans_yield(arena);
     (void)gpuarena__resolve_all(arena);
@@ -10572,7 +10573,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     uint64_t calls, freed, now;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
-        || gpuarena__is_capturing(arena, NULL)) return 0;
+        || gpuarena__ask_capturing(arena, NULL)) return 0;
     gpuarena__reclaim_note_own(arena, reclaim);
     calls = arena->call_count;
     freed = arena->stats.free_count;
@@ -10782,7 +10783,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
                                              uint64_t *headroom, gpuarena__text *why)
 {
     gpuarena *parent = config->parent;
-    int living = gpuarena__is_entered(parent);
+    int living = gpuarena__count_living(parent);
     gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
     if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it is alive */
     if (result == GPUARENA_INVALID_ARGUMENT) {
@@ -11209,7 +11210,7 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, u
 {
     gpuarena__error ignored = gpuarena__no_error();
     if (req->alignment == arena->unit || bytes >= req->bytes + (req->alignment - arena->unit)
-        || !gpuarena__is_capturing(arena, &ignored)) return 0;
+        || !gpuarena__ask_capturing(arena, &ignored)) return 0;
     gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
     return 1;
 }
@@ -11276,7 +11277,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     if (index) return index;
     if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
         uint64_t idle = gpuarena__idle_segments(arena, quiet);
-        if (!idle || gpuarena__is_capturing(arena, error)
+        if (!idle || gpuarena__ask_capturing(arena, error)
             || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
                                            error)) return 0;
         return gpuarena__pages_grow(arena, req, 1, error);
@@ -11286,7 +11287,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(arena, req);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
-        if (gpuarena__is_capturing(arena, error))
+        if (gpuarena__ask_capturing(arena, error))
             return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
         if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
                                         error))
@@ -11363,7 +11364,7 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     uint32_t index = 0, first;
     (void)miss;
     if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__is_captured(arena, req->stream, &ignored)) return 0;
+        || gpuarena__ask_captured(arena, req->stream, &ignored)) return 0;
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
@@ -11799,7 +11800,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__node *node;
     uint32_t index, planned;
     if (!GPUARENA__LIKELY(arena->plans.now && ptr && bytes - 1 < gpuarena__hit_max_bytes(arena)
-                          && gpuarena__is_plain(arena, stream)))
+                          && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     gpuarena__hit_request(arena, &req, bytes, tag);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
@@ -11829,7 +11830,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     uint32_t index;
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
     gpuarena__hit_request(arena, &req, bytes, tag);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
@@ -11913,7 +11914,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.set].home;
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
-        int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__is_capturing(arena, &error);
+        int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__ask_capturing(arena, &error);
         uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* the query of a stream has found the loss */
         if (gpuarena__could_serve(arena, &req, takes)) return GPUARENA_OK;
@@ -11988,7 +11989,7 @@ GPUARENA__INLINE int gpuarena__free_planned(gpuarena *arena, uint64_t address, g
     uint32_t *place, index;
     gpuarena__node *node = gpuarena__lookup_node(arena, &arena->lookup, address, &place);
     if (!GPUARENA__LIKELY(node && !(node->size & gpuarena__slow_flags(arena))
-                          && gpuarena__is_plain(arena, stream))) return 0;
+                          && gpuarena__find_plain(arena, stream))) return 0;
     index = *place;
     *place = 0;
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
@@ -12024,7 +12025,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
-                          && gpuarena__is_plain(arena, stream)))
+                          && gpuarena__find_plain(arena, stream)))
         return gpuarena__free_other(arena, ptr, stream);
     index = *place;
     *place = 0;
@@ -12398,7 +12399,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena, NULL);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__is_plain(arena, stream))       /* no record needs to be made */
+    if (gpuarena__find_plain(arena, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
     result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
