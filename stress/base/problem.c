@@ -10,14 +10,10 @@ int problem_set(problem *why, int exit_code, const char *format, ...)
     why->exit_code = exit_code;
     va_list values;
     va_start(values, format);
-    if (vsnprintf(why->text, sizeof why->text, format, values) < 0) {
-        why->text[0] = '\0';
-    }
+    if (vsnprintf(why->text, sizeof why->text, format, values) < 0) why->text[0] = '\0';
     va_end(values);
     for (char *at = why->text; *at != '\0'; at++) {      /* one line, whatever bytes a file name or a text held */
-        if ((unsigned char)*at < ' ' || *at == 127) {
-            *at = '?';
-        }
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
     }
     return -1;
 }

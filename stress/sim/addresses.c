@@ -32,9 +32,7 @@ int slab_reserve(slab *area)
 uint32_t slab_take(slab *area, uint32_t bytes)
 {
     uint32_t index = 0;
-    while (index < area->count && slab_hole(area, index) < bytes) {
-        index++;
-    }
+    while (index < area->count && slab_hole(area, index) < bytes) index++;
     slab_piece piece = { slab_end(area, index), bytes };
     memmove(area->pieces + index + 1, area->pieces + index, (area->count - index) * sizeof piece);
     area->pieces[index] = piece;
@@ -151,9 +149,7 @@ static address_range *addresses_merge(address_range *below, address_range *above
 
 static address_range *addresses_first(address_range *root)
 {
-    while (root && root->lower) {
-        root = root->lower;
-    }
+    while (root && root->lower) root = root->lower;
     return root;
 }
 

@@ -13,9 +13,7 @@
 static graph *graph_create(int device)
 {
     graph *made = calloc(1, sizeof *made);
-    if (made) {
-        made->device = device;
-    }
+    if (made) made->device = device;
     return made;
 }
 
@@ -36,9 +34,7 @@ graph *graph_copy(const graph *self)
         graph_destroy(made);
         return NULL;
     }
-    if (self->count > 0) {
-        memcpy(nodes, self->nodes, self->count * sizeof *nodes);
-    }
+    if (self->count > 0) memcpy(nodes, self->nodes, self->count * sizeof *nodes);
     made->nodes = nodes;
     made->count = self->count;
     made->capacity = self->count + 1;
@@ -83,9 +79,7 @@ void captures_destroy(captures *all)
 capture *capture_find(const captures *all, uint64_t id)
 {
     capture *found = all->list;
-    while (found && found->id != id) {
-        found = found->next;
-    }
+    while (found && found->id != id) found = found->next;
     return found;
 }
 
@@ -126,15 +120,11 @@ int capture_begin(const capture_scene *scene, stream_queue *self, int mode)
 static void capture_drop(const capture_scene *scene, capture *ended)
 {
     capture **link = &scene->all->list;
-    while (*link != ended) {
-        link = &(*link)->next;
-    }
+    while (*link != ended) link = &(*link)->next;
     *link = ended->next;
     for (uint32_t i = 0; i < scene->streams->count; i++) {
         stream_queue *other = scene->streams->list[i];
-        if (other->capture == ended) {
-            other->capture = NULL;
-        }
+        if (other->capture == ended) other->capture = NULL;
     }
     graph_destroy(ended->graph);
     free(ended);

@@ -99,9 +99,7 @@ static int costs_read_number(const costs_file *file, slice word, uint64_t highes
 static int costs_read_line(costs_file *file, slice line, sim_costs *costs)
 {
     const char *comment = line.length > 0 ? memchr(line.bytes, '#', line.length) : NULL;
-    if (comment) {
-        line.length = (size_t)(comment - line.bytes);
-    }
+    if (comment) line.length = (size_t)(comment - line.bytes);
     slice name = costs_take_word(&line);
     if (name.length == 0) return 0;
     sim_cost_kind kind = SIM_COST_CONTEXT;
@@ -162,9 +160,7 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
         }
     }
     fclose(in);
-    if (more == 0) {
-        *costs = read;
-    }
+    if (more == 0) *costs = read;
     return more;
 }
 

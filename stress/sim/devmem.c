@@ -67,9 +67,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
         mapping_set(&memory->mapping, at, granules_take(&memory->granules));
     }
     devmem_hold(memory, whole);
-    if (offset + whole > memory->high_offset) {
-        memory->high_offset = offset + whole;
-    }
+    if (offset + whole > memory->high_offset) memory->high_offset = offset + whole;
     *added = range;
     return DEVMEM_OK;
 }
@@ -342,9 +340,7 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **tak
     page->bytes = bytes;
     page->device = memory->device;
     page->next = memory->pages;
-    if (page->next) {
-        page->next->previous = page;
-    }
+    if (page->next) page->next->previous = page;
     memory->pages = page;
     memory->page_count++;
     devmem_hold(memory, bytes);
@@ -358,9 +354,7 @@ void devmem_give_page(devmem *memory, vspace_page *page)
         granules_give(&memory->granules, page->granules[i]);
     }
     *(page->previous ? &page->previous->next : &memory->pages) = page->next;
-    if (page->next) {
-        page->next->previous = page->previous;
-    }
+    if (page->next) page->next->previous = page->previous;
     memory->page_count--;
     memory->held_bytes -= page->bytes;
     free(page);

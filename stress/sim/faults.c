@@ -36,9 +36,7 @@ uint64_t faults_stall_ns(const faults *set, sim_call kind)
     for (int i = 0; i < set->count; i++) {
         const fault *part = &set->parts[i];
         uint64_t lot = faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000;
-        if (part->type == FAULT_STALL && lot < part->nth) {
-            stall_ns += part->bytes;
-        }
+        if (part->type == FAULT_STALL && lot < part->nth) stall_ns += part->bytes;
     }
     return stall_ns;
 }
@@ -58,9 +56,7 @@ fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes)
             part->fired = 1;
             answer.code = part->code;
             answer.lie = part->type;
-            if (part->type == FAULT_ABOVE) {
-                answer.lie = FAULT_CALL;
-            }
+            if (part->type == FAULT_ABOVE) answer.lie = FAULT_CALL;
             break;
         }
     }
@@ -76,9 +72,7 @@ const fault *faults_next_rival(faults *set, uint64_t op)
             next = part;
         }
     }
-    if (next) {
-        next->fired = 1;
-    }
+    if (next) next->fired = 1;
     return next;
 }
 

@@ -100,12 +100,8 @@ static int granules_splice(granule *unit, content piece, uint32_t to)
 {
     uint32_t first = granules_find(unit, piece.offset), last = granules_find(unit, to - 1);
     const content *old = granules_pieces(unit);
-    if (old[first].offset == piece.offset && first > 0) {
-        first--;
-    }
-    if (granules_end(unit, last) == to && last + 1 < unit->count) {
-        last++;
-    }
+    if (old[first].offset == piece.offset && first > 0) first--;
+    if (granules_end(unit, last) == to && last + 1 < unit->count) last++;
     content parts[3];
     uint32_t part_count = 0, end = granules_end(unit, last);
     content after = old[last];
@@ -116,9 +112,7 @@ static int granules_splice(granule *unit, content piece, uint32_t to)
         parts[part_count++] = old[first];
     }
     parts[part_count++] = piece;
-    if (to < end && !granules_alike(&after, &piece)) {
-        parts[part_count++] = after;
-    }
+    if (to < end && !granules_alike(&after, &piece)) parts[part_count++] = after;
     uint32_t tail = unit->count - last - 1, count = first + part_count + tail;
     if (count == 1) {
         granules_set_whole(unit, piece.known, piece.pattern);
@@ -164,9 +158,7 @@ static int granules_open_bytes(granules *all, uint32_t number, uint32_t from, ui
     granule *unit = &all->list[number];
     unsigned char *bytes = unit->bytes ? unit->bytes : calloc(1, (size_t)SIM_GRANULE);
     if (!bytes || granules_fill(all, number, from, to, 0, 0)) {
-        if (bytes != unit->bytes) {
-            free(bytes);
-        }
+        if (bytes != unit->bytes) free(bytes);
         return -1;
     }
     unit->bytes = bytes;
@@ -179,9 +171,7 @@ int granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, uns
     int is_whole = from == 0 && to == SIM_GRANULE;
     if (is_whole || (!unit->bytes && unit->even == value)) {
         if (granules_fill(all, number, from, to, 0, 0)) return -1;
-        if (is_whole) {
-            granules_set_even(unit, value);
-        }
+        if (is_whole) granules_set_even(unit, value);
         return 0;
     }
     if (granules_open_bytes(all, number, from, to)) return -1;
@@ -204,9 +194,7 @@ static void granules_mix(unsigned char *target, const unsigned char *source, uin
         word ^= values;
         memcpy(target + i, &word, sizeof word);
     }
-    for (; i < count; i++) {
-        target[i] = (unsigned char)(source[i] ^ value);
-    }
+    for (; i < count; i++) target[i] = (unsigned char)(source[i] ^ value);
 }
 
 int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, const unsigned char *source)
@@ -217,9 +205,7 @@ int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, c
         return granules_set(all, number, from, to, source[0]);
     }
     if (granules_open_bytes(all, number, from, to)) return -1;
-    if (is_whole) {
-        unit->even = 0;
-    }
+    if (is_whole) unit->even = 0;
     granules_mix(unit->bytes + from, source, to - from, unit->even);
     return 0;
 }
@@ -294,9 +280,7 @@ uint32_t mapping_get(const mapping *map, uint64_t offset)
 
 void mapping_destroy(mapping *map)
 {
-    for (size_t i = 0; i < map->leaf_count; i++) {
-        free(map->leaves[i]);
-    }
+    for (size_t i = 0; i < map->leaf_count; i++) free(map->leaves[i]);
     free(map->leaves);
     memset(map, 0, sizeof *map);
 }

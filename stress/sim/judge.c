@@ -25,14 +25,10 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
 void judge_report(judge *book, int device, const char *format, ...)
 {
     uint64_t index = book->count++;
-    if (device >= 0 && device < SIM_MAX_DEVICES) {
-        book->by_device[device]++;
-    }
+    if (device >= 0 && device < SIM_MAX_DEVICES) book->by_device[device]++;
     if (index >= JUDGE_KEPT) return;
     char when[32] = "before the first op", *text = book->texts[index];
-    if (book->op_begun) {
-        snprintf(when, sizeof when, "op %" PRIu64, book->op);
-    }
+    if (book->op_begun) snprintf(when, sizeof when, "op %" PRIu64, book->op);
     int length = snprintf(text, JUDGE_TEXT, "%s: device %d: ", when, device);
     va_list values;
     va_start(values, format);
@@ -71,23 +67,17 @@ uint64_t vclock_get(const vclock *clock, uint32_t line)
 /* room reserved */
 static void vclock_raise(vclock *clock, uint32_t line, uint64_t position)
 {
-    if (clock->at[line] < position) {
-        clock->at[line] = position;
-    }
+    if (clock->at[line] < position) clock->at[line] = position;
 }
 
 void vclock_join(vclock *clock, const vclock *other)
 {
-    for (uint32_t i = 0; i < other->count; i++) {
-        vclock_raise(clock, i, other->at[i]);
-    }
+    for (uint32_t i = 0; i < other->count; i++) vclock_raise(clock, i, other->at[i]);
 }
 
 void vclock_copy(vclock *clock, const vclock *other)
 {
-    if (clock->count > 0) {
-        memset(clock->at, 0, clock->count * sizeof *clock->at);
-    }
+    if (clock->count > 0) memset(clock->at, 0, clock->count * sizeof *clock->at);
     vclock_join(clock, other);
 }
 
@@ -218,9 +208,7 @@ static void touches_splice(touched_granule *at, uint32_t first, uint32_t last, t
 {
     if (first > 0 && touches_equal(&at->pieces[first - 1], &fresh[0])) fresh[0].from = at->pieces[--first].from;
     if (last + 1 < at->count && touches_equal(&at->pieces[last + 1], &fresh[count - 1])) last++;
-    for (uint32_t i = first; i <= last; i++) {
-        touch_history_drop(at->pieces[i].history);
-    }
+    for (uint32_t i = first; i <= last; i++) touch_history_drop(at->pieces[i].history);
     memmove(at->pieces + first + count, at->pieces + last + 1, (at->count - last - 1) * sizeof *fresh);
     memcpy(at->pieces + first, fresh, count * sizeof *fresh);
     at->count = at->count - (last - first + 1) + count;
@@ -295,24 +283,18 @@ void touches_destroy(touches *all)
 /* NULL stays NULL */
 static touch_history *touch_history_keep(touch_history *self)
 {
-    if (self) {
-        self->references++;
-    }
+    if (self) self->references++;
     return self;
 }
 
 static void touch_history_drop(touch_history *self)
 {
-    if (self && --self->references == 0) {
-        free(self);
-    }
+    if (self && --self->references == 0) free(self);
 }
 
 static uint32_t history_put(touch *list, uint32_t count, const touch *one, const vclock *host)
 {
-    if (vclock_get(host, one->line) < one->position) {
-        list[count++] = *one;
-    }
+    if (vclock_get(host, one->line) < one->position) list[count++] = *one;
     return count;
 }
 

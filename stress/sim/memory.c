@@ -225,9 +225,7 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
                      "it is not", engine_name(device, address).text, bytes, bank->bank);
         return SIM_INVALID_VALUE;
     }
-    if (kind == SIM_BANK_MANAGED) {
-        work_drain_device(device, &wait_ns);
-    }
+    if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
     access_end(bank, offset, place.bytes, "give_back");
     devmem_give_back(&bank->memory, &place, &work);
     *cost_ns = wait_ns + bank_cost(device, banks_kinds[kind].give_back, work.bytes);

@@ -12,9 +12,7 @@ mempool *mempool_create(sim_device *device)
     mempool *made = calloc(1, sizeof *made), **end = &device->pools;
     if (!made) return NULL;
     made->follow = made->opportunistic = made->internal = 1;
-    while (*end) {
-        end = &(*end)->next;
-    }
+    while (*end) end = &(*end)->next;
     return *end = made;
 }
 
@@ -31,17 +29,13 @@ static void mempool_list(mempool_block *block)
     mempool *pool = block->chunk->pool;
     block->free_before = NULL;
     block->free_after = pool->free;
-    if (pool->free) {
-        pool->free->free_before = block;
-    }
+    if (pool->free) pool->free->free_before = block;
     pool->free = block;
 }
 
 static void mempool_unlist(mempool_block *block)
 {
-    if (block->free_after) {
-        block->free_after->free_before = block->free_before;
-    }
+    if (block->free_after) block->free_after->free_before = block->free_before;
     *(block->free_before ? &block->free_before->free_after : &block->chunk->pool->free) = block->free_after;
 }
 
@@ -66,9 +60,7 @@ static void mempool_split(mempool_block *block, uint64_t bytes)
     rest->offset += bytes;
     rest->bytes -= bytes;
     rest->before = block;
-    if (rest->after) {
-        rest->after->before = rest;
-    }
+    if (rest->after) rest->after->before = rest;
     block->after = rest;
     block->bytes = bytes;
     mempool_list(rest);
@@ -95,9 +87,7 @@ static int mempool_join(mempool_block *block)
     }
     block->bytes += next->bytes;
     block->after = next->after;
-    if (next->after) {
-        next->after->before = block;
-    }
+    if (next->after) next->after->before = block;
     mempool_unlist(next);
     mempool_drop_block(next);
     return 1;
@@ -121,17 +111,13 @@ void mempool_free(mempool_block *block)
     block->chunk->pool->used_bytes -= block->bytes;
     mempool_list(block);
     (void)mempool_join(block);
-    if (block->before) {
-        (void)mempool_join(block->before);
-    }
+    if (block->before) (void)mempool_join(block->before);
 }
 
 static mempool_block *mempool_chunk_find(const mempool_chunk *chunk, uint64_t offset)
 {
     mempool_block *block = chunk->first;
-    while (block && offset >= block->offset + block->bytes) {
-        block = block->after;
-    }
+    while (block && offset >= block->offset + block->bytes) block = block->after;
     return block;
 }
 
@@ -162,18 +148,14 @@ static void mempool_drop_chunk(sim_device *device, mempool_chunk *chunk)
     while (chunk->first) {
         mempool_block *block = chunk->first;
         chunk->first = block->after;
-        if (!block->is_live) {
-            mempool_unlist(block);
-        }
+        if (!block->is_live) mempool_unlist(block);
         mempool_drop_block(block);
     }
     if (devmem_find(&device->memory, chunk->offset, &place)) {
         devmem_give_back(&device->memory, &place, &work);
     }
     pool->reserved_bytes -= chunk->bytes;
-    if (chunk->after) {
-        chunk->after->before = chunk->before;
-    }
+    if (chunk->after) chunk->after->before = chunk->before;
     *(chunk->before ? &chunk->before->after : &pool->chunks) = chunk->after;
     free(chunk);
 }
@@ -182,9 +164,7 @@ static void mempool_add_chunk(mempool *self, mempool_chunk *chunk, mempool_block
 {
     chunk->pool = self;
     chunk->after = self->chunks;
-    if (self->chunks) {
-        self->chunks->before = chunk;
-    }
+    if (self->chunks) self->chunks->before = chunk;
     self->chunks = chunk;
     chunk->first = block;
     block->chunk = chunk;
@@ -260,12 +240,8 @@ void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
 static void mempool_destroy(sim_device *device, mempool *self)
 {
     mempool **at = &device->pools;
-    while (self->chunks) {
-        mempool_drop_chunk(device, self->chunks);
-    }
-    while (*at != self) {
-        at = &(*at)->next;
-    }
+    while (self->chunks) mempool_drop_chunk(device, self->chunks);
+    while (*at != self) at = &(*at)->next;
     *at = self->next;
     free(self);
 }
@@ -276,9 +252,7 @@ void mempools_settle(sim_device *device)
     for (; self; self = next) {
         next = self->next;
         mempool_trim(device, self, self->is_closed ? 0 : self->threshold_bytes);
-        if (self->is_closed && !self->chunks) {
-            mempool_destroy(device, self);
-        }
+        if (self->is_closed && !self->chunks) mempool_destroy(device, self);
     }
 }
 
@@ -290,9 +264,7 @@ void mempool_close(sim_device *device, mempool *self)
 
 void mempools_destroy(sim_device *device)
 {
-    while (device->pools) {
-        mempool_destroy(device, device->pools);
-    }
+    while (device->pools) mempool_destroy(device, device->pools);
 }
 
 void mempools_count(const sim_device *device, sim_counters *counters)

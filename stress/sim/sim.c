@@ -341,9 +341,7 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
     void *handle;
     sim_device *found = streams_device(machine, device);
     int code = found && made ? work_create_stream(found, is_blocking, &handle) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) {
-        *made = handle;
-    }
+    if (code == SIM_SUCCESS) *made = handle;
     return code;
 }
 
@@ -418,9 +416,7 @@ int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **mad
     int code = found ? work_end_capture(found, handle, "end of a capture", &captured) : SIM_INVALID_VALUE;
     if (code != SIM_SUCCESS) return code;
     *made = handles_create(&machine->handles, machine->runtime_serial, HANDLE_GRAPH, captured);
-    if (!*made) {
-        graph_destroy(captured);
-    }
+    if (!*made) graph_destroy(captured);
     return *made ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
 }
 

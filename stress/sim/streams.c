@@ -22,9 +22,7 @@ static void streams_free(stream_queue *self)
 
 void streams_destroy(streams *all)
 {
-    for (uint32_t i = 0; i < all->count; i++) {
-        streams_free(all->list[i]);
-    }
+    for (uint32_t i = 0; i < all->count; i++) streams_free(all->list[i]);
     free(all->list);
     free(all->idle_lines);
     vclock_destroy(&all->host);
@@ -40,9 +38,7 @@ static int streams_grow(streams *all)
 /* A line that was another's starts where the host has outlived that one. */
 static int streams_take_line(streams *all, stream_queue *made)
 {
-    if (all->idle_count == 0) {
-        all->idle_lines[all->idle_count++] = all->line_count++;
-    }
+    if (all->idle_count == 0) all->idle_lines[all->idle_count++] = all->line_count++;
     if (vclock_reserve(&all->host, streams_width(all)) || vclock_reserve(&made->seen, streams_width(all))) {
         return -1;
     }
@@ -199,9 +195,7 @@ void streams_host_outlive_device(streams *all, int device)
         }
     }
     all->host_version += (uint64_t)changed;
-    if (changed) {
-        streams_sweep(all);
-    }
+    if (changed) streams_sweep(all);
 }
 
 uint64_t streams_device_end_ns(const streams *all, int device)
@@ -209,9 +203,7 @@ uint64_t streams_device_end_ns(const streams *all, int device)
     uint64_t end_ns = 0;
     for (uint32_t i = 0; i < all->count; i++) {
         const stream_queue *self = all->list[i];
-        if (self->device == device && self->end_ns > end_ns) {
-            end_ns = self->end_ns;
-        }
+        if (self->device == device && self->end_ns > end_ns) end_ns = self->end_ns;
     }
     return end_ns;
 }

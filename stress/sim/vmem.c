@@ -193,9 +193,7 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
 static uint64_t vmem_device_count(uint64_t accessors)
 {
     uint64_t count = 0;
-    for (; accessors != 0; accessors &= accessors - 1) {
-        count++;
-    }
+    for (; accessors != 0; accessors &= accessors - 1) count++;
     return count;
 }
 
@@ -213,9 +211,7 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
     if (mode == 1 && vspace_mapping_count(space) > device->sim->most_mappings) {
         return SIM_OUT_OF_MEMORY;
     }
-    if (mode == 0) {
-        access_leave(device, range.offset, bytes, "end of access");
-    }
+    if (mode == 0) access_leave(device, range.offset, bytes, "end of access");
     vspace_mapping *mapped;
     for (uint64_t at = range.offset; at < range.end; at += mapped->page->bytes) {
         mapped = vspace_at(space, at);

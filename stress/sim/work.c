@@ -54,9 +54,7 @@ int work_create_stream(sim_device *device, int is_blocking, void **handle)
     stream_queue *made = streams_create(&machine->streams, STREAM_CREATED, device->ordinal, is_blocking, 0);
     void *value = made ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made) : NULL;
     if (!value) {
-        if (made) {
-            streams_close(&machine->streams, made);
-        }
+        if (made) streams_close(&machine->streams, made);
         return SIM_OUT_OF_MEMORY;
     }
     *handle = value;
@@ -82,9 +80,7 @@ int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
 {
     int code;
     const stream_queue *found = work_find_stream(device, handle, &code);
-    if (found) {
-        *id = found->id;
-    }
+    if (found) *id = found->id;
     return code;
 }
 
@@ -126,9 +122,7 @@ int work_query_stream(sim_device *device, const void *handle, const char *action
     stream_queue *found;
     int code = work_look(device, handle, action, &found);
     if (code == SIM_SUCCESS && found->end_ns > device->sim->now_ns) return SIM_NOT_READY;
-    if (code == SIM_SUCCESS) {
-        streams_host_outlive(&device->sim->streams, found);
-    }
+    if (code == SIM_SUCCESS) streams_host_outlive(&device->sim->streams, found);
     return code;
 }
 
@@ -156,9 +150,7 @@ int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
 {
     capture_scene scene = work_scene(device, action);
     int code = capture_check_wait(&scene, NULL);
-    if (code == SIM_SUCCESS) {
-        work_drain_device(device, cost_ns);
-    }
+    if (code == SIM_SUCCESS) work_drain_device(device, cost_ns);
     return code;
 }
 
