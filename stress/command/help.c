@@ -22,8 +22,6 @@
 #include "../workload/workload.h"
 #include "../base/text.h"
 
-static void help_list_workloads(FILE *out);
-
 /* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME`
         are made */
 
@@ -137,6 +135,16 @@ static void help_list_policies(FILE *out)
     help_line(out, "all", "all of these but config and cub-library; left out: what the device lacks");
 }
 
+/* a line each */
+static void help_list_workloads(FILE *out)
+{
+    fputs("workloads\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
+    }
+    help_line(out, "all", "each of those that need no file");
+}
+
 static void help_list_devices(FILE *out)
 {
     char total[32], name[24], text[600];
@@ -245,16 +253,6 @@ const char help_outputs[] =
     "  costs      of costs: a file for --costs\n";
 
 /* ---- Workloads for people: what each is, its peak, its options */
-
-/* a line each */
-static void help_list_workloads(FILE *out)
-{
-    fputs("workloads\n", out);
-    for (size_t index = 0; workload_family_at(index); index++) {
-        help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
-    }
-    help_line(out, "all", "each of those that need no file");
-}
 
 static int help_is_recording(const struct dirent *entry)
 {

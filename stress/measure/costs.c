@@ -23,10 +23,13 @@ typedef struct costs_bench {
 /* One set of calls at a size, sampled if it counts. 1: there is no memory for it; -1 and a problem: a call failed. */
 typedef int (*costs_turn)(costs_bench *bench, uint64_t bytes, int counts);
 
-static int costs_measure_vm(costs_bench *bench);
-static int costs_takes_memory(sim_cost_kind kind);
-
 /* ---- Samples, medians, sizes */
+
+static int costs_takes_memory(sim_cost_kind kind)
+{
+    return kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK
+        || (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP);
+}
 
 static uint64_t costs_now_ns(const costs_bench *bench)
 {
@@ -187,34 +190,10 @@ static int costs_info(costs_bench *bench)
     return 0;
 }
 
-static int costs_takes_memory(sim_cost_kind kind)
-{
-    return kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK
-        || (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP);
-}
-
 int costs_measures(const costs_table *table, sim_cost_kind kind)
 {
     if (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP) return table->has_vm;
     return kind >= SIM_COST_MALLOC_SLAB && kind <= SIM_COST_INFO;
-}
-
-int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
-{
-    costs_bench bench;
-    size_t given_back = 0;
-    memset(&bench, 0, sizeof bench);
-    made->count = made->refused_count = 0;
-    bench.driver = driver;
-    bench.table = made;
-    bench.why = why;
-    made->has_vm = driver->page_bytes > 0;
-    if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
-    if (costs_info(&bench) || costs_measure_vm(&bench)) return -1;
-    for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
-    if (given_back > 1) return 0;
-    return problem_set(why, EXIT_HARNESS, "blocks of fewer than two sizes were obtained and given back: too little "
-                       "free device memory, expected at least 8M");
 }
 
 /* ---- The calls of virtual memory, one after the other as a range lives: reserve to release */
@@ -278,6 +257,24 @@ static int costs_measure_vm(costs_bench *bench)
 {
     uint64_t page_bytes = bench->driver->page_bytes;
     return page_bytes > 0 ? costs_sizes(bench, costs_vm, page_bytes, 2, COSTS_LARGEST + 1) : 0;
+}
+
+int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
+{
+    costs_bench bench;
+    size_t given_back = 0;
+    memset(&bench, 0, sizeof bench);
+    made->count = made->refused_count = 0;
+    bench.driver = driver;
+    bench.table = made;
+    bench.why = why;
+    made->has_vm = driver->page_bytes > 0;
+    if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
+    if (costs_info(&bench) || costs_measure_vm(&bench)) return -1;
+    for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
+    if (given_back > 1) return 0;
+    return problem_set(why, EXIT_HARNESS, "blocks of fewer than two sizes were obtained and given back: too little "
+                       "free device memory, expected at least 8M");
 }
 
 /* ---- Medians of slopes and remainders, and their text */

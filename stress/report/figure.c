@@ -11,12 +11,109 @@
 #include "table_columns.h"
 #include "writers.h"
 
-static const char *figure_policy(const row *shown, size_t most, char *text, size_t size);
+/* ---- What figures share: names, numbers, legends */
+
+static const char *figure_workload(const row *shown)
+{
+    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
+    return workload->kind == CELL_TEXT ? workload->text : "";
+}
+
+void figure_cut(char *text, size_t most)
+{
+    if (strlen(text) <= most) return;
+    while (most > 2 && ((unsigned char)text[most - 2] & 0xc0) == 0x80) most--;
+    memcpy(text + most - 2, "..", 3);
+}
+
+/* letters */
+static const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
+{
+    policy_name_shown(shown->cells[COLUMN_POLICY].text, text, size);
+    figure_cut(text, most);
+    return text;
+}
+
+static void figure_join(char *text, size_t size, const char *workload, const char *policy, const char *what)
+{
+    snprintf(text, size, "%s%s%s%s%s", workload, *workload && *policy ? " / " : "", policy,
+             (*workload || *policy) && *what ? ": " : "", what);
+}
+
+enum { FIGURE_ROOM = 38 };                       /* letters of a heading, but for what the figure shows */
+
+void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
+{
+    char workload[1024], policy[64] = "";
+    table_name(figure_workload(shown), workload, sizeof workload);
+    if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
+    figure_join(words->title, sizeof words->title, workload, policy, what);
+    figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
+    figure_cut(workload, FIGURE_ROOM - strlen(policy));
+    figure_join(words->heading, sizeof words->heading, workload, policy, what);
+    frame->title = words->title;
+    frame->heading = words->heading;
+}
+
+void figure_text_begin(const plot *on, double x, double y, const char *anchor)
+{
+    fprintf(on->out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+}
+
+void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
+                   const char *as, const char *after)
+{
+    char text[64];
+    const cell *value = &sheet->list->rows[row_index].cells[column];
+    fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
+            row_column_name(column));
+    xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
+    fputs("\">", on->out);
+    xml_text(on->out, as);
+    fprintf(on->out, "</tspan>%s", after);
+}
+
+void figure_text_end(const plot *on)
+{
+    fputs("</text>\n", on->out);
+}
+
+/* A text of one cell alone. */
 static void figure_one_number(const plot *on, const figure_sheet *sheet, double x, double y, const char *anchor,
-                              size_t row_index, row_column column, const char *before, const char *as);
-static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
-static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
-                                size_t size);
+                              size_t row_index, row_column column, const char *before, const char *as)
+{
+    figure_text_begin(on, x, y, anchor);
+    figure_number(on, sheet, row_index, column, before, as, "");
+    figure_text_end(on);
+}
+
+/* "l2": of a policy in its group. Returns text. */
+static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix,
+                                char *text, size_t size)
+{
+    size_t number = 0;
+    for (size_t at = first; at < row_index; at++) number += (size_t)row_is_first(list, first, at);
+    snprintf(text, size, "%sl%zu", prefix, number % PLOT_LINES);
+    return text;
+}
+
+/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
+static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count,
+                              unsigned from_line)
+{
+    enum { FIGURE_MOST_NAMES = 16 };
+    char names[FIGURE_MOST_NAMES][64], class[32];
+    const char *shown[FIGURE_MOST_NAMES];
+    size_t used = 0;
+    plot_legend legend = { on, 0.0, from_line };
+    for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
+        if (!row_is_first(list, first, at)) continue;
+        shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
+        if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
+        used++;
+    }
+    return plot_legend_lines(shown, used);
+}
 
 /* ---- One bar a policy: its overhead, the smallest limit, the largest batch */
 
@@ -485,109 +582,7 @@ void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     plot_close(&on);
 }
 
-/* ---- Which figures there are, and what they share: names, numbers, legends */
-
-static const char *figure_workload(const row *shown)
-{
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : "";
-}
-
-void figure_cut(char *text, size_t most)
-{
-    if (strlen(text) <= most) return;
-    while (most > 2 && ((unsigned char)text[most - 2] & 0xc0) == 0x80) most--;
-    memcpy(text + most - 2, "..", 3);
-}
-
-/* letters */
-static const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
-{
-    policy_name_shown(shown->cells[COLUMN_POLICY].text, text, size);
-    figure_cut(text, most);
-    return text;
-}
-
-static void figure_join(char *text, size_t size, const char *workload, const char *policy, const char *what)
-{
-    snprintf(text, size, "%s%s%s%s%s", workload, *workload && *policy ? " / " : "", policy,
-             (*workload || *policy) && *what ? ": " : "", what);
-}
-
-enum { FIGURE_ROOM = 38 };                       /* letters of a heading, but for what the figure shows */
-
-void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
-{
-    char workload[1024], policy[64] = "";
-    table_name(figure_workload(shown), workload, sizeof workload);
-    if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
-    figure_join(words->title, sizeof words->title, workload, policy, what);
-    figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
-    figure_cut(workload, FIGURE_ROOM - strlen(policy));
-    figure_join(words->heading, sizeof words->heading, workload, policy, what);
-    frame->title = words->title;
-    frame->heading = words->heading;
-}
-
-void figure_text_begin(const plot *on, double x, double y, const char *anchor)
-{
-    fprintf(on->out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-}
-
-void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
-                   const char *as, const char *after)
-{
-    char text[64];
-    const cell *value = &sheet->list->rows[row_index].cells[column];
-    fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
-            row_column_name(column));
-    xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
-    fputs("\">", on->out);
-    xml_text(on->out, as);
-    fprintf(on->out, "</tspan>%s", after);
-}
-
-void figure_text_end(const plot *on)
-{
-    fputs("</text>\n", on->out);
-}
-
-/* A text of one cell alone. */
-static void figure_one_number(const plot *on, const figure_sheet *sheet, double x, double y, const char *anchor,
-                              size_t row_index, row_column column, const char *before, const char *as)
-{
-    figure_text_begin(on, x, y, anchor);
-    figure_number(on, sheet, row_index, column, before, as, "");
-    figure_text_end(on);
-}
-
-/* "l2": of a policy in its group. Returns text. */
-static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix,
-                                char *text, size_t size)
-{
-    size_t number = 0;
-    for (size_t at = first; at < row_index; at++) number += (size_t)row_is_first(list, first, at);
-    snprintf(text, size, "%sl%zu", prefix, number % PLOT_LINES);
-    return text;
-}
-
-/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
-static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count,
-                              unsigned from_line)
-{
-    enum { FIGURE_MOST_NAMES = 16 };
-    char names[FIGURE_MOST_NAMES][64], class[32];
-    const char *shown[FIGURE_MOST_NAMES];
-    size_t used = 0;
-    plot_legend legend = { on, 0.0, from_line };
-    for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
-        if (!row_is_first(list, first, at)) continue;
-        shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
-        if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
-        used++;
-    }
-    return plot_legend_lines(shown, used);
-}
+/* ---- Which figures there are */
 
 typedef struct figure_maker { figure *made; size_t count, rows, left_out; } figure_maker;
 

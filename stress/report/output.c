@@ -28,8 +28,6 @@ typedef struct output_file {
     char       *target;                          /* where that is moved: the path, links followed */
 } output_file;
 
-static int output_is_file(const output *self, const char *path);
-
 /* ---- Making files beside their place, and errors that only show when a file is closed */
 
 static int output_is_stream_of_ours(const struct stat *found)
@@ -329,6 +327,14 @@ void output_tried(output *self)
     self->is_new = 0;
 }
 
+/* a regular file, and the same one */
+static int output_is_file(const output *self, const char *path)
+{
+    struct stat mine, other;
+    return !output_is_stdout(self) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
+        && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+}
+
 static int output_is_read(const output *self, const char *path, const char *option, problem *why)
 {
     if (!path || !output_is_file(self, path)) return 0;
@@ -349,14 +355,6 @@ int output_apart(const output *self, const cli *asked, problem *why)
         failed = output_is_read(self, asked->words.items[index], command, why);
     }
     return failed ? -1 : 0;
-}
-
-/* a regular file, and the same one */
-static int output_is_file(const output *self, const char *path)
-{
-    struct stat mine, other;
-    return !output_is_stdout(self) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
-        && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 /* Whether a recording that the workload replays is this file. */

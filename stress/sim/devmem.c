@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int      devmem_has_room(const devmem *memory, uint64_t bytes);
-static void     devmem_hold(devmem *memory, uint64_t bytes);
-
 void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
                  uint64_t address_end)
 {
@@ -45,6 +42,22 @@ void devmem_destroy(devmem *memory)
 uint64_t devmem_free_bytes(const devmem *memory)
 {
     return memory->capacity_bytes - memory->context_bytes - memory->held_bytes - memory->rival_bytes;
+}
+
+/* counts them; there is room */
+static void devmem_hold(devmem *memory, uint64_t bytes)
+{
+    memory->held_bytes += bytes;
+    if (memory->held_bytes > memory->held_peak_bytes) {
+        memory->held_peak_bytes = memory->held_bytes;
+    }
+}
+
+/* 1: in whole granules */
+static int devmem_has_room(const devmem *memory, uint64_t bytes)
+{
+    uint64_t free_bytes = devmem_free_bytes(memory);
+    return bytes <= free_bytes && free_bytes - bytes >= (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE;
 }
 
 /* A range of whole granules with physical memory behind all of them. */
@@ -308,22 +321,6 @@ int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t fro
 }
 
 /* ---- Physical memory as it is counted, and pages of it for virtual addresses */
-
-/* 1: in whole granules */
-static int devmem_has_room(const devmem *memory, uint64_t bytes)
-{
-    uint64_t free_bytes = devmem_free_bytes(memory);
-    return bytes <= free_bytes && free_bytes - bytes >= (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE;
-}
-
-/* counts them; there is room */
-static void devmem_hold(devmem *memory, uint64_t bytes)
-{
-    memory->held_bytes += bytes;
-    if (memory->held_bytes > memory->held_peak_bytes) {
-        memory->held_peak_bytes = memory->held_bytes;
-    }
-}
 
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken)
 {

@@ -6,9 +6,6 @@
 
 #include "mempool.h"
 
-static void event_reset(sim_device *device);
-static void event_destroy_all(sim *machine);
-
 uint64_t work_thread(const sim *machine)
 {
     return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
@@ -188,36 +185,6 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
     return found ? capture_end(&scene, found, made) : code;
 }
 
-void work_reset(sim_device *device)
-{
-    sim *machine = device->sim;
-    capture_scene scene = work_scene(device, "");
-    capture_abandon_device(&scene);
-    streams_host_outlive_device(&machine->streams, device->ordinal);
-    for (uint32_t i = 0; i < machine->handles.count; i++) {
-        void *value;
-        const stream_queue *found = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
-        if (found && found->device == device->ordinal) {
-            handles_drop(&machine->handles, value);
-        }
-    }
-    streams_close_device(&machine->streams, device->ordinal);
-    event_reset(device);
-}
-
-void work_destroy(sim *machine)
-{
-    for (uint32_t i = 0; i < machine->handles.count; i++) {
-        void *value;
-        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
-        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
-    }
-    event_destroy_all(machine);
-    captures_destroy(&machine->captures);
-    streams_destroy(&machine->streams);
-    handles_destroy(&machine->handles);
-}
-
 /* ---- Events by their handles: each a copy of what came before when it was recorded */
 
 typedef struct event {
@@ -376,15 +343,34 @@ static void event_drop_all(sim *machine, int device, int any)
     }
 }
 
-/* its events are gone */
-static void event_reset(sim_device *device)
+void work_reset(sim_device *device)
 {
-    event_drop_all(device->sim, device->ordinal, 0);
+    sim *machine = device->sim;
+    capture_scene scene = work_scene(device, "");
+    capture_abandon_device(&scene);
+    streams_host_outlive_device(&machine->streams, device->ordinal);
+    for (uint32_t i = 0; i < machine->handles.count; i++) {
+        void *value;
+        const stream_queue *found = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
+        if (found && found->device == device->ordinal) {
+            handles_drop(&machine->handles, value);
+        }
+    }
+    streams_close_device(&machine->streams, device->ordinal);
+    event_drop_all(machine, device->ordinal, 0);
 }
 
-static void event_destroy_all(sim *machine)
+void work_destroy(sim *machine)
 {
+    for (uint32_t i = 0; i < machine->handles.count; i++) {
+        void *value;
+        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
+        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
+    }
     event_drop_all(machine, 0, 1);
+    captures_destroy(&machine->captures);
+    streams_destroy(&machine->streams);
+    handles_destroy(&machine->handles);
 }
 
 /* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that

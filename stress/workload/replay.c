@@ -13,8 +13,6 @@
 #include "../base/cli.h"
 #include "../base/program.h"
 
-static int replay_fill(FILE *file, replay_content *into, stream_builder *builder);
-
 /* ---- Lines, fields, numbers and live ids of a trace, each with the message for what is wrong with it
         */
 
@@ -603,6 +601,25 @@ static pid_t snapshot_start(const char *const *words, FILE *errors, FILE **trace
     return child;
 }
 
+/* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
+static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
+{
+    enum { REPLAY_READ = 1 << 16 };
+    size_t capacity = 0, got = 1;
+    while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
+        if (ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ)) return stream_no_memory(builder);
+        got = fread(into->bytes + into->length, 1, REPLAY_READ, file);
+        into->length += got;
+    }
+    if (ferror(file)) {
+        return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
+    }
+    if (got > 0) {
+        return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
+    }
+    return 0;
+}
+
 static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_content *into,
                         stream_builder *builder)
 {
@@ -638,7 +655,7 @@ static int replay_convert(const char *path, replay_content *into, stream_builder
         first line */
 
 static const replay_format *const replay_formats[] = { &replay_trace, &replay_rmm, &replay_intervals };
-enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0], REPLAY_FIRST_READ = 1 << 16 };
+enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0] };
 
 /* Of a long name the end is what tells. */
 static void replay_show_path(const char *path, char *shown, size_t shown_bytes)
@@ -646,37 +663,6 @@ static void replay_show_path(const char *path, char *shown, size_t shown_bytes)
     size_t length = strlen(path);
     size_t skipped = length > shown_bytes - 4 ? length - (shown_bytes - 4) : 0;
     snprintf(shown, shown_bytes, "%s%s", skipped > 0 ? "..." : "", path + skipped);
-}
-
-/* Doubles the room for the text, up to one byte more than is allowed. */
-static int replay_room(replay_content *into, size_t *capacity, stream_builder *builder)
-{
-    const size_t most = (size_t)READER_MAX_FILE_BYTES + 1;
-    size_t wanted = *capacity < REPLAY_FIRST_READ ? REPLAY_FIRST_READ : *capacity * 2;
-    wanted = wanted > most ? most : wanted;
-    char *larger = realloc(into->bytes, wanted);
-    if (!larger) return stream_no_memory(builder);
-    into->bytes = larger;
-    *capacity = wanted;
-    return 0;
-}
-
-/* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
-static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
-{
-    size_t capacity = 0, got = 1;
-    while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        if (into->length == capacity && replay_room(into, &capacity, builder)) return -1;
-        got = fread(into->bytes + into->length, 1, capacity - into->length, file);
-        into->length += got;
-    }
-    if (ferror(file)) {
-        return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
-    }
-    if (got > 0) {
-        return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
-    }
-    return 0;
 }
 
 /* A name without a folder that is no file here may be that of a recording that comes along. */
