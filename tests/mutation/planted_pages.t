@@ -63,7 +63,7 @@ my @planted = (
     (void)gpuarena__spares_part(arena);@],
 );
 
-planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=100000', seconds => 15,
+planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=200000', seconds => 6,
         mistakes => \@planted, found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (\d+ programs: .*)$/m;

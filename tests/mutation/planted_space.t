@@ -4,15 +4,13 @@
 # It must not know the test. Run: prove tests/mutation/planted_space.t (PLANTED=REGEX: only those)
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
 use FindBin;
 use Test::More;
 
 chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+require './tests/mutation/planted.pl';
+our ($cc, $flags, $scratch);
 my ($operations, $most_ops) = (200_000, 12);
-my $cc = $ENV{CC} // 'cc';
-my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support';
-my $scratch = tempdir(CLEANUP => 1);
 
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
@@ -35,7 +33,6 @@ my @planted = (
     gpuarena__tell@],
 );
 
-sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
 sub spew { my ($name, $text) = @_; open my $file, '>', $name or die "$name: $!"; print $file $text; close $file or die $! }
 
 sub compile { my (@what) = @_; return system("$cc $flags @what 2>$scratch/err") == 0 }
@@ -43,37 +40,21 @@ sub compile { my (@what) = @_; return system("$cc $flags @what 2>$scratch/err") 
 # Links a test with a header's code, and runs it: its status, and what it prints on both.
 sub run_with {
     my ($code, $test) = @_;
-    compile("$test $code $scratch/sim/*.o -o $scratch/program -lpthread -lm") or return (-1, slurp("$scratch/err"));
+    compile("$test $code $scratch/*.o -o $scratch/program -lpthread -lm") or return (-1, slurp("$scratch/err"));
     my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $scratch/program 2>&1`;
     return ($?, $out);
 }
 
-sub mutate {
-    my ($header, @pairs) = @_;
-    while (my ($text, $instead) = splice @pairs, 0, 2) {
-        my $count = () = $header =~ /\Q$text\E/g;
-        return (undef, "is there $count times: $text") if $count != 1;
-        $header =~ s/\Q$text\E/$instead/;
-    }
-    return ($header, '');
-}
-
-my $root = `pwd`;
-chomp $root;
-my @sources = map { "$root/$_" } 'stress/base/problem.c', qw(stress/base/slice.c stress/base/splitmix64.c), glob 'stress/sim/*.c';
-mkdir "$scratch/sim";
-my $made = system("cd $scratch/sim && $cc $flags -O2 -c @sources") == 0
-    && compile("-DGPUARENA_IMPLEMENTATION -x c -c gpuarena.h -o $scratch/sound.o")
-    && compile("-O1 -c tests/property/test_space.c -o $scratch/space.o");
+my $made = build_device() && mkdir("$scratch/made") && compile("-DGPUARENA_IMPLEMENTATION -x c -c gpuarena.h -o $scratch/made/sound.o")
+    && compile("-O1 -c tests/property/test_space.c -o $scratch/made/space.o");
 $made or BAIL_OUT('what is needed does not build: ' . slurp("$scratch/err"));
 my $wanted = $ENV{PLANTED} // '.';
 for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     my ($name, @pairs) = @{ $planted[$number] };
-    my ($header, $why) = mutate(slurp('gpuarena.h'), @pairs);
-    ok($header, "$name: can be planted") or diag($why), next;
-    spew("$scratch/planted.h", $header);
-    compile("-DGPUARENA_IMPLEMENTATION -x c -c $scratch/planted.h -o $scratch/planted.o") or diag(slurp("$scratch/err"));
-    my ($status, $out) = run_with("$scratch/planted.o", "$scratch/space.o");
+    my $why = mutate("$scratch/planted.h", slurp('gpuarena.h'), $name, @pairs);
+    ok(!$why, "$name: can be planted") or diag($why), next;
+    compile("-DGPUARENA_IMPLEMENTATION -x c -c $scratch/planted.h -o $scratch/made/planted.o") or diag(slurp("$scratch/err"));
+    my ($status, $out) = run_with("$scratch/made/planted.o", "$scratch/made/space.o");
     my ($found) = $out =~ /^not ok \d+ - (seed \d+: .*)$/m;
     my ($program) = $out =~ m{^(/\* Shrunk from seed.*^\})$}ms;
     ok($status == 256 && $found && $program, "$name: is found") or diag($out), next;
@@ -81,8 +62,8 @@ for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     spew("$scratch/shrunk.c", "$program\n");
     my $ops = () = $program =~ /^ +\{ SPACE_/mg;
     ok($ops >= 1 && $ops <= $most_ops, "$name: is shrunk to $ops operations") or diag($program);
-    is((run_with("$scratch/planted.o", "-Itests $scratch/shrunk.c"))[0], 256, "$name: what is printed fails with the defect");
-    ($status, $out) = run_with("$scratch/sound.o", "-Itests $scratch/shrunk.c");
+    is((run_with("$scratch/made/planted.o", "-Itests $scratch/shrunk.c"))[0], 256, "$name: what is printed fails with the defect");
+    ($status, $out) = run_with("$scratch/made/sound.o", "-Itests $scratch/shrunk.c");
     is($status, 0, "$name: .. and passes without") or diag($out);
 }
 done_testing();

@@ -11,7 +11,7 @@
 #endif
 #endif
 #ifndef DEFAULT_OPS
-#define DEFAULT_OPS 4000000u
+#define DEFAULT_OPS 1000000u
 #endif
 
 enum { SEQUENCE_OPS = 2000, CHECK_EVERY = 64, THOROUGH_ONE_IN = 20 };

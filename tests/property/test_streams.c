@@ -14,7 +14,7 @@
 #endif
 #endif
 #ifndef DEFAULT_OPS
-#define DEFAULT_OPS 1000000u
+#define DEFAULT_OPS 400000u
 #endif
 
 enum { PROGRAM_OPS = 2000, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
@@ -241,7 +241,7 @@ static uint64_t run_program(uint64_t seed, uint64_t ops)
 
 static void test_hits_call_nothing(void)
 {
-    enum { HITS = 1000000 };
+    enum { HITS = 200000 };
     void *ptr, *first[HIT_STREAMS];
     sim_counters before, after;
     gpuarena_driver table;
