@@ -19,11 +19,8 @@ int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tri
 
 /* ---- Steps that double */
 
-/* Tries numbers from *known towards `end` until one has another answer than *known. 1: that number is *other. *known
-   moves to the last that has its own answer. 0: there is none up to `end`; or, where it is known that `end` has the
-   other answer, none that a step reaches before it. -1: a try's answer. */
-static int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, uint64_t step,
-                         bisect_try *tried, void *user, uint64_t *other)
+int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, uint64_t step, bisect_try *tried,
+                  void *user, uint64_t *other)
 {
     for (;; step = step > UINT64_MAX / 2 ? UINT64_MAX : step * 2) {
         uint64_t left = *known < end ? end - *known : *known - end, by = step < left ? step : left;

@@ -16,6 +16,14 @@ typedef int bisect_try(void *user, uint64_t number);
    1: *good was the last tried that does, *bad the last that does not; -1: a try's answer. */
 int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user);
 
+/* ---- Steps that double */
+
+/* Tries numbers from *known towards `end` until one has another answer than *known. 1: that number is *other. *known
+   moves to the last that has its own answer. 0: there is none up to `end`; or, where it is known that `end` has the
+   other answer, none that a step reaches before it. -1: a try's answer. */
+int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, uint64_t step, bisect_try *tried,
+                  void *user, uint64_t *other);
+
 /* ---- The smallest number of granules that suffices, by bisection */
 
 #define CAPACITY_GRANULE ((uint64_t)2 << 20)     /* in which the memory of a device is held */

@@ -11,91 +11,24 @@
 
 typedef struct cuda_device cuda_device;
 
-static int  cuda_device_close(cuda_device *self, problem *why);
-static int  cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why);
-
 /* ---- Streams, uses of memory that are written in order, contents by synchronous memset and memcpy */
 
 #ifdef GPUARENA_NO_CUDA
 
-/* As device_open; *driver: the counting table, for as long as the device is open. */
-static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
-{
-    (void)ordinal; (void)driver;
-    (void)cuda_environment_count(why);
-    return NULL;
-}
-
-/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be; NULL is fine. */
-static int cuda_device_close(cuda_device *self, problem *why)
-{
-    (void)self; (void)why;
-    return 0;
-}
-
-/* *counters zeroed before. */
-static void cuda_device_count(const cuda_device *self, device_counters *counters)
-{
-    (void)self; (void)counters;
-}
-
-static uint64_t cuda_device_calls(const cuda_device *self)
-{
-    (void)self;
-    return 0;
-}
-
-static void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
-{
-    (void)self; (void)watch; (void)user;
-}
-
-static int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
-{
-    (void)self; (void)ptr; (void)bytes;
-    return 0;
-}
-
-/* As their namesakes of device.h. */
-static int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)
-{
-    (void)self; (void)stream;
-    return cuda_environment_count(why);
-}
-
-static int cuda_device_stream_destroy(gpuarena_stream stream, problem *why)
-{
-    (void)stream;
-    return cuda_environment_count(why);
-}
-
-static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner,
-                              problem *why)
-{
-    return cuda_device_fill(stream, ptr, bytes, owner, why);
-}
-
-static int cuda_device_follow(cuda_device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
-{
-    (void)self; (void)stream; (void)other;
-    return cuda_environment_count(why);
-}
-
-/* The first 8 bytes are the pattern, so are the last 8; between them every byte is one and the same, made from the
-   pattern. Where the ends meet the first goes before. Blocks next to each other are told apart to the byte. */
-static int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern,
-                            problem *why)
-{
-    (void)stream; (void)ptr; (void)bytes; (void)pattern;
-    return cuda_environment_count(why);
-}
-
-static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern,
-                              uint64_t *bad_offset, problem *why)
-{
-    (void)self; (void)bad_offset;
-    return cuda_device_fill(NULL, ptr, bytes, pattern, why);
-}
+/* No device is CUDA's then: but for the opening, which says why, none of these is reached. */
+#define CUDA_DEVICE_NEVER(one, other) ((void)(one), (void)(other), 0)
+#define cuda_device_open(ordinal, driver, why) ((void)cuda_environment_count(why), (cuda_device *)NULL)
+#define cuda_device_close(self, why) CUDA_DEVICE_NEVER(self, why)
+#define cuda_device_count(self, counters) (void)CUDA_DEVICE_NEVER(self, counters)
+#define cuda_device_calls(self) (uint64_t)CUDA_DEVICE_NEVER(self, 0)
+#define cuda_device_watch(self, watch, user) (void)CUDA_DEVICE_NEVER(watch, user)
+#define cuda_device_holds(self, ptr, bytes) CUDA_DEVICE_NEVER(ptr, bytes)
+#define cuda_device_stream_create(self, stream, why) CUDA_DEVICE_NEVER(stream, why)
+#define cuda_device_stream_destroy(stream, why) CUDA_DEVICE_NEVER(stream, why)
+#define cuda_device_access(stream, ptr, bytes, owner, why) CUDA_DEVICE_NEVER(ptr, why)
+#define cuda_device_follow(self, stream, other, why) CUDA_DEVICE_NEVER(other, why)
+#define cuda_device_fill(stream, ptr, bytes, pattern, why) CUDA_DEVICE_NEVER(stream, why)
+#define cuda_device_verify(self, ptr, bytes, pattern, bad_offset, why) CUDA_DEVICE_NEVER(bad_offset, why)
 
 #else
 
@@ -129,19 +62,7 @@ static int cuda_device_connect(cuda_device *self, int ordinal, problem *why)
     return code ? cuda_device_failed("cudaSetDevice", code, why) : 0;
 }
 
-static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
-{
-    cuda_device *made = calloc(1, sizeof *made);
-    if (made) made->window = malloc(CUDA_DEVICE_WINDOW);
-    if (!made || !made->window) problem_set(why, EXIT_HARNESS, "no host memory for a CUDA device");
-    if (!made || !made->window || cuda_device_connect(made, ordinal, why)) {
-        (void)cuda_device_close(made, why);      /* holds nothing yet */
-        return NULL;
-    }
-    cuda_table_fill(&made->table, driver);
-    return made;
-}
-
+/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be; NULL is fine. */
 static int cuda_device_close(cuda_device *self, problem *why)
 {
     int code = 0, ordinal = self ? self->table.inner.device : 0;
@@ -153,6 +74,20 @@ static int cuda_device_close(cuda_device *self, problem *why)
     if (!kept_bytes) return 0;
     return problem_set(why, EXIT_HARNESS, "%" PRIu64 " bytes could not be given back to cuda:%d: %s (%d)", kept_bytes,
                        ordinal, cudaGetErrorName((cudaError_t)code), code);
+}
+
+/* *driver: the counting table, for as long as the device is open. */
+static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
+{
+    cuda_device *made = calloc(1, sizeof *made);
+    if (made) made->window = malloc(CUDA_DEVICE_WINDOW);
+    if (!made || !made->window) problem_set(why, EXIT_HARNESS, "no host memory for a CUDA device");
+    if (!made || !made->window || cuda_device_connect(made, ordinal, why)) {
+        (void)cuda_device_close(made, why);      /* holds nothing yet */
+        return NULL;
+    }
+    cuda_table_fill(&made->table, driver);
+    return made;
 }
 
 static void cuda_device_count(const cuda_device *self, device_counters *counters)

@@ -296,8 +296,15 @@ uint64_t pool_largest(const pool *self)
     return stats.largest_free_bytes;
 }
 
+static const char *pool_code_name(const pool *self, int code)
+{
+    const gpuarena_driver *driver = device_driver(self->device);
+    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
+    return name ? name : "?";
+}
+
 /* What is free belongs to a request that found no memory; and a device that is lost cannot say. */
-static void pool_obtain_refusal(const pool *self, const char *name, pool_refusal *refusal)
+static void pool_obtain_refusal(const pool *self, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     uint64_t free_bytes = 0, total_bytes = 0;
@@ -308,31 +315,22 @@ static void pool_obtain_refusal(const pool *self, const char *name, pool_refusal
         snprintf(clause, sizeof clause, "; the device has %" PRIu64 " of %" PRIu64 " bytes free", free_bytes,
                  total_bytes);
     }
-    snprintf(refusal->text, sizeof refusal->text, "%s (%d) for a block of %" PRIu64 " bytes%s", name,
-             self->refused_code, self->refused_bytes, clause);
+    snprintf(refusal->text, sizeof refusal->text, "%s (%d) for a block of %" PRIu64 " bytes%s",
+             pool_code_name(self, self->refused_code), self->refused_code, self->refused_bytes, clause);
 }
 
 static void pool_driver_refusal(const pool *self, pool_refusal *refusal)
 {
-    const gpuarena_driver *driver = device_driver(self->device);
-    const char *name = driver->code_name ? driver->code_name(driver, self->refused_code) : "driver code";
     char block[48] = "";
     refusal->requested_bytes = self->refused_bytes;
     refusal->reason = gpuarena_reason_name(GPUARENA_REASON_DRIVER_REFUSED);
     if (!self->refused_call) {
-        pool_obtain_refusal(self, name ? name : "?", refusal);
+        pool_obtain_refusal(self, refusal);
         return;
     }
     if (self->refused_bytes) snprintf(block, sizeof block, " of %" PRIu64 " bytes", self->refused_bytes);
-    snprintf(refusal->text, sizeof refusal->text, "%s%s: %s (%d)", self->refused_call, block, name ? name : "?",
-             self->refused_code);
-}
-
-static const char *pool_code_name(const pool *self, int code)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
-    return name ? name : "?";
+    snprintf(refusal->text, sizeof refusal->text, "%s%s: %s (%d)", self->refused_call, block,
+             pool_code_name(self, self->refused_code), self->refused_code);
 }
 
 /* What a model says, in its own numbers. */

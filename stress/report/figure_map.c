@@ -112,11 +112,10 @@ void figure_steps(const plot *on, const record *drawn)
 
 /* ---- Time x addresses: what lies where, and what there was no place for */
 
-enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192, FIGURE_MAP_PIECES = 1 << 16 };
+enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192 };
 
 typedef struct figure_pieces {
     const plot *on;
-    double      cell_width, cell_height;
     int         wanted;                          /* of this kind alone; -1: they are counted */
     size_t      count;
     int         pen_x, pen_y;
@@ -143,7 +142,7 @@ static int figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64
 {
     enum { FIGURE_PIECE_BYTES = 15 };
     for (unsigned divisor = 1; divisor <= 16; divisor *= 2) {
-        figure_pieces pieces = { NULL, 0.0, 0.0, -1, 0, 0, 0 };
+        figure_pieces pieces = { NULL, -1, 0, 0, 0 };
         unsigned width = FIGURE_MAP_WIDTH / divisor, height = FIGURE_MAP_HEIGHT / divisor;
         if (map_make(made, drawn, width, height, ops, axis_bytes)) return -1;
         map_walk(made, figure_map_piece, &pieces);
@@ -156,7 +155,7 @@ static int figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64
 /* The whole of what was recorded is white, and everything else is laid over it. */
 static void figure_map_draw(const plot *on, const map *made, const record *drawn)
 {
-    figure_pieces pieces = { on, 0.0, 0.0, 0, 0, 0, 0 };
+    figure_pieces pieces = { on, 0, 0, 0, 0 };
     double right = plot_x(on, (double)drawn->map_ops), top = plot_y(on, (double)drawn->axis_bytes);
     fprintf(on->out, "<g class=\"map\" data-width=\"%u\" data-height=\"%u\">\n", made->width, made->height);
     plot_box(on, "c9", on->left, top, right - on->left, on->bottom - top);

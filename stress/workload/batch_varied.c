@@ -67,13 +67,9 @@ static int batch_varied_makes(void *user, uint64_t value)
 int batch_varied_lowest(batch_varied *self, problem *why)
 {
     batch_making making = { self, { 0, "" }, { 0, "" } };
-    uint64_t bad = self->key.lowest, good = bad, highest = self->key.highest;
+    uint64_t bad = self->key.lowest, good = bad;
     int answer = batch_varied_makes(&making, good);
-    while (!answer && good < highest) {
-        bad = good;
-        good = batch_varied_double(good, highest);
-        answer = batch_varied_makes(&making, good);
-    }
+    if (!answer) answer = search_gallop(&bad, 0, self->key.highest, 0, 1, batch_varied_makes, &making, &good);
     if (answer > 0 && good > bad) answer = bisect_between(&good, &bad, 1, batch_varied_makes, &making);
     const problem *told = answer < 0 ? &making.worst : &making.first;
     if (answer <= 0) return problem_set(why, told->exit_code, "%s", told->text);
