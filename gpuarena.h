@@ -7629,33 +7629,32 @@ static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena
         && (stream || arena->driver.null_is_per_thread || !gpuarena__ask_capturing(arena, error));
 }
 
-/* Clears on a stream. 0 and an error. */
-static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
-                              gpuarena__error *error)
+/* Clears a live block on a stream, from an address to its end. 0 and an error. */
+static int gpuarena__clear_on(gpuarena *arena, const gpuarena__node *node, uint64_t address,
+                              gpuarena_stream stream, gpuarena__error *error)
 {
-    void *memory = gpuarena__pointer(address);
+    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     if (!gpuarena__may_clear(arena, stream, error)) return 0;
-    return GPUARENA__ASK_CALL(arena, error, clear,
-                              arena->driver.clear(&arena->driver, memory, bytes, stream));
+    return GPUARENA__ASK_CALL(arena, error, clear, arena->driver.clear(&arena->driver,
+                                                                       gpuarena__pointer(address), bytes,
+                                                                       stream));
 }
 
-/* Clears the end of a live block on the default stream, between two waits for the device. CLEARING marks the
-   block while the clear may be under way. */
+/* As clear_on, on the default stream between two waits for the device. CLEARING marks the block while the
+   clear may be under way. */
 static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
                                  gpuarena__error *error)
 {
     int waits = (int)arena->streams.ordered;
-    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     if ((!waits || gpuarena__wait_device(arena, error))
-        && gpuarena__clear_on(arena, address, bytes, NULL, error)) {
+        && gpuarena__clear_on(arena, node, address, NULL, error)) {
         node->size |= GPUARENA__CLEARING;
         if (!waits || gpuarena__wait_device(arena, error)) {
             node->size &= ~GPUARENA__CLEARING;
             return 1;
         }
     }
-    if (error->result == GPUARENA_OK)
-        gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+    if (error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return 0;
 }
 
@@ -7697,17 +7696,16 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
                                 gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     gpuarena_stream on;
     int done = 0;
+    /* a block of one stream was cleared there, perhaps a moment ago */
     if (*stream == GPUARENA_ANY_STREAM && arena->config.scrub & GPUARENA_SCRUB_ALLOC && arena->streams.ordered
-        && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared on that stream, perhaps a
-                                                                moment ago */
+        && node->set) *stream = GPUARENA_OWN_STREAM;
     if (!(arena->config.scrub & GPUARENA_SCRUB_FREE)) return 1;
     if (arena->lost) done = 1;                   /* nobody gets the memory any more */
     else if (!(node->size & GPUARENA__CLEARING) && gpuarena__scrub_stream(arena, node, *stream, &on)
              && gpuarena__follow_uses(arena, node, on)) {
-        done = gpuarena__clear_on(arena, address, bytes, on, error);
+        done = gpuarena__clear_on(arena, node, address, on, error);
         if (arena->streams.ordered && *stream == GPUARENA_ANY_STREAM) *stream = GPUARENA_OWN_STREAM;
     } else {
         done = gpuarena__clear_alone(arena, node, address, error);
@@ -7730,15 +7728,14 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
                                gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address, late;
+    uint64_t late = node->size & GPUARENA__CLEARING;
     gpuarena_stream on;
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
     if (stream != GPUARENA_ANY_STREAM && gpuarena__scrub_stream(arena, node, stream, &on))
-        return gpuarena__clear_on(arena, address, bytes, on, error);
-    late = node->size & GPUARENA__CLEARING;
+        return gpuarena__clear_on(arena, node, address, on, error);
     if (gpuarena__clear_alone(arena, node, address, error)) return 1;
-    node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* a new block for every stream waits for the
-                                                                device anyway */
+    /* a new block for every stream waits for the device anyway */
+    node->size = (node->size & ~GPUARENA__CLEARING) | late;
     return 0;
 }
 
@@ -8129,35 +8126,30 @@ static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__
             && !(config->limit_fraction < 0));
 }
 
-static void gpuarena__put_value(gpuarena__text *out, const gpuarena_config *config, const gpuarena__key *key)
-{
-    uint64_t value = gpuarena__field_get(config, key);
-    const char *name;
-    double share;
-    switch (key->kind) {
-    case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
-    case GPUARENA__SHARE:
-        memcpy(&share, &value, sizeof share);
-        if (share > 0) gpuarena__put_share(out, share);
-        else gpuarena__put(out, "0");
-        break;
-    case GPUARENA__CHOICE:
-        name = gpuarena__choice_name(key, value);
-        gpuarena__put(out, "%s", name ? name : "unknown");
-        break;
-    case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
-    default: gpuarena__put_size(out, value); break;
-    }
-}
-
 static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
 {
     const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
-    size_t begin = out->length;
+    const char *comma = "", *name;
+    double share;
     for (; key < end; key++) {
+        uint64_t value = gpuarena__field_get(config, key);
         if (gpuarena__key_is_zero(config, key)) continue;
-        gpuarena__put(out, "%s%s=", out->length > begin ? "," : "", key->name);
-        gpuarena__put_value(out, config, key);
+        gpuarena__put(out, "%s%s=", comma, key->name);
+        comma = ",";
+        switch (key->kind) {
+        case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
+        case GPUARENA__SHARE:
+            memcpy(&share, &value, sizeof share);
+            if (share > 0) gpuarena__put_share(out, share);
+            else gpuarena__put(out, "0");
+            break;
+        case GPUARENA__CHOICE:
+            name = gpuarena__choice_name(key, value);
+            gpuarena__put(out, "%s", name ? name : "unknown");
+            break;
+        case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
+        default: gpuarena__put_size(out, value); break;
+        }
     }
 }
 
@@ -10030,21 +10022,6 @@ static int gpuarena__cuda_look_up(const char *name, void *function)
     return !code && found;
 }
 
-/* 1: all functions were found. If one was missing, the next table looks again. */
-static int gpuarena__cuda_look_up_all(void)
-{
-    gpuarena__cuda_functions found;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1;
-#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
-    GPUARENA__CUDA_VM(X)
-#undef X
-    if (!complete && slot_clean) (void)cudaGetLastError();
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (complete && !gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return complete;
-}
-
 static void gpuarena__cuda_prop(int device, CUmemAllocationProp *prop)
 {
     memset(prop, 0, sizeof *prop);
@@ -10120,15 +10097,24 @@ static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, 
     return (int)gpuarena__cuda_vm.access((CUdeviceptr)(uintptr_t)address, (size_t)bytes, grants, count);
 }
 
-/* Fills the group vm, or leaves it empty if anything fails: the table works without it. */
+/* Fills the group vm, or leaves it empty if anything fails: the table works without it. If a function is
+   missing, the next table looks again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int answer = 0;
+    int answer = 0, slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1;
+#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
+    GPUARENA__CUDA_VM(X)
+#undef X
+    if (!complete && slot_clean) (void)cudaGetLastError();
+    if (!complete) return;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
-    if (!gpuarena__cuda_look_up_all()) return;
     if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
     if (gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) return;
     if (!page_bytes) return;
@@ -12496,14 +12482,20 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 
 /* ---- reserved memory, and all blocks at once */
 
-static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
+GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure;
-    uint64_t more = 0, target, before = arena->stats.reserved_bytes + gpuarena__children(arena);
+    gpuarena_result result = gpuarena__begin(arena, NULL);
+    uint64_t more = 0, target, before;
+    if (result != GPUARENA_OK) return result;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
+        return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL));
+    before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__note_idle_low(arena);
-    if (gpuarena__is_lost(arena, &error)) return gpuarena__fail(arena, &error, bytes, NULL);
-    if (bytes <= before) return GPUARENA_OK;
+    if (gpuarena__is_lost(arena, &error))
+        return gpuarena__end(arena, gpuarena__fail(arena, &error, bytes, NULL));
+    if (bytes <= before) return gpuarena__end(arena, GPUARENA_OK);
     if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
         || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
         more = UINT64_MAX - before;
@@ -12512,22 +12504,13 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
         gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__family_grow_to(arena, target, 1, &error)) return GPUARENA_OK;
+    else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
     failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = bytes;
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
-    return gpuarena__fail_record(arena, &failure, NULL);
-}
-
-GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
-{
-    gpuarena_result result = gpuarena__begin(arena, NULL);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)
-                                      ? gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL)
-                                      : gpuarena__reserve(arena, bytes));
+    return gpuarena__end(arena, gpuarena__fail_record(arena, &failure, NULL));
 }
 
 /* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
