@@ -84,35 +84,33 @@
 
    THE LIMIT. Memory is charged against the limit before the driver is called, so reserved memory never
    exceeds it, even briefly. If the driver refuses, the charge is undone. The limit may be lowered below what
-   is reserved. Then idle segments go back at once, allocations are refused, and further segments go back as
-   they become idle, until reserved memory is within the limit.
+   is reserved. Then idle memory goes back at once, allocations are refused, and what is freed goes back as it
+   becomes idle, until reserved memory is within the limit.
 
    SUB-ARENAS. An arena with config.parent has blocks, ranges and a limit of its own and calls the driver
-   itself. All memory that it reserves also counts as reserved in its parent, and in the parent's parent.
-   Growth is charged to the arena and to every arena above it before the driver is called: to all or to none.
-   So no arena of the tree ever exceeds its limit.
-     - When a sub-arena is created, the limits of all children of its parent must fit into the parent's limit.
-       A child without a limit counts as the parent's whole limit. config.oversubscribe lifts this rule, and
+   itself. What it reserves counts as reserved in every arena above it, too. Growth is charged to all of them
+   before the driver is called, or to none: no arena of the tree ever exceeds its limit.
+     - When a sub-arena is created, the limits of all children of its parent must fit into the parent's limit;
+       a child without a limit counts as the parent's whole limit. config.oversubscribe lifts this rule, and
        gpuarena_set_limit does not apply it.
      - Before a call fails for one of these limits, or because the driver refused, the other arenas of the
        tree release idle memory, if together they have enough: quiet memory first, then memory that must be
        waited for. The call waits for calls in progress on those arenas, so it never fails because of a charge
        that is undone later. Siblings are not asked from inside a callback, nor if the arena has a stream in
        capture; and an arena with a stream in capture releases nothing.
-     - If a limit is lowered below what the arena and its sub-arenas hold, none of them can grow. What is free
-       goes back at once, what is freed goes back as it becomes idle, and live blocks stay.
+     - A limit that is lowered below what the arena and its sub-arenas hold lets none of them grow.
      - A parent's headroom applies to its sub-arenas. A parent must outlive them: see gpuarena_destroy.
 
    PAGED RANGES. Paged backing is the default wherever the device has virtual memory, because idle pages can
    be moved to where memory is needed: free memory that lies scattered in whole pages still serves a large
    request. Addresses for twice the limit are reserved at first need, and more when they run out. A free block
    is backed throughout, so a hit never calls the driver.
-     - If no free block fits, the arena picks a gap, a run of holes and free blocks, that lacks few pages.
-       While reserved memory exceeds the live peak by no more than config.idle_fraction, and the limit allows,
-       new pages are created for it. Otherwise idle pages are moved there: those of the smallest free block
-       that has enough, else those at the highest addresses. Only quiet pages move. If necessary the host
-       waits for the oldest event of a stream that freed one. A page is mapped at its new place before it is
-       unmapped at its old one.
+     - If no free block fits, the arena picks a gap, a run of holes and free blocks, that lacks few pages. New
+       pages are created for it while reserved memory exceeds the live peak by no more than
+       config.idle_fraction, and the limit allows. Otherwise idle pages are moved there: those of the smallest
+       free block that has enough, else those at the highest addresses. Only quiet pages move. If necessary
+       the host waits for the oldest event of a stream that freed one. A page is mapped at its new place
+       before it is unmapped at its old one.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
        a few driver calls. A handle has at most 1/256 of what the limit and the device leave. All have one
        page while more than a page and 1/256 of reserved memory is stranded. A large handle never moves. If it
@@ -124,12 +122,11 @@
        capture sets do not move, and no page moves while a stream is captured.
      - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
        cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share.
-     - If more pages are needed than the device last reported as free, they are first requested in one piece.
-       A request that cannot be satisfied so fails at once, instead of after taking all that is left.
+     - More pages than the device last reported as free are first requested in one piece, so that a request
+       that cannot be satisfied fails at once.
 
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
-   this manual says of segments applies. Each arena counts its own kind alone: arenas of different kinds on
-   one device do not know of each other.
+   this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
        pinned   page-locked host memory, for copies. Limits refer to the host: 100% is all its installed
                 memory, and free memory is what it reports as unused. gpuarena_get_device reports both.
                 Growth costs the driver a part of a millisecond for each MiB, so grow rarely. A segment that
@@ -137,15 +134,14 @@
        managed  memory that migrates to where it is used. A limit given as a share is a share of the device,
                 but a limit may exceed the device. Managed memory takes no device memory before it is used,
                 so headroom and release=pressure have no meaning.
-       async    device memory from a pool of the driver (cudaMallocAsync). Blocks are cut from segments, so a
-                hit needs no driver call, and waits do not return memory to the system as they do with
-                cudaMallocAsync at its defaults. A segment obtained in a stream's order is pending for that
-                stream until an event completes; for gpuarena_reserve and at creation the host waits for the
-                device instead. A segment that waits for nothing but the call's own stream is released after
-                a wait for that stream alone. The limit covers what the driver's pool holds, except what the
-                pool adds by rounding up (to 32 MiB, as far as is known), which is part of `other`; with
-                growth=fixed and a limit in whole 32 MiB there is no such rest. An arena does not grow on a
-                stream that is captured, because the memory would belong to the graph.
+       async    device memory from a pool of the driver (cudaMallocAsync). Blocks are cut from segments: a hit
+                needs no driver call, and waits do not return memory to the system. A segment obtained in a
+                stream's order is pending for that stream until an event completes; for gpuarena_reserve and
+                at creation the host waits for the device instead. A segment that waits for nothing but the
+                call's own stream is released after a wait for that stream alone. The limit covers what the
+                driver's pool holds, except what the pool adds by rounding up (to 32 MiB, as far as is known),
+                which is part of `other`; with growth=fixed and a limit in whole 32 MiB there is no such rest.
+                An arena does not grow on a captured stream, because the memory would belong to the graph.
 
    GROWTH OF SEGMENTS. If no free block fits, the arena requests a segment from the driver. config.growth
    selects its size:
@@ -254,7 +250,8 @@
                 block. So memory that leaves the arena, for a request or for the driver, is clean
        alloc    before a block is handed out, on its stream, whatever was there before
        both     both
-     - A resize clears what it frees or takes.
+     - A resize clears what it frees or takes. Calls that clear take the slow path. Scrub does not combine
+       with capture sets. On a lost device frees succeed, since nobody gets the memory any more.
      - If no single stream will do, the host waits for the device, clears on the default stream and waits
        again: for GPUARENA_ANY_STREAM, a forgotten stream, another thread's own stream, and a resize that
        takes memory for another stream than the block's.
@@ -264,8 +261,6 @@
      - An allocation on a captured stream fails before anything changes, as far as driver.capture tells. An
        allocation whose clearing the driver refuses fails, and counts as an allocation and its free; the arena
        keeps what it grew. A resize fails likewise, and ends the block's room.
-     - On a lost device frees succeed, since nobody gets the memory any more. Calls that clear take the slow
-       path. Scrub does not combine with capture sets.
 
    PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
    tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
@@ -293,12 +288,12 @@
    for a program that is built already, each block is an allocation of the driver, of its size rounded up to
    config.alignment, and goes back to the driver when it is freed. Tools that watch the driver's allocations,
    as compute-sanitizer and the simulated device do, then see the operation that is wrong.
-     - Statistics, tags, streams and observers hold as ever, and so does the limit, for what is asked of the
-       driver: what it rounds up to comes on top. Each block costs two driver calls, and its free a wait for
-       the device. GPUARENA_ALLOC_TRY has no effect. Memory of
-       config.initial_bytes or gpuarena_reserve serves no block, and goes back when its room is needed.
-     - A free waits for the device, as cudaFree does. That hides work on a wrong stream which began before the
-       free. With backing=async the free waits for its own stream alone, and hides nothing.
+     - All else holds as ever, the limit for what is asked of the driver: what it rounds up to comes on top.
+       GPUARENA_ALLOC_TRY has no effect. Memory of config.initial_bytes or gpuarena_reserve serves no block,
+       and goes back when its room is needed.
+     - Each block costs two driver calls, and its free waits for the device, as cudaFree does. That hides work
+       on a wrong stream which began before the free. With backing=async the free waits for its own stream
+       alone, and hides nothing.
      - Not seen are an overrun within the rounding, or within an alignment above config.alignment; a use
        behind the end of a block that a resize has shrunk; and a use of what was freed while a stream is
        captured. A block with room_bytes stays in its paged range, and GPUARENA_ALLOC_DEDICATED is as ever.
