@@ -2391,18 +2391,6 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
     return sum;
 }
 
-/* Sets all peaks to the live bytes. */
-static void gpuarena__peaks_reset(gpuarena *arena)
-{
-    uint32_t at;
-    arena->stats.live_peak_bytes = arena->stats.live_bytes;
-    if (!arena->tags.room) return;
-    arena->tags.peak_bytes = arena->stats.live_bytes;
-    for (at = 1; at < arena->tags.room; at++)
-        arena->tags.list[at].live_peak_bytes = arena->tags.list[at].live_bytes;
-    arena->tags.list[0].live_peak_bytes = arena->stats.live_bytes - arena->tags.live_bytes;
-}
-
 /* >>tree ===============================================================================================
    A treap of free blocks, ordered by address; the tree of surplus blocks is ordered by size, then address.
    A block's height follows from its index alone, so equal sequences of calls make equal trees. Operations
@@ -8475,8 +8463,7 @@ static void gpuarena__fork_child(void)
         gpuarena__set_magic(arena, GPUARENA__FORKED);
         arena->lost = 1;
         gpuarena__update_fast_path(arena);
-        (void)gpuarena__spin_make(&arena->lock); /* lets the call in which the process was forked come to its
-                                                    end */
+        (void)gpuarena__spin_make(&arena->lock); /* the call in which the process was forked can end */
         (void)gpuarena__mutex_make(&arena->slow_mutex);
         (void)gpuarena__mutex_make(&arena->reclaim);
     }
@@ -8573,16 +8560,6 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     return gpuarena__max(longest, count);
 }
 
-/* Adds the figures of sub-arenas. */
-static void gpuarena__family_stats(const gpuarena *arena, gpuarena_stats *stats)
-{
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
-    stats->reserved_bytes = arena->family.reserved;
-    stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
 {
     gpuarena_stats stats = arena->stats;
@@ -8592,7 +8569,13 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
-    if (arena->has_family) gpuarena__family_stats(arena, &stats);
+    if (arena->has_family) {                     /* with what sub-arenas reserve */
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        stats.children_bytes = arena->family.reserved - stats.reserved_bytes;
+        stats.reserved_bytes = arena->family.reserved;
+        stats.reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    }
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = gpuarena__stranded(arena);
@@ -8876,8 +8859,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
-    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)    /* the limit must at least cover what is
-                                                                    reserved */
+    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover what is reserved */
         failure.missing_bytes = !fresh && gpuarena__search(arena, req)
             ? over : gpuarena__max(failure.missing_bytes, over);
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
@@ -9224,28 +9206,6 @@ static gpuarena_result gpuarena__report_block(const gpuarena_block *block, void 
     return writer->result;
 }
 
-static gpuarena_result gpuarena__report(const gpuarena *arena, int json, gpuarena_write_fn *write, void *user)
-{
-    gpuarena_stats stats = gpuarena__stats_walked(arena);
-    gpuarena__writer writer;
-    gpuarena__frame frame;
-    writer.arena = arena;
-    writer.json = json;
-    writer.write = write;
-    writer.user = user;
-    writer.result = GPUARENA_OK;
-    writer.out = gpuarena__text_begin(writer.piece, sizeof writer.piece);
-    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    (json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
-    gpuarena__report_tags(&writer);
-    if (json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(arena, gpuarena__report_block, &writer);
-    if (json) gpuarena__put(&writer.out, "]}\n");
-    gpuarena__flush(&writer);
-    gpuarena__call_end(&frame);
-    return writer.result;
-}
-
 /* >>check ==============================================================================================
    Checks every invariant that the structs state, one structure at a time, and names the first violated
    one. */
@@ -9259,8 +9219,8 @@ typedef struct gpuarena__audit {
     uint64_t multi_count, aside_count;           /* free blocks of MULTI_STREAM, and those set aside */
     uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
-    uint64_t hole_count, open_count, unmap_failed_count;     /* all holes, those in the list, those that
-                                                                failed to unmap */
+    uint64_t hole_count, open_count;             /* all holes, and those in the list */
+    uint64_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     uint64_t idle_count, large_count;            /* idle pages, and large handles */
     uint64_t tagged_bytes, tagged_sum;           /* of blocks counted by tag: see tagged_worth */
     uint64_t handle_end;                         /* in the range walked: the end of its handles so far; */
@@ -9412,10 +9372,20 @@ static int gpuarena__check_handles(gpuarena__audit *audit, const gpuarena__range
     return 1;
 }
 
-/* Checks a block's state bits. */
-static int gpuarena__check_state(const gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
+/* Checks one block: it follows `prev` and lies at `address`. */
+static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *range, uint32_t index,
+                                uint32_t prev, uint64_t address)
 {
-    uint64_t bits = node->size & GPUARENA__STATE_BITS;
+    const gpuarena *arena = audit->arena;
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
+    uint64_t bytes = gpuarena__node_bytes(node), bits = node->size & GPUARENA__STATE_BITS;
+    uint32_t anchor =
+        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+    int starts_page = !prev || !gpuarena__same_page(before->address, address);
+    if (!gpuarena__check_uses(audit, index)) return 0;
+    GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
+    GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
+                    "a block has a size that cannot be", index);
     if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED);
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
@@ -9424,26 +9394,8 @@ static int gpuarena__check_state(const gpuarena__audit *audit, const gpuarena__n
                     && bits != (GPUARENA__LIVE | GPUARENA__DEDICATED), "a block has a state that cannot be",
                     index);
     GPUARENA__NEVER(bits == (GPUARENA__LIVE | GPUARENA__KEPT)
-                    && !(node->next && gpuarena__node_at(audit->arena, node->next)->size & GPUARENA__HOLE),
+                    && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
-    return 1;
-}
-
-/* Checks one block: it follows `prev` and lies at `address`. */
-static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *range, uint32_t index,
-                                uint32_t prev, uint64_t address)
-{
-    const gpuarena *arena = audit->arena;
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
-    uint64_t bytes = gpuarena__node_bytes(node);
-    uint32_t anchor =
-        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
-    int starts_page = !prev || !gpuarena__same_page(before->address, address);
-    if (!gpuarena__check_uses(audit, index)) return 0;
-    GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
-    GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
-                    "a block has a size that cannot be", index);
-    if (!gpuarena__check_state(audit, node, index)) return 0;
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
     GPUARENA__NEVER(prev && gpuarena__is_free(before) && before->set != GPUARENA__MULTI_STREAM
                     && gpuarena__may_take_in(arena, before, node), "two free blocks are neighbours", index);
@@ -9565,8 +9517,7 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
     uint32_t set, number, index;
     for (set = 0; set < arena->streams.count; set++) {
         const gpuarena__bins *bins = arena->streams.list[set].bins;
-        if (set && bins == &arena->bins) continue;           /* a single stream shares the bins of quiet
-                                                                blocks */
+        if (set && bins == &arena->bins) continue;           /* a single stream shares those of record 0 */
         for (number = 0; number < 2; number++)
             if (!gpuarena__check_tree(audit, bins, number, bins->root[number], 0)) return 0;
         for (number = 0; number < GPUARENA__CLASSES; number++)
@@ -9971,9 +9922,8 @@ static int gpuarena__cuda_capture_active(const gpuarena_driver *self, gpuarena_s
 static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int *mode)
 {
     enum cudaStreamCaptureMode exchanged = (enum cudaStreamCaptureMode)*mode;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess;   /* the mode belongs to the thread, not to a
-                                                                device */
-    int code = (int)cudaThreadExchangeStreamCaptureMode(&exchanged);
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess;
+    int code = (int)cudaThreadExchangeStreamCaptureMode(&exchanged); /* of the thread, on all devices */
     (void)self;
     if (!code) *mode = (int)exchanged;
     else if (slot_clean) (void)cudaGetLastError();
@@ -10325,18 +10275,6 @@ static int gpuarena__count_living(gpuarena *arena)
     return living;
 }
 
-/* As begin, for an arena that may have been destroyed, which is detected. */
-static gpuarena_result gpuarena__begin_living(gpuarena *arena)
-{
-    gpuarena_result result;
-    if (!gpuarena__count_living(arena))
-        return gpuarena__fail_argument(NULL, "arena: not a living arena");
-    result = gpuarena__may_enter(arena);
-    if (result != GPUARENA_OK) gpuarena__count_entering(arena, -1);
-    else if (!gpuarena__begin_counted(arena)) result = gpuarena__end(arena, gpuarena__turn_away(arena));
-    return result;
-}
-
 /* Enters an arena for a call that only reads and has no result. Inside a callback of the arena this thread
    holds the lock already, and reads without entering. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
@@ -10419,10 +10357,10 @@ typedef struct gpuarena__reclaim {
     uint64_t seen;                               /* changes by other arenas before growth was tried */
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
-    int alone;                                   /* 1: it holds the root's reclaim mutex, from its first
-                                                    attempt to its end, so that two calls do not take from
-                                                    each other what both need */
-    int apart;                   /* 1: memory of sub-arenas does not help, because it counts as the arena's */
+    int alone;                                   /* 1: it holds the root's reclaim mutex to its end: two calls
+                                                    do not take from each other what both need */
+    int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
+                                                    as the arena's */
 } gpuarena__reclaim;
 
 /* Call this before growth is tried. */
@@ -10984,9 +10922,13 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     gpuarena_result result;
     uint32_t set;
     if (!arena) return GPUARENA_OK;
-    result = gpuarena__begin_living(arena);
-    if (result != GPUARENA_OK) return result;
-    result = gpuarena__destroy_checks(arena);
+    if (!gpuarena__count_living(arena)) return gpuarena__fail_argument(NULL, "arena: not a living arena");
+    result = gpuarena__may_enter(arena);
+    if (result != GPUARENA_OK) {
+        gpuarena__count_entering(arena, -1);
+        return result;
+    }
+    result = gpuarena__begin_counted(arena) ? gpuarena__destroy_checks(arena) : gpuarena__turn_away(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (set = 1; set < arena->streams.count; set++)
         arena->streams.list[set].state = GPUARENA__CLOSED;  /* streams may be gone: no call is made on them */
@@ -12335,9 +12277,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     arena->stats.requested_peak_bytes =
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
-    if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena,
-                                                                 freed_on); /* last, because it calls the
-                                                                               driver */
+    if (freed_on != GPUARENA__MULTI_STREAM)
+        gpuarena__record_own(arena, freed_on);   /* last, because it calls the driver */
     return GPUARENA_OK;
 }
 
@@ -12353,7 +12294,7 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 
 /* ---- streams: further uses of a block, and their end */
 
-/* What is wrong with an argument that must be a single stream; NULL: nothing. */
+/* Says what is wrong with an argument that must be a single stream; NULL: nothing. */
 static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 {
     return gpuarena__is_one_stream(stream) ? NULL : "stream: must be one stream";
@@ -12640,8 +12581,26 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     gpuarena *self = gpuarena__self(arena);
     const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
     gpuarena_result result = gpuarena__begin(self, write ? wrong : "write: NULL");
+    gpuarena__writer writer;
+    gpuarena__frame frame;
+    gpuarena_stats stats;
     if (result != GPUARENA_OK) return result;
-    return gpuarena__end(self, gpuarena__report(self, format == GPUARENA_FORMAT_JSON, write, user));
+    stats = gpuarena__stats_walked(self);
+    writer.arena = self;
+    writer.json = format == GPUARENA_FORMAT_JSON;
+    writer.write = write;
+    writer.user = user;
+    writer.result = GPUARENA_OK;
+    writer.out = gpuarena__text_begin(writer.piece, sizeof writer.piece);
+    gpuarena__call_begin(&frame, self, GPUARENA__FRAME_CALLBACK);
+    (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
+    gpuarena__report_tags(&writer);
+    if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
+    (void)gpuarena__walk(self, gpuarena__report_block, &writer);
+    if (writer.json) gpuarena__put(&writer.out, "]}\n");
+    gpuarena__flush(&writer);
+    gpuarena__call_end(&frame);
+    return gpuarena__end(self, writer.result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
@@ -12727,12 +12686,18 @@ GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure 
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
+    gpuarena__tags *tags;
+    uint32_t at;
     if (!self) return;
     (void)gpuarena__peak(self);                  /* the peak that growth uses is not reset */
     self->paged.past_peak_bytes = 0;
     self->stats.requested_peak_bytes = self->stats.requested_bytes;
-    gpuarena__peaks_reset(self);
+    self->stats.live_peak_bytes = self->stats.live_bytes;
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
+    tags = &self->tags;
+    tags->peak_bytes = self->stats.live_bytes;
+    for (at = 1; at < tags->room; at++) tags->list[at].live_peak_bytes = tags->list[at].live_bytes;
+    if (tags->room) tags->list[0].live_peak_bytes = self->stats.live_bytes - tags->live_bytes;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     self->family.peak = self->family.reserved;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
