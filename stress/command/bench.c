@@ -46,9 +46,9 @@ static void bench_target(row *made, const char *target, int is_known, double low
 static void bench_ratio_cells(const stage *measured, size_t arena, row *made)
 {
     rounds_interval found = stage_ratio(measured, arena);
-    row_ratio(made, COLUMN_RATIO, found.median);
-    row_ratio(made, COLUMN_RATIO_LOW, found.low);
-    row_ratio(made, COLUMN_RATIO_HIGH, found.high);
+    row_real(made, COLUMN_RATIO, found.median);
+    row_real(made, COLUMN_RATIO_LOW, found.low);
+    row_real(made, COLUMN_RATIO_HIGH, found.high);
     bench_target(made, measured->row->target, 1, found.low, found.high);
 }
 
@@ -61,9 +61,9 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     const stage_lane *other = stage_other(measured, arena);
     row_count(made, COLUMN_ROUNDS, measured->rounds.count);
     row_text(made, COLUMN_ENDED, rounds_end_name(measured->rounds.ended));
-    row_tenths(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
+    row_real(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
     if (!other->crowd) return;
-    row_tenths(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);
+    row_real(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);
     bench_ratio_cells(measured, arena, made);
 }
 
@@ -81,12 +81,12 @@ static void bench_counted_row(bench *self, const cases_row *of, size_t arena)
     bench_target(made, of->counted_target, 0, 0, 0);
     if (!self->counted_count) return;
     double ours = bench_instructions(self, arena);
-    row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, ours);
+    row_real(made, COLUMN_PAIR_INSTRUCTIONS, ours);
     bench_target(made, of->counted_target, 1, ours, ours);
     if (!stage_other(self->stage, arena)->crowd) return;
     double others = bench_instructions(self, stage_other_index(self->stage, arena));
-    row_tenths(made, COLUMN_AGAINST_INSTRUCTIONS, others);
-    row_ratio(made, COLUMN_RATIO, ours / others);
+    row_real(made, COLUMN_AGAINST_INSTRUCTIONS, others);
+    row_real(made, COLUMN_RATIO, ours / others);
 }
 
 static void bench_rows(bench *self, const cases_row *of)

@@ -103,11 +103,11 @@ static void holes_cells(const holes *self, const holes_step *step)
 {
     row_count(step->made, COLUMN_ROUNDS, self->rounds.count);
     row_text(step->made, COLUMN_ENDED, rounds_end_name(self->rounds.ended));
-    row_tenths(step->made, COLUMN_NS_PER_PAIR, rounds_value(&self->rounds, step->ns).median);
+    row_real(step->made, COLUMN_NS_PER_PAIR, rounds_value(&self->rounds, step->ns).median);
     rounds_interval ratio = rounds_ratio(&self->rounds, step->ns, self->steps->ns);
-    row_ratio(step->made, COLUMN_RATIO, ratio.median);
-    row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
-    row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
+    row_real(step->made, COLUMN_RATIO, ratio.median);
+    row_real(step->made, COLUMN_RATIO_LOW, ratio.low);
+    row_real(step->made, COLUMN_RATIO_HIGH, ratio.high);
     const cell *target = &step->made->cells[COLUMN_TARGET];
     if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
 }
@@ -117,7 +117,7 @@ static void holes_growth_cells(row *made, holes_growth growth, row_column name, 
 {
     if (!growth.name) return;
     row_text(made, name, growth.name);
-    row_ratio(made, rms, growth.rms);
+    row_real(made, rms, growth.rms);
 }
 
 static void holes_time_growth(const holes *self)
@@ -217,7 +217,7 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
     for (size_t index = 0; !result && index < self->rows.count; index++) {
         row *made = &self->rows.rows[index];
         if (made->note[0]) continue;
-        row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
+        row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
     if (!result) holes_instruction_growth(self);
     return result < 0 ? -1 : 0;

@@ -27,6 +27,16 @@ const char *column_words(const column_info *of)
     return words[of - row_table];
 }
 
+int column_decimals(row_column which)
+{
+    static const int tenths[COLUMN_COUNT] = {
+#define X(name) [COLUMN_##name] = 1,
+        ROW_TENTHS(X)
+#undef X
+    };
+    return row_table[which].unit == UNIT_SHARE ? 4 : tenths[which];
+}
+
 const column_info *column_of(row_column which)
 {
     return &row_table[which];
@@ -157,14 +167,9 @@ void row_count(row *self, row_column column, uint64_t count)
     row_set(self, column, CELL_COUNT, count, 0.0, NULL);
 }
 
-void row_tenths(row *self, row_column column, double real)
+void row_real(row *self, row_column column, double real)
 {
-    row_set(self, column, CELL_TENTHS, 0, real, NULL);
-}
-
-void row_ratio(row *self, row_column column, double real)
-{
-    row_set(self, column, CELL_RATIO, 0, real, NULL);
+    row_set(self, column, column_decimals(column) == 4 ? CELL_RATIO : CELL_TENTHS, 0, real, NULL);
 }
 
 void row_hex(row *self, row_column column, uint64_t count)

@@ -133,7 +133,10 @@ struct record;
     X(STOP_REASON, ROW_REASONS "|not_opened|not_made|option_maximum") \
     X(MET, "|yes|no|unclear") \
     X(GROWTH, "|O(1)|O(log n)|O(n)|unclear") \
-    X(INSTRUCTIONS_GROWTH, "|O(1)|O(log n)|O(n)|unclear")
+    X(INSTRUCTIONS_GROWTH, "|O(1)|O(log n)|O(n)")
+/* X(NAME): of units COUNT and NS those that have a decimal. Shares have four, all others none. */
+#define ROW_TENTHS(X) \
+    X(HOST_NS) X(VNS_PER_OP) X(NS_PER_PAIR) X(PAIR_INSTRUCTIONS) X(AGAINST_NS) X(AGAINST_INSTRUCTIONS)
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text, unit, timed, sense, note) COLUMN_##name,
@@ -160,6 +163,7 @@ typedef struct column_info {
 const column_info *column_of(row_column which);
 const column_info *column_find(const char *name);     /* NULL: there is no such column */
 const char        *column_words(const column_info *of);       /* "|ok|oom"; NULL: any */
+int                column_decimals(row_column which);
 
 typedef enum cell_kind {
     CELL_NONE,                                   /* not measured, or does not exist: an empty cell, null */
@@ -203,8 +207,7 @@ void        row_free(row *self);
 void        row_untime(row *self);               /* lets the latencies go */
 const char *row_column_name(row_column column);
 void        row_count(row *self, row_column column, uint64_t count);
-void        row_tenths(row *self, row_column column, double real);
-void        row_ratio(row *self, row_column column, double real);
+void        row_real(row *self, row_column column, double real);     /* with the column's decimals */
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 

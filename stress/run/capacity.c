@@ -117,7 +117,7 @@ static void capacity_cells(const capacity *self, const pass_result *result, uint
     row_count(made, COLUMN_REQUESTED_PEAK, memory->requested_peak_bytes);
     row_count(made, COLUMN_MIN_LIMIT, limit_bytes);
     if (memory->requested_peak_bytes) {
-        row_ratio(made, COLUMN_RATIO, (double)limit_bytes / (double)memory->requested_peak_bytes);
+        row_real(made, COLUMN_RATIO, (double)limit_bytes / (double)memory->requested_peak_bytes);
     }
     row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
     row_count(made, COLUMN_PROBES, self->probes);

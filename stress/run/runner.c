@@ -26,9 +26,9 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_REQUESTED_PEAK, memory->requested_peak_bytes);
     row_count(made, COLUMN_LIVE_PEAK, memory->live_peak_bytes);
     row_count(made, COLUMN_RESERVED_PEAK, memory->reserved_peak_bytes);
-    if (memory->requested_peak_bytes) row_ratio(made, COLUMN_FOOTPRINT, memory_footprint(memory));
+    if (memory->requested_peak_bytes) row_real(made, COLUMN_FOOTPRINT, memory_footprint(memory));
     if (!policy_takes_limit(job->chosen)) return;    /* nobody can see these in cudaMalloc, or in a rival .. */
-    row_ratio(made, COLUMN_FRAGMENTATION, memory->fragmentation);
+    row_real(made, COLUMN_FRAGMENTATION, memory->fragmentation);
     row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
     if (job->chosen->family != POLICY_ARENA) return; /* .. and these not in a model */
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
@@ -71,7 +71,7 @@ static void runner_steady(const pass_result *result, uint64_t rate, row *made)
 {
     if (result->status != PASS_OK) return;
     if (result->is_virtual && !rate && result->ops) {
-        row_tenths(made, COLUMN_VNS_PER_OP, (double)result->vns / (double)result->ops);
+        row_real(made, COLUMN_VNS_PER_OP, (double)result->vns / (double)result->ops);
     }
     if (!result->steady_steps) return;
     row_count(made, COLUMN_STEADY_STEPS, result->steady_steps);
@@ -80,7 +80,7 @@ static void runner_steady(const pass_result *result, uint64_t rate, row *made)
     row_count(made, COLUMN_LAST_CALLS, result->last_calls);
     if (!result->memory.requested_peak_bytes) return;
     row_count(made, COLUMN_LAST_REMAPPED, result->last_remapped_pages);
-    row_ratio(made, COLUMN_LAST_FOOTPRINT,
+    row_real(made, COLUMN_LAST_FOOTPRINT,
               (double)result->last_reserved_bytes / (double)result->memory.requested_peak_bytes);
 }
 
@@ -110,7 +110,7 @@ static void runner_percentile(row *made, row_column column, const histogram *lat
 static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
 {
     const histogram *allocs = made->allocs, *frees = made->frees;
-    if (ops) row_tenths(made, COLUMN_HOST_NS, (double)spent_ns / (double)ops);
+    if (ops) row_real(made, COLUMN_HOST_NS, (double)spent_ns / (double)ops);
     runner_percentile(made, COLUMN_ALLOC_P50, allocs, 500);
     runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
     if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);

@@ -65,7 +65,7 @@ static void test_repeats(void)
         made->frees = &parts[at][3];
         row_text(made, COLUMN_WORKLOAD, "a");
         row_text(made, COLUMN_POLICY, at == 2 ? "other" : "one");
-        row_tenths(made, COLUMN_HOST_NS, 10.0 + (double)at);
+        row_real(made, COLUMN_HOST_NS, 10.0 + (double)at);
         for (int sample = 0; sample < 1000; sample++) histogram_add(made->allocs, at || sample >= 985 ? 3000 : 20);
     }
     for (size_t at = 0; at < 3; at++) CHECK(!repeats_add(&all, &rows[at]));

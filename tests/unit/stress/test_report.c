@@ -28,7 +28,7 @@ static row make_row(const char *workload, const char *policy)
     row_text(&made, COLUMN_STATUS, "ok");
     row_count(&made, COLUMN_DRIVER_VNS, 1000);
     row_count(&made, COLUMN_DRIVER_CALLS, 10);
-    row_ratio(&made, COLUMN_FOOTPRINT, 1.25);
+    row_real(&made, COLUMN_FOOTPRINT, 1.25);
     row_count(&made, COLUMN_REQUESTED_PEAK, 1024);
     row_count(&made, COLUMN_RESERVED_PEAK, 1280);
     row_hex(&made, COLUMN_DIGEST, 0x1f);
@@ -91,7 +91,7 @@ static void test_cuda_table(void)
     const table_style style = { 200, 0 };
     for (int index = 0; index < 2; index++) {
         rows[index].cells[COLUMN_DRIVER_VNS].kind = CELL_NONE;
-        row_tenths(&rows[index], COLUMN_HOST_NS, index ? 500.0 : 100000.0);
+        row_real(&rows[index], COLUMN_HOST_NS, index ? 500.0 : 100000.0);
     }
     FILE *file = tmpfile();
     table_write(file, &list, &gpu, &style);
@@ -109,8 +109,58 @@ static void test_cuda_table(void)
     CHECK(strstr(written, "is at least so much") != NULL);
 }
 
+/* What the schema must say of a column, as the table has its unit, decimals and words. */
+static const char *schema_rule(row_column column, char *text, size_t size)
+{
+    const column_info *of = column_of(column);
+    const char *words = column_words(of), *kind = column_decimals(column) ? "number" : "count";
+    size_t used = (size_t)snprintf(text, size, "{\"enum\": [");
+    if (of->unit == UNIT_TEXT || of->unit == UNIT_KEY) kind = "text";
+    if (column == COLUMN_DIGEST) return "{\"type\": [\"string\", \"null\"], \"pattern\": \"^[0-9a-f]{16}$\"}";
+    for (; words && *words; words += strcspn(words, "|")) {
+        words++;
+        used += (size_t)snprintf(text + used, size - used, "\"%.*s\", ", (int)strcspn(words, "|"), words);
+    }
+    if (words) snprintf(text + used, size - used, "null]}");
+    else snprintf(text, size, "{\"$ref\": \"#/definitions/%s\"}", kind);
+    return text;
+}
+
+static int schema_has(const char *schema, const char *name, const char *expected)
+{
+    char line[640];
+    snprintf(line, sizeof line, "\n        \"%s\": %s", name, expected);
+    return strstr(schema, line) != NULL;
+}
+
+/* Of a refusal's columns there is an object; status and reasons have words of their own there. A key may be a
+   number. */
+static void test_schema(void)
+{
+    static char schema[65536];
+    char text[512];
+    FILE *file = fopen("stress/report/schema.json", "r");
+    int told = 0;
+    if (!CHECK(file != NULL)) return;
+    schema[fread(schema, 1, sizeof schema - 1, file)] = '\0';
+    fclose(file);
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        row_column column = (row_column)at;
+        const char *name = row_column_name(column), *expected = schema_rule(column, text, sizeof text);
+        int is_key = column_of(column)->unit == UNIT_KEY;
+        if (at >= COLUMN_OOM_OP && at <= COLUMN_OOM_REASON) continue;
+        if (at == COLUMN_STATUS || at == COLUMN_STOP_REASON) continue;
+        CHECK_MSG(schema_has(schema, name, expected)
+                  || (is_key && schema_has(schema, name, "{\"$ref\": \"#/definitions/count\"}")),
+                  "the schema has %s: %s", name, expected);
+        told++;
+    }
+    CHECK_INT(told, ==, COLUMN_COUNT - 7);
+}
+
 int main(void)
 {
+    test_schema();
     test_cut();
     test_cuda_json();
     test_cuda_table();
