@@ -122,7 +122,10 @@ static void run_sequence(uint64_t seed, const char *text)
         uint64_t what = draw(24);
         gives_back = what >= 20 || bench.arena->paged.segment_count
             || bench.arena->paged.spare_pages > bench.arena->paged.spare_count;      /* a large handle to give back */
-        if (draw(20) == 0) sim_rival(bench.machine, 0, draw(MIB(60)), draw(2) != 0);
+        if (draw(20) == 0) {                     /* one draw a statement: compilers order arguments differently */
+            int returns = draw(2) != 0;
+            sim_rival(bench.machine, 0, draw(MIB(60)), returns);
+        }
         fault of = arm();
         gpuarena_result result = do_op(what);
         fired_count += of.armed && sim_fail_fired(bench.machine);
