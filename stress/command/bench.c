@@ -160,7 +160,7 @@ static int bench_cases(bench *self, const char *program, problem *why)
 static int bench_write(const bench *self, problem *why)
 {
     const cli_value *values = self->asked->values;
-    const output_material material = { &self->rows, "null", NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL, NULL };
+    const output_material material = { .list = &self->rows, .device = "null" };
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 

@@ -96,8 +96,7 @@ static int costs_act(const cli *asked, const char *const *argv, output *made, pr
     char *about = costs_about(&self, argv, why);
     if (!about) return -1;
     if (asked->values[CLI_VERBOSE].given) program_say("device %.*s\n", (int)strcspn(about, "\n"), about);
-    const output_material material = { NULL, about, NULL, plan_environment(&self), &table, NULL,
-                                       NULL, { NULL, 0 }, NULL, NULL };
+    const output_material material = { .device = about, .environment = plan_environment(&self), .costs = &table };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
     failed = failed || output_write(made, &material, why);

@@ -299,8 +299,10 @@ static void holes_interrupted(holes *self)
 static int holes_all(holes *self, const char *const *argv, problem *why)
 {
     const cli_value *values = self->asked->values;
-    const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
-                                       &self->gates, NULL, { NULL, 0 }, self->asked, argv };
+    const output_material material = {
+        .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
+        .gates = &self->gates, .asked = self->asked, .argv = argv,
+    };
     for (size_t index = 0; index < self->plan.policy_count && !interrupt_signal(); index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }

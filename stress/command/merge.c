@@ -280,7 +280,7 @@ static int merge_put_verdicts(const merge *self, slice merged, problem *why)
 /* What is merged, in the files that were asked for: none, where rules cannot be judged. */
 static int merge_put_out(merge *self, slice merged, problem *why)
 {
-    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
+    const output_material material = { .merged = merged };
     int failed = 0;
     if (self->gates.rule_count && merge_judge(self, merged, why)) return -1;
     if (!self->outputs.count) fwrite(merged.bytes, 1, merged.length, stdout);

@@ -351,11 +351,11 @@ static int run_rows(run *self, problem *why)
 static int run_write(const run *self, problem *why)
 {
     const cli_value *values = self->asked->values;
-    const output_material material = { &self->rows, self->plan.device,
-                                       self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
-                                       plan_environment(&self->plan), NULL, &self->gates,
-                                       sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, { NULL, 0 },
-                                       self->asked, self->argv };
+    const output_material material = {
+        .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
+        .stream = self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL, .gates = &self->gates,
+        .shard = sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, .asked = self->asked, .argv = self->argv,
+    };
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 

@@ -231,8 +231,7 @@ static int shrink_write(shrink *self, const char *program, const output *file)
     int failed = shrink_all(self, &made, &result);
     progress_clear(self->plan.settings.progress);
     if (!failed) {
-        const output_material material = { NULL, self->plan.device, &made, NULL, NULL, NULL, NULL, { NULL, 0 },
-                                           NULL, NULL };
+        const output_material material = { .device = self->plan.device, .stream = &made };
         failed = output_write(file, &material, self->why);
     }
     if (!failed && !self->asked->values[CLI_QUIET].given) {

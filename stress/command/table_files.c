@@ -53,7 +53,7 @@ int table_files_write(const output_list *outputs, const csv_table *table, const 
     if (!list.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", path);
     for (size_t line = 0; line < list.count; line++) table_row_of(table, line, list.kind, path, &list.rows[line]);
     const char *device = list.count ? csv_table_cell(table, 0, csv_table_column(table, "device")) : "";
-    const output_material material = { &list, device, NULL, NULL, NULL, gates, NULL, merged, NULL, NULL };
+    const output_material material = { .list = &list, .device = device, .gates = gates, .merged = merged };
     int failed = 0;
     for (size_t index = 0; index < outputs->count; index++) {
         failed |= output_write(&outputs->items[index], &material, why);
