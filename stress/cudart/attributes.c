@@ -1,4 +1,8 @@
-/* Attributes: the limits of a device of compute capability 9.0, and its place on the bus. */
+/* Attributes: the limits of a device of compute capability 9.0, and its place on the bus; and the properties made of
+   these, in the struct of the toolkit that this is built with. */
+#include <stdio.h>
+#include <string.h>
+
 #include "call.h"
 
 /* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
@@ -57,4 +61,62 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
     int value = 0;
     attributes_read(device, (int)attribute, &value);
     return value;
+}
+
+/* ---- Properties */
+
+static void properties_limits(const sim_device *device, struct cudaDeviceProp *filled)
+{
+    filled->sharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlock);
+    filled->sharedMemPerBlockOptin = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    filled->sharedMemPerMultiprocessor = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    filled->reservedSharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrReservedSharedMemoryPerBlock);
+    filled->regsPerBlock = attributes_of(device, cudaDevAttrMaxRegistersPerBlock);
+    filled->regsPerMultiprocessor = attributes_of(device, cudaDevAttrMaxRegistersPerMultiprocessor);
+    filled->warpSize = attributes_of(device, cudaDevAttrWarpSize);
+    filled->memPitch = (size_t)attributes_of(device, cudaDevAttrMaxPitch);
+    filled->maxThreadsPerBlock = attributes_of(device, cudaDevAttrMaxThreadsPerBlock);
+    filled->maxThreadsPerMultiProcessor = attributes_of(device, cudaDevAttrMaxThreadsPerMultiProcessor);
+    filled->maxBlocksPerMultiProcessor = attributes_of(device, cudaDevAttrMaxBlocksPerMultiprocessor);
+    for (int i = 0; i < 3; i++) {
+        filled->maxThreadsDim[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxBlockDimX + i));
+        filled->maxGridSize[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxGridDimX + i));
+    }
+    filled->totalConstMem = (size_t)attributes_of(device, cudaDevAttrTotalConstantMemory);
+    filled->textureAlignment = (size_t)attributes_of(device, cudaDevAttrTextureAlignment);
+    filled->texturePitchAlignment = (size_t)attributes_of(device, cudaDevAttrTexturePitchAlignment);
+    filled->surfaceAlignment = (size_t)attributes_of(device, cudaDevAttrSurfaceAlignment);
+}
+
+static void properties_fill(const sim_device *device, struct cudaDeviceProp *filled)
+{
+    memset(filled, 0, sizeof *filled);
+    snprintf(filled->name, sizeof filled->name, "gpuarena simulated device");
+    snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", device->ordinal);
+    filled->totalGlobalMem = device->memory.capacity_bytes;
+    filled->major = attributes_of(device, cudaDevAttrComputeCapabilityMajor);
+    filled->minor = attributes_of(device, cudaDevAttrComputeCapabilityMinor);
+    filled->multiProcessorCount = attributes_of(device, cudaDevAttrMultiProcessorCount);
+    filled->l2CacheSize = attributes_of(device, cudaDevAttrL2CacheSize);
+    filled->canMapHostMemory = attributes_of(device, cudaDevAttrCanMapHostMemory);
+    filled->unifiedAddressing = attributes_of(device, cudaDevAttrUnifiedAddressing);
+    filled->concurrentKernels = attributes_of(device, cudaDevAttrConcurrentKernels);
+    filled->streamPrioritiesSupported = attributes_of(device, cudaDevAttrStreamPrioritiesSupported);
+    filled->pciBusID = attributes_of(device, cudaDevAttrPciBusId);
+    properties_limits(device, filled);
+}
+
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
+CUDART_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_PROPERTIES)) {
+        const sim_device *found = call_find_device(&self, device);
+        if (!found || !properties) {
+            self.code = found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+        } else {
+            properties_fill(found, properties);
+        }
+    }
+    return call_end(&self);
 }

@@ -62,6 +62,73 @@ DRIVER_EXPORT cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list,
     return code;
 }
 
+/* ---- what an address is: whose memory, and how much of it hangs together; nothing is known of the host's */
+
+typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
+
+/* The cudaMalloc or the one mapping that an address lies in. 0: neither. */
+static int pointer_find(const call *self, uint64_t address, pointer_place *found)
+{
+    uint64_t offset;
+    devmem_place place;
+    const vspace_mapping *mapped;
+    const sim_device *owner = engine_owner(self->machine, address);
+    if (!owner || !engine_offset(owner, address, &offset)) return 0;
+    found->device = owner;
+    if ((mapped = vspace_at(&owner->memory.virtual, offset)) != NULL) {
+        found->base = engine_address(owner, mapped->offset);
+        found->bytes = mapped->page->bytes;
+        return 1;
+    }
+    if (!devmem_find(&owner->memory, offset, &place)) return 0;
+    found->base = engine_address(owner, place.offset);
+    found->bytes = place.bytes;
+    return 1;
+}
+
+DRIVER_EXPORT cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+    call self;
+    pointer_place found;
+    if (call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES, 0)) {
+        self.code = pointer_find(&self, address, &found) ? SIM_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        if (self.code == SIM_SUCCESS && base) *base = found.base;
+        if (self.code == SIM_SUCCESS && bytes) *bytes = found.bytes;
+    }
+    return (CUresult)call_end_driver(&self);
+}
+
+static int pointer_describe(const pointer_place *place, CUpointer_attribute attribute, CUdeviceptr address,
+                            void *value)
+{
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)value = CU_MEMORYTYPE_DEVICE;
+        return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(CUdeviceptr *)value = address;
+        return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)value = place->device->ordinal;
+        return SIM_SUCCESS;
+    default:
+        return SIM_NOT_SUPPORTED;
+    }
+}
+
+DRIVER_EXPORT cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    call self;
+    pointer_place found;
+    if (call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES, 0)) {
+        self.code = SIM_INVALID_VALUE;
+        if (value && pointer_find(&self, address, &found)) {
+            self.code = pointer_describe(&found, attribute, address, value);
+        }
+    }
+    return (CUresult)call_end_driver(&self);
+}
+
 /* Those that are one call of the runtime. */
 #define DRIVER_MEMORY_CALLS(X) \
     X(cuMemFree, 3020, (CUdeviceptr address), cudaFree((void *)(uintptr_t)address)) \
@@ -85,5 +152,7 @@ const driver_row driver_memory_rows[] = {
     DRIVER_ROW(cuMemPoolCreate, 11020),
     DRIVER_ROW(cuMemPoolSetAttribute, 11020),
     DRIVER_ROW(cuMemPoolSetAccess, 11020),
+    DRIVER_ROW(cuMemGetAddressRange, 3020),
+    DRIVER_ROW(cuPointerGetAttribute, 4000),
     { NULL, 0, NULL },
 };
