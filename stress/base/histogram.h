@@ -26,9 +26,8 @@ uint64_t histogram_percentile(const histogram *self, unsigned per_mille);
 /* Whether there are ten samples above that percentile: with fewer it says nothing that max does not. */
 int      histogram_supports(const histogram *self, unsigned per_mille);
 
-/* ---- Operations that come at fixed times, whether or not the ones before are done: of each the time
-        from when it was due to its end, as whoever waits sees it, and from when it could begin, as the
-        allocator does */
+/* ---- Operations that come at fixed times, whether or not the ones before are done: of each the time from when it
+        was due to its end, as whoever waits sees it, and from when it could begin, as the allocator does */
 
 typedef struct arrivals { histogram waited, served; } arrivals;
 

@@ -22,8 +22,7 @@
 #include "../workload/workload.h"
 #include "../base/text.h"
 
-/* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME`
-        are made */
+/* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME` are made */
 
 /* 1: there is such a column */
 static int help_column(FILE *out, const char *name)
@@ -44,8 +43,7 @@ static void help_column_notes(FILE *out)
     }
 }
 
-/* ---- Lists of what there is, a line a thing: policies, devices, workloads
-        */
+/* ---- Lists of what there is, a line a thing: policies, devices, workloads */
 
 /* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
 static void help_wrapped(FILE *out, const char *label, const char *text)

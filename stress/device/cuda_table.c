@@ -92,8 +92,7 @@ void device_ranges_clear(device_ranges *self)
     self->block_bytes = 0;
 }
 
-/* ---- Books of virtual memory: each mapped page knows the memory behind it, which is counted until
-        nobody has it */
+/* ---- Books of virtual memory: each mapped page knows the memory behind it, which is counted until nobody has it */
 
 static int device_pages_reserve_memory(device_pages *self)
 {

@@ -8,8 +8,7 @@
 #include "../base/hash.h"
 #include "../sim/base.h"
 
-/* ---- What was obtained from a device and not given back, by address, and the device memory behind it
-        */
+/* ---- What was obtained from a device and not given back, by address, and the device memory behind it */
 
 typedef struct device_ranges {                   /* zeroed: none */
     device_table held;
@@ -29,8 +28,8 @@ int  device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t by
 uint64_t device_ranges_bytes(const device_ranges *self);
 void device_ranges_clear(device_ranges *self);
 
-/* ---- What was reserved, created and mapped through a driver's calls on virtual memory, as far as they
-        succeeded, and the device memory behind it */
+/* ---- What was reserved, created and mapped through a driver's calls on virtual memory, as far as they succeeded,
+        and the device memory behind it */
 
 typedef struct device_memory {                   /* what one create made */
     uint64_t bytes;                              /* gone: the number of another that is gone, 0: no more */

@@ -102,8 +102,7 @@ uint64_t holes_driver_calls(const holes_field *self)
     return counters.calls;
 }
 
-/* ---- Least squares for three curves, and which of them is left when the measurement's uncertainty is
-        counted */
+/* ---- Least squares for three curves, and which of them is left when the measurement's uncertainty is counted */
 
 enum { HOLES_MOST_POINTS = 16 };
 

@@ -50,8 +50,7 @@ const char *cases_met(const char *target, double exact_low, double exact_high);
 /* Log-uniform from 256 B up to 1 MiB, the same for a seed. */
 void sizes_draw(uint64_t *sizes, size_t count, uint64_t seed);
 
-/* ---- Who is measured: the arena over a null device, CUB's allocator over a null CUDA runtime, or a
-        bare mutex */
+/* ---- Who is measured: the arena over a null device, CUB's allocator over a null CUDA runtime, or a bare mutex */
 
 typedef enum subject_kind {
     SUBJECT_SEGMENTS, SUBJECT_PAGED,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A set is a treap: ordered by its keys, a heap by ranks, which are drawn from a counter and so
-        always the same */
+/* ---- A set is a treap: ordered by its keys, a heap by ranks, which are drawn from a counter and so always the same
+        */
 
 enum { PIECES_CHUNK = 256 };
 

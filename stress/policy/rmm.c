@@ -204,8 +204,7 @@ const model_kind model_rmm = {
     .trim = rmm_trim, .largest = rmm_largest, .close = rmm_close,
 };
 
-/* ---- RMM's arena_memory_resource: half of the free memory, or the limit, taken at once and never more
-        */
+/* ---- RMM's arena_memory_resource: half of the free memory, or the limit, taken at once and never more */
 
 enum { RMM_ARENA_UNIT = 256 };
 #define RMM_ARENA_LEAST MODEL_MIB                /* of a superblock; requests to this are a stream's */

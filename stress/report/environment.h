@@ -7,8 +7,7 @@
 
 #include "../device/cuda_environment.h"
 
-/* ---- What measured times depend on beside the device: compiler, its flags, processor, how busy the
-        machine is */
+/* ---- What measured times depend on beside the device: compiler, its flags, processor, how busy the machine is */
 
 /* One object: compiler, flags, cpu, governor, kernel, date, argv (NULL: empty), cpus, load (of the last minute); what
    is not known is null. */

@@ -146,8 +146,8 @@ static void pickle_list_end(pickle *self)
     fputc('e', self->out);
 }
 
-/* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs
-        of mapped pages */
+/* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
+        pages */
 
 static int memviz_compare_offsets(const void *left, const void *right)
 {
@@ -223,8 +223,7 @@ static memviz_segment *memviz_segments(const record *drawn, size_t *count)
     return list;
 }
 
-/* ---- A history in the order of operations: what a free lets go, memory that comes and goes, a block, a
-        refusal */
+/* ---- A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal */
 
 #define MEMVIZ_BASE ((uint64_t)1 << 32)          /* no block is at 0 */
 

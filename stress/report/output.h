@@ -43,8 +43,7 @@ int output_finish_stdout(problem *why);
 /* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
 int output_apart_of(const output *made, const struct plan *self, problem *why);
 
-/* ---- All that a command writes: its files, and the table for people, on whichever of stdout and stderr
-        is left */
+/* ---- All that a command writes: its files, and the table for people, on whichever of stdout and stderr is left */
 
 typedef struct output_list {                     /* zeroed: nothing */
     output *items;

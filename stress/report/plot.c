@@ -7,8 +7,8 @@
 
 #include "../base/text.h"
 
-/* ---- What figures look like: colours that most kinds of colour blindness tell apart (Okabe and Ito's),
-        lines of different dashes beside */
+/* ---- What figures look like: colours that most kinds of colour blindness tell apart (Okabe and Ito's), lines of
+        different dashes beside */
 
 const char plot_style[] =
     "svg{--ink:#1c1e21;--quiet:#5c6470;--grid:#dfe3e8;--page:#fff;--bad:#c1121f}"

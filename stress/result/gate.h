@@ -21,9 +21,8 @@ int         metric_equal(long double one, long double other);
 /* As files have it, with up to four places more where a limit has them. Returns text. */
 const char *metric_show(long double value, column_unit unit, char *text, size_t size);
 
-/* ---- Where a value lies, from what was measured of it: exact ones from least to most, timed ones by
-        the 95 % confidence interval of the median, which order statistics give whatever the distribution
-        */
+/* ---- Where a value lies, from what was measured of it: exact ones from least to most, timed ones by the 95 %
+        confidence interval of the median, which order statistics give whatever the distribution */
 
 typedef struct interval {
     size_t      count;                           /* samples; 0: none, and nothing below counts */

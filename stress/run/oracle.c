@@ -8,8 +8,7 @@
 
 #include "../base/array.h"
 
-/* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of
-        live blocks */
+/* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of live blocks */
 
 int oracle_map_init(oracle_map *map, uint32_t block_count)
 {

@@ -9,8 +9,7 @@
 #include "../base/problem.h"
 #include "../device/device.h"
 
-/* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or
-        contents */
+/* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or contents */
 
 #define ORACLE_MAP_NONE UINT32_MAX
 

@@ -43,8 +43,8 @@ typedef struct caller {                          /* set before: the first four; 
 gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
 
-/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made
-        before the first op */
+/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made before the first
+        op */
 
 enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there are streams, and one each */
 
@@ -147,9 +147,9 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
               pass_result *result);
 
 /* ---- By real threads: the allocations and frees of an op stream, by as many as make it, for their time alone. What
-        the GPU does in between, and what puts it in order, is left out: there is no work that anyone had to wait
-        for. Each thread keeps its own order; it waits for a block that another one has yet to allocate. All else is
-        left to the machine, so that no two runs are alike: nothing found here is in a digest */
+        the GPU does in between, and what puts it in order, is left out: there is no work that anyone had to wait for.
+        Each thread keeps its own order; it waits for a block that another one has yet to allocate. All else is left
+        to the machine, so that no two runs are alike: nothing found here is in a digest */
 
 typedef struct pass_threads_result {
     pass_status status;                          /* VERIFY_FAILED: the sums are wrong when all threads have ended */

@@ -6,8 +6,8 @@
 
 #include "../base/array.h"
 
-/* ---- Pieces of one slab in a sorted array: at most 8,192 small records, so a scan or a move stays
-        within microseconds */
+/* ---- Pieces of one slab in a sorted array: at most 8,192 small records, so a scan or a move stays within
+        microseconds */
 
 static uint32_t slab_round(uint32_t bytes)                   /* bytes: at most a granule */
 {
@@ -89,8 +89,7 @@ slab *slab_create(void)
     return made;
 }
 
-/* ---- Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log
-        ranges) */
+/* ---- Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges) */
 
 static uint64_t addresses_hash(uint64_t value)               /* splitmix64 */
 {

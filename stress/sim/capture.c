@@ -208,8 +208,7 @@ int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, 
     return SIM_SUCCESS;
 }
 
-/* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's
-        rules */
+/* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's rules */
 
 static capture_thread *capture_find_thread(const captures *all, uint64_t thread)
 {

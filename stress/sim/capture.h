@@ -9,8 +9,7 @@
 #include "judge.h"
 #include "streams.h"
 
-/* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch
-        to end */
+/* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch to end */
 
 enum { GRAPH_PAYLOAD = 128 };
 

@@ -11,8 +11,7 @@
 #include "judge.h"
 #include "streams.h"
 
-/* ---- Handles of streams, events and graphs: numbers that say which object, and whether it is still
-        that one */
+/* ---- Handles of streams, events and graphs: numbers that say which object, and whether it is still that one */
 
 typedef enum handle_kind { HANDLE_NONE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_GRAPH_EXEC,
                            HANDLE_PAGE } handle_kind;

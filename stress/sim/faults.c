@@ -76,8 +76,7 @@ const fault *faults_next_rival(faults *set, uint64_t op)
     return next;
 }
 
-/* ---- The text of faults: one pass over the parts, each told apart by its first word and the character
-        after it */
+/* ---- The text of faults: one pass over the parts, each told apart by its first word and the character after it */
 
 enum { FAULTS_MOST_CODE = 9999, FAULTS_MOST_STALL_US = 1000000000 };
 

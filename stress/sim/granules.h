@@ -48,8 +48,7 @@ int  granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, un
 int  granules_even(const granules *all, uint32_t number, unsigned char *value);
 void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to);
 
-/* ---- Which physical granule lies behind which granule of one device's addresses: a table in two levels
-        */
+/* ---- Which physical granule lies behind which granule of one device's addresses: a table in two levels */
 
 #define MAPPING_SPACE ((uint64_t)1 << 47)        /* of addresses: half of what 48 bits have, as programs have them */
 #define MAPPING_NONE  UINT32_MAX                 /* nothing is mapped there */

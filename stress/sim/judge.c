@@ -79,8 +79,7 @@ void vclock_destroy(vclock *clock)
     memset(clock, 0, sizeof *clock);
 }
 
-/* ---- Histories: made from the one before and one more touch, without those that the host has outlived
-        */
+/* ---- Histories: made from the one before and one more touch, without those that the host has outlived */
 
 /* NULL stays NULL */
 static touch_history *touch_history_keep(touch_history *self)
@@ -198,8 +197,7 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
     return 1;
 }
 
-/* ---- The map: pieces of granules in sorted arrays, cut at the ends of what is touched, merged where
-        equal */
+/* ---- The map: pieces of granules in sorted arrays, cut at the ends of what is touched, merged where equal */
 
 /* A change of [from, to) of one granule. The last history that was replaced, and by what: neighbours often share. */
 typedef struct touch_change {

@@ -35,8 +35,8 @@ void     vclock_join(vclock *clock, const vclock *other);                    /* 
 void     vclock_copy(vclock *clock, const vclock *other);                    /* room reserved */
 void     vclock_destroy(vclock *clock);                                      /* zeroed afterwards */
 
-/* ---- Who touched which bytes of physical memory last: a map from pieces of granules to what must come
-        before the next owner's first touch */
+/* ---- Who touched which bytes of physical memory last: a map from pieces of granules to what must come before the
+        next owner's first touch */
 
 typedef struct touch {
     uint64_t position, op, stream;

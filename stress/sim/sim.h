@@ -96,8 +96,9 @@ int  sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint6
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes);
 
 /* ---- streams, for whoever runs a workload. These are the program's own calls, so that none is counted, made to fail
-   or charged; but waits advance the clock, and those of a lost device answer its code. `stream`: NULL or 1 is the
-   device's legacy stream, 2 the calling thread's. What answers an int answers with a code, unless said otherwise. */
+        or charged; but waits advance the clock, and those of a lost device answer its code. `stream`: NULL or 1 is
+        the device's legacy stream, 2 the calling thread's. What answers an int answers with a code, unless said
+        otherwise. */
 
 /* The thread that calls from now on, be it to tables, to here or, as far as streams and captures go, to the runtime.
    0: the one that really does. */

@@ -373,8 +373,8 @@ void work_destroy(sim *machine)
     handles_destroy(&machine->handles);
 }
 
-/* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that
-        it is launched on */
+/* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that it is launched
+        on */
 
 int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
                    size_t bytes, const char *action)

@@ -49,8 +49,7 @@ int event_wait(sim_device *device, const void *value, const char *action, uint64
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
 
-/* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is
-        launched */
+/* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is launched */
 
 /* What graph_act functions are given. */
 typedef struct launch {

@@ -57,8 +57,8 @@ uint32_t maker_made(maker *self, uint64_t bytes, uint32_t from);
     (maker_kernel(words, on_stream, duration_ns), maker_touch_all(words, MAKER_BLOCKS(__VA_ARGS__)))
 #define MAKER_FREE(words, ...) maker_free_all(words, MAKER_BLOCKS(__VA_ARGS__), 0)
 
-/* ---- How long GPU work takes, for families whose kernels have shapes: a GPU of 2020 and its links, in
-        round figures */
+/* ---- How long GPU work takes, for families whose kernels have shapes: a GPU of 2020 and its links, in round figures
+        */
 
 enum {
     RATE_FLOPS_PER_NS = 200000,                  /* 200 TFLOP/s in 16-bit matrices */

@@ -13,8 +13,7 @@
 #include "../base/cli.h"
 #include "../base/program.h"
 
-/* ---- Lines, fields, numbers and live ids of a trace, each with the message for what is wrong with it
-        */
+/* ---- Lines, fields, numbers and live ids of a trace, each with the message for what is wrong with it */
 
 /* 1: *line is the next one, without its newline and the carriage return that may stand before it. 0: there is none.
    -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
@@ -106,8 +105,8 @@ static int reader_free_on(reader *in, id_entry *entry, uint64_t on_stream)
     return stream_free_on(in->builder, entry->value, on_stream);
 }
 
-/* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for
-        comments and carriage returns */
+/* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
+        carriage returns */
 
 static int trace_word(reader *in, slice text, const char *name, const char *grammar)
 {
@@ -383,8 +382,7 @@ static int rmm_recognises(slice first_line)
 
 const replay_format replay_rmm = { "Thread,Time,Action,Pointer,Size,Stream", rmm_recognises, rmm_read };
 
-/* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before
-        time upper */
+/* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before time upper */
 
 typedef struct interval {
     uint64_t id, lower, upper, bytes, line;
@@ -504,8 +502,8 @@ static int intervals_recognises(slice first_line)
 
 const replay_format replay_intervals = { "id,lower,upper,size", intervals_recognises, intervals_read };
 
-/* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in
-        a process of its own */
+/* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
+        its own */
 
 enum { SNAPSHOT_WORDS = 6, SNAPSHOT_ABSENT = 127 };
 
@@ -651,8 +649,7 @@ static int replay_convert(const char *path, replay_content *into, stream_builder
     return failed;
 }
 
-/* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its
-        first line */
+/* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line */
 
 static const replay_format *const replay_formats[] = { &replay_trace, &replay_rmm, &replay_intervals };
 enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0] };

@@ -8,8 +8,7 @@
 #include "family.h"
 #include "stream.h"
 
-/* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with its
-        message */
+/* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with its message */
 
 /* Longer lines and larger files are refused. */
 enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };

@@ -230,8 +230,8 @@ int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream
     return builder->is_cut ? 0 : stream_append(builder, &next);
 }
 
-/* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads,
-        and free it */
+/* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it
+        */
 
 static void write_alloc(const op_stream *stream, const op *at, FILE *out)
 {

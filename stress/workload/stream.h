@@ -111,8 +111,7 @@ int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
 int stream_no_memory(stream_builder *builder);   /* EXIT_HARNESS. Returns -1 */
 
-/* ---- A part of an op stream that is an op stream itself: what is left out takes all that needs it
-        along */
+/* ---- A part of an op stream that is an op stream itself: what is left out takes all that needs it along */
 
 /* keep: by operation of `from`, of which the first op_count count; frees of what is left out go, too. Kernels touch
    what is left. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills *made, to be freed

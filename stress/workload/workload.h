@@ -11,8 +11,7 @@
 #include "../base/slice.h"
 #include "family.h"
 
-/* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a
-        while only */
+/* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a while only */
 
 typedef struct turns {
     uint64_t random;
@@ -57,8 +56,8 @@ const workload_family *workload_family_at(size_t index);
 /* An option of that family: `key=DEFAULT`, and what is allowed, as text. 1, or 0: it has no more of them. */
 int workload_option_text(size_t family, size_t option, char *text, size_t size);
 
-/* ---- What one item of -w asks for, on any number of threads: workloads of their own, made one op
-        stream by a seeded scheduler, which draws whose operation is next */
+/* ---- What one item of -w asks for, on any number of threads: workloads of their own, made one op stream by a seeded
+        scheduler, which draws whose operation is next */
 
 /* text: SPEC or SPEC+SPEC.., each as for workload_make. Behind replay: a '+' is the file's, unless a workload's name
    and then ':', '+' or the end follow.
