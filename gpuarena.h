@@ -234,6 +234,13 @@
        alone. All other calls hold the slow-path mutex, one at a time, and unlock the short lock around each
        driver call. So other threads' hits and frees go on while one thread's growth waits in the driver, and
        a miss waits for what another thread is growing or releasing.
+     - From the second stream on, each stream has a *heap*: pages of addresses that its small blocks lie in,
+       with a short lock of their own (streams beyond the 16th share heaps). A hit of at most 1 MiB, and the
+       free of such a block on the stream of its allocation, hold that lock alone, so threads on different
+       streams do not wait for each other. All locks are held by whatever else was said to hold the short
+       lock, by a new peak, by a hit that its heap has no block for, and by a hit or free with a tag of
+       gpuarena_tag, an observer, or a plan. No memory is kept from other streams: before a request grows the
+       arena or fails, it may have the quiet blocks of all heaps. Statistics, limits and peaks are exact.
      - Some frees take the slow path: those on a new or a captured stream or a thread's own default stream, of
        blocks with room or a segment of their own, above a lowered limit, and with scrub, release=idle or age.
        So does gpuarena_use on such streams.
@@ -323,11 +330,11 @@
 
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
    tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
-   bytes for each block, live or free; 16 to 32 bytes for each live block; 4 bytes for each 2 MiB reserved, or
-   16 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
-   streams when nothing waits for the old one; up to 96 bytes for each stream that was named and is not
-   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
-   about 50 KiB for each arena. */
+   bytes for each block, live or free; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or
+   17 bytes for each 2 MiB of paged addresses; if there are several streams, about 31 KiB for each, reused by
+   new streams when nothing waits for the old one, and about 17 KiB for each of at most 16 heaps; up to 96
+   bytes for each stream that was named and is not forgotten; up to 128 bytes for each allocation of a step,
+   of each kind that gpuarena_step was told of; and about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -539,7 +546,8 @@ typedef enum gpuarena_state {
     GPUARENA_STATE_HOLE                          /* addresses without memory, of a paged range */
 } gpuarena_state;
 typedef struct gpuarena_block {
-    uint64_t serial;                             /* of its allocation, from 1, never reused; free: 0 */
+    uint64_t serial;                             /* of its allocation: rises on each stream, from 1, never
+                                                    reused; free: 0 */
     void    *ptr;                                /* base */
     uint64_t requested_bytes;                    /* as asked for; free: 0 */
     uint64_t bytes;                              /* occupied: requested + slack */
@@ -1489,20 +1497,23 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
+#define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors and owners */
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
 typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
 
-/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in segments + unused_count. */
+/* Unused nodes: a stack, linked by next. */
+typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
+
+/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in ranges + unused nodes, here and in heaps. */
 typedef struct gpuarena__nodes {
     uintptr_t *origins;                          /* for each chunk: where node 0 would lie if all nodes were
                                                     contiguous with this chunk. Nodes never move */
     uint32_t chunk_count, chunk_room;
-    uint32_t unused;                             /* stack of unused nodes, linked by next; */
+    gpuarena__pool unused;
     uint32_t kept_count;                         /* of these, kept for the call in the slow path */
-    uint32_t unused_count;
 } gpuarena__nodes;
 
 /* Bins: the free blocks of one set. Sizes in units of 256 B form classes like floating point numbers with
@@ -1544,6 +1555,8 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
+    uint8_t *owners;                             /* behind anchors: the heap of each page's nodes; without
+                                                    meaning where no node starts */
     uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
@@ -1606,6 +1619,8 @@ typedef struct gpuarena__stream {
     uint64_t key;                                /* a thread's own default stream: its thread. A capture set's
                                                     home: the set's number. Else 0 */
     uint64_t ticket;                             /* of the latest free */
+    uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
+    uint32_t heap;                               /* whose hits its own are; 0: the arena's */
     uint64_t recorded;                           /* the latest that an event was recorded after */
     uint64_t quiet;                              /* the GPU is done with all up to this one */
     uint64_t asked;                              /* the latest when the device was waited for last */
@@ -1615,12 +1630,12 @@ typedef struct gpuarena__stream {
     uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
     uint32_t event_count;
     uint32_t use_count;                          /* uses of freed blocks that wait for it */
-    uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
-    gpuarena__bins *bins;                        /* the arena's own while there is one stream */
+    gpuarena__bins *bins;                        /* the arena's own while there is one stream; then two: of
+                                                    blocks in its heap's pages, and of others */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -1685,6 +1700,53 @@ typedef struct gpuarena__tags {
     uint64_t live_bytes;                         /* of all tags but place 0 */
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
+
+/* Heaps: from the second stream on, each stream has a heap, whose lock alone its hits and frees hold. A heap
+   owns the pages of addresses in which its nodes start; pages of the arena itself are changed with all locks
+   alone. All locks: the arena's and those of all heaps. Invariants:
+     owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
+                where no live node starts
+     lookup     has the live nodes that start in the heap's pages, live_count in number
+     bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
+                first of the stream's bins, and no heap but this one touches them
+     stats      what hits and frees have changed since all locks were held last: see heap_fold. Live and
+                requested bytes are counted from BASE; their peaks are how far they may rise without a new one
+                of the arena: its leases, which sum to no more than what the arena lacks to its peaks
+     serials    from serial_base to serial_end are this heap's to give, until all locks are held */
+#ifdef GPUARENA_NO_THREADS
+enum { GPUARENA__HEAPS = 0 };
+#else
+enum { GPUARENA__HEAPS = 16 };                   /* streams beyond share them */
+#endif
+static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger request has the best of all free
+                                                                  blocks, with all locks */
+static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
+                                                                  another takes what follows */
+enum { GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
+       GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64 };     /* nodes that a hit may take, and has at once */
+static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
+typedef struct gpuarena__heap {                  /* aligned to a cache line */
+    gpuarena__spin lock;
+    gpuarena_stream recent;                      /* its plain stream seen last, and its record */
+    uint32_t recent_record;
+    uint32_t number;                             /* from 1 */
+    gpuarena__pool unused;
+    uint64_t serial, serial_base;
+    uint64_t idle_count;                         /* by how much it has changed paged.idle_count */
+    uint64_t live_seen;                          /* of stats.live_count, counted in the arena's */
+    gpuarena__lookup lookup;
+    gpuarena_stats stats;
+    gpuarena__bins bins;
+    void *memory;                                /* the allocation that it lies in */
+} gpuarena__heap;
+typedef struct gpuarena__heaps {
+    uint32_t count;
+    gpuarena__heap *list[GPUARENA__HEAPS + 1];   /* [0] is not used */
+    struct {                                     /* which heap a stream may have; read without a lock */
+        gpuarena_stream stream;
+        uint32_t heap;                           /* 0: the entry is empty */
+    } hints[GPUARENA__HINTS];
+} gpuarena__heaps;
 
 /* What an arena and all arenas below it have together; under the registry's lock. Kept by arenas that have a
    parent or have had a sub-arena; the others use their own figures. Invariants:
@@ -1761,6 +1823,7 @@ typedef struct gpuarena__plans {
 
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
+    uint32_t one_heap;                           /* MAGIC while alive and without heaps */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call is
                                                     made */
     int32_t lost_code;                           /* that error */
@@ -1782,6 +1845,7 @@ struct gpuarena {
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
     gpuarena__streams streams;
+    gpuarena__heaps heaps;
     gpuarena__events events;
     gpuarena__stream_uses uses;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
@@ -1905,9 +1969,13 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
      (room) - (count) >= (more))
 
 /* >>lock ===============================================================================================
-   Each arena has two locks.
+   Each arena has two locks, and one for each heap.
      The short lock     a spin lock, guards all data of the arena. A hit, a plain free and a look at figures
                         hold it alone.
+     A heap's lock      a spin lock, guards what the heap owns: see the structs. Its hits and frees hold it
+                        alone. Whoever locks the short lock locks those of all heaps, too, in their order
+                        (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
+                        read with a heap's lock and not its own is changed with all locks alone.
      The slow mutex     is held by one call at a time that may do more: call the driver, grow, move pages,
                         release memory, make stream records, destroy. That call holds the short lock too, and
                         unlocks it around each driver call (GPUARENA__ASK), so that other threads' hits and
@@ -1918,12 +1986,12 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
    driver call that precedes its use, and what a stage finds is taken before the next driver call. Making a
    stream's record may call the driver, too, for the events of forgotten streams.
 
-   Lock order: the reclaim mutex of the tree's root, the slow mutex, the short lock, the registry's lock.
-   Nothing else is waited for under the short lock. Figures that the arenas of a tree share (family) are
-   guarded by the registry's lock: a charge is made in all of them or in none. A call that wants idle memory
-   of siblings unlocks its own arena first and then locks one of them at a time: no thread waits for a slow
-   mutex while it holds another, and one call of a tree reclaims at a time. Callers that wait are counted as
-   entering: an arena is not freed before they have left.
+   Lock order: the reclaim mutex of the tree's root, the slow mutex, the short lock, the heaps' locks, the
+   registry's lock. Nothing else is waited for under the short lock. Figures that the arenas of a tree share
+   (family) are guarded by the registry's lock: a charge is made in all of them or in none. A call that wants
+   idle memory of siblings unlocks its own arena first and then locks one of them at a time: no thread waits
+   for a slow mutex while it holds another, and one call of a tree reclaims at a time. Callers that wait are
+   counted as entering: an arena is not freed before they have left.
 
        enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow mutex alone
        begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
@@ -2003,9 +2071,16 @@ GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
     return GPUARENA__LOAD(&arena->magic, RELAXED) == magic;
 }
 
+/* Whether the arena lives and has no heaps. May be read without a lock. */
+GPUARENA__INLINE int gpuarena__has_one_heap(const gpuarena *arena)
+{
+    return GPUARENA__LOAD(&arena->one_heap, RELAXED) == GPUARENA__MAGIC;
+}
+
 static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
 {
     GPUARENA__STORE(&arena->magic, magic, RELAXED);
+    GPUARENA__STORE(&arena->one_heap, arena->heaps.count ? 0 : magic, RELAXED);
 }
 
 /* The value of plain_limit that follows from the configuration and the limits. */
@@ -2063,6 +2138,69 @@ static void gpuarena__drain_callers(gpuarena *arena)
     gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
+/* ---- all locks, and what heaps keep for themselves between two calls that have them */
+
+/* Counts in the arena what a heap's hits and frees have changed. */
+static void gpuarena__heap_fold(gpuarena *arena, gpuarena__heap *heap)
+{
+    gpuarena_stats *stats = &arena->stats, *own = &heap->stats;
+    GPUARENA_ASSERT(own->live_bytes <= own->live_peak_bytes
+                    && own->requested_bytes <= own->requested_peak_bytes && "a heap stays within its leases");
+    stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;
+    stats->requested_bytes += own->requested_bytes - GPUARENA__HEAP_BASE;
+    stats->live_count += own->live_count - heap->live_seen;
+    stats->free_count += own->free_count;
+    stats->pending_bytes += own->pending_bytes;
+    arena->paged.idle_count += heap->idle_count;
+    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);
+    heap->live_seen = own->live_count;
+    own->free_count = own->pending_bytes = heap->idle_count = 0;
+    own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
+}
+
+/* Gives a heap its leases. */
+static void gpuarena__heap_lease(gpuarena *arena, gpuarena__heap *heap)
+{
+    const gpuarena_stats *stats = &arena->stats;
+    uint32_t count = arena->heaps.count;
+    heap->stats.live_peak_bytes =
+        GPUARENA__HEAP_BASE + (stats->live_peak_bytes - stats->live_bytes) / count;
+    heap->stats.requested_peak_bytes =
+        GPUARENA__HEAP_BASE + (stats->requested_peak_bytes - stats->requested_bytes) / count;
+    heap->serial = heap->serial_base = arena->serial + (heap->number - 1) * (uint64_t)GPUARENA__SERIALS;
+}
+
+GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
+{
+    uint32_t at;
+    for (at = 1; at <= arena->heaps.count; at++) {
+        gpuarena__spin_lock(&arena->heaps.list[at]->lock);
+        gpuarena__heap_fold(arena, arena->heaps.list[at]);
+    }
+}
+
+GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
+{
+    uint32_t at;
+    for (at = 1; at <= arena->heaps.count; at++) {
+        gpuarena__heap_lease(arena, arena->heaps.list[at]);
+        gpuarena__spin_unlock(&arena->heaps.list[at]->lock);
+    }
+}
+
+/* Locks and unlocks all locks. */
+GPUARENA__INLINE void gpuarena__lock(gpuarena *arena)
+{
+    gpuarena__spin_lock(&arena->lock);
+    if (arena->heaps.count) gpuarena__heaps_lock(arena);
+}
+
+GPUARENA__INLINE void gpuarena__unlock(gpuarena *arena)
+{
+    if (arena->heaps.count) gpuarena__heaps_unlock(arena);
+    gpuarena__spin_unlock(&arena->lock);
+}
+
 /* Puts this thread's capture mode back, if a driver call changed it. */
 static void gpuarena__unrelax(gpuarena *arena)
 {
@@ -2077,14 +2215,14 @@ static void gpuarena__unlock_all(gpuarena *arena)
 {
     arena->away_count++;
     gpuarena__unrelax(arena);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
 static void gpuarena__relock_all(gpuarena *arena)
 {
     gpuarena__mutex_lock(&arena->slow_mutex);
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     GPUARENA_ASSERT(arena->away_count != 0 && "a call that comes back was away");
     arena->away_count--;
 }
@@ -2176,9 +2314,9 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     nodes->origins[nodes->chunk_count++] = (uintptr_t)made - (uintptr_t)base * sizeof made->nodes[0];
     if (!base) made->nodes[0].size = GPUARENA__LIVE;    /* the sentinel is live, so no block merges with it */
     for (index = GPUARENA__CHUNK; index-- > (base ? 0u : 1u);) {
-        made->nodes[index].next = nodes->unused;
-        nodes->unused = base + index;
-        nodes->unused_count++;
+        made->nodes[index].next = nodes->unused.first;
+        nodes->unused.first = base + index;
+        nodes->unused.count++;
     }
     return 1;
 }
@@ -2187,7 +2325,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
    memory. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
-    while (!GPUARENA__LIKELY(arena->nodes.unused_count >= count + arena->nodes.kept_count))
+    while (!GPUARENA__LIKELY(arena->nodes.unused.count >= count + arena->nodes.kept_count))
         if (!gpuarena__nodes_grow(arena)) return 0;
     return 1;
 }
@@ -2200,22 +2338,34 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* Takes the node nodes.unused from the unused ones. */
-GPUARENA__INLINE gpuarena__node *gpuarena__node_take(gpuarena *arena)
+/* What a function of the fast paths changes: the heap's if it has the heap's lock, otherwise, with all locks
+   and the heap NULL, the arena's. */
+GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, arena->nodes.unused);
-    GPUARENA_ASSERT(arena->nodes.unused != 0 && "nodes are reserved before anything is changed");
-    arena->nodes.unused = node->next;
-    arena->nodes.unused_count--;
+    return heap ? &heap->unused : &arena->nodes.unused;
+}
+
+GPUARENA__INLINE gpuarena_stats *gpuarena__stats_of(gpuarena *arena, gpuarena__heap *heap)
+{
+    return heap ? &heap->stats : &arena->stats;
+}
+
+/* Takes the first node of the unused ones. */
+GPUARENA__INLINE gpuarena__node *gpuarena__node_take(const gpuarena *arena, gpuarena__pool *unused)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, unused->first);
+    GPUARENA_ASSERT(unused->first != 0 && "nodes are reserved before anything is changed");
+    unused->first = node->next;
+    unused->count--;
     return node;
 }
 
-GPUARENA__INLINE void gpuarena__node_drop(gpuarena *arena, uint32_t index, gpuarena__node *node)
+GPUARENA__INLINE void gpuarena__node_drop(gpuarena__pool *unused, uint32_t index, gpuarena__node *node)
 {
     node->size = 0;
-    node->next = arena->nodes.unused;
-    arena->nodes.unused = index;
-    arena->nodes.unused_count++;
+    node->next = unused->first;
+    unused->first = index;
+    unused->count++;
 }
 
 /* The bytes in a block before its first aligned address. UINT64_MAX: that address would overflow. */
@@ -2780,12 +2930,6 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
-/* The bins of a set. While there is one stream, its pending blocks and the quiet ones share the arena's
-   bins. */
-GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set)
-{
-    return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : arena->streams.list[set].bins;
-}
 
 /* Insertion into the bins, or into their tree if the block is large; and removal. */
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
@@ -2814,6 +2958,46 @@ static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t addre
     gpuarena__range *at = arena->ranges.root;
     while (at && address - at->address >= at->bytes) at = address < at->address ? at->low : at->high;
     return at;
+}
+
+/* The page of addresses of a range in which an address lies, counted from its first. */
+static size_t gpuarena__page_of(const gpuarena__range *range, uint64_t address)
+{
+    return (size_t)((address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2));
+}
+
+/* The heap that owns the nodes which start in the page of an address; 0: the arena. */
+static uint32_t gpuarena__owner_of(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__range *range = arena->heaps.count ? gpuarena__range_of(arena, address) : NULL;
+    return range ? range->owners[gpuarena__page_of(range, address)] : 0;
+}
+
+/* As bins_of, where there are several streams, with all locks. */
+GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpuarena__node *node)
+{
+    const gpuarena__stream *stream = &arena->streams.list[node->set];
+    uint32_t owner = gpuarena__owner_of(arena, node->address);
+    if (node->set) return &stream->bins[owner != stream->heap];
+    return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
+}
+
+/* The bins of a free block. While there is one stream, its pending blocks and the quiet ones share the
+   arena's bins. */
+GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, gpuarena__heap *heap,
+                                                   const gpuarena__node *node)
+{
+    if (heap) return node->set ? arena->streams.list[node->set].bins : &heap->bins;
+    return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : gpuarena__bins_far(arena, node);
+}
+
+/* The n-th bins, from 0, of blocks that wait for a set, or of quiet ones; NULL: there are fewer. */
+static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t set, uint32_t n)
+{
+    gpuarena__bins *first = arena->streams.list[set].bins;
+    if (!n) return first;
+    if (set) return n == 1 && arena->streams.many ? first + 1 : NULL;
+    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;
 }
 
 /* How many pages before this one its handle begins. */
@@ -2860,40 +3044,52 @@ static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__nod
 
 /* Insertion of a free block into its set's bins, or into the list of blocks that wait for several streams;
    and removal. */
-static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
+static void gpuarena__set_insert_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->size >= arena->paged.least_bytes)
-        arena->paged.idle_count += gpuarena__whole_pages(arena, node);
+        *(heap ? &heap->idle_count : &arena->paged.idle_count) += gpuarena__whole_pages(arena, node);
     if (node->set != GPUARENA__MULTI_STREAM)
-        gpuarena__bins_insert(arena, gpuarena__bins_of(arena, node->set), index);
+        gpuarena__bins_insert(arena, gpuarena__bins_of(arena, heap, node), index);
     else gpuarena__list_insert(arena, &arena->multi_stream, index, node);
+}
+
+static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
+{
+    gpuarena__set_insert_in(arena, NULL, index);
+}
+
+static void gpuarena__set_remove_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (node->size >= arena->paged.least_bytes)
+        *(heap ? &heap->idle_count : &arena->paged.idle_count) -= gpuarena__whole_pages(arena, node);
+    if (node->set != GPUARENA__MULTI_STREAM)
+        gpuarena__bins_remove(arena, gpuarena__bins_of(arena, heap, node), index);
+    else gpuarena__list_remove(arena, &arena->multi_stream, node);
 }
 
 static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->size >= arena->paged.least_bytes)
-        arena->paged.idle_count -= gpuarena__whole_pages(arena, node);
-    if (node->set != GPUARENA__MULTI_STREAM)
-        gpuarena__bins_remove(arena, gpuarena__bins_of(arena, node->set), index);
-    else gpuarena__list_remove(arena, &arena->multi_stream, node);
+    gpuarena__set_remove_in(arena, NULL, index);
 }
 
 /* As set_insert and set_remove, inline for small blocks, which lie in bins and wait for at most one
    stream. */
-GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, uint32_t index, gpuarena__node *node)
+GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                        gpuarena__node *node)
 {
     if (GPUARENA__LIKELY(node->size < arena->small_bytes))
-        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, node->set), index, node);
-    else gpuarena__set_insert(arena, index);
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
+    else gpuarena__set_insert_in(arena, heap, index);
 }
 
-GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, uint32_t index, gpuarena__node *node)
+GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                         gpuarena__node *node)
 {
     if (GPUARENA__LIKELY(node->size < arena->small_bytes))
-        gpuarena__bin_remove(arena, gpuarena__bins_of(arena, node->set), index, node);
-    else gpuarena__set_remove(arena, index);
+        gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
+    else gpuarena__set_remove_in(arena, heap, index);
 }
 
 /* >>lookup =============================================================================================
@@ -2954,12 +3150,40 @@ static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
     return 1;
 }
 
+/* The table of the live nodes that start in the page of an address. */
+static gpuarena__lookup *gpuarena__lookup_at(gpuarena *arena, uint64_t address)
+{
+    uint32_t owner = gpuarena__owner_of(arena, address);
+    return owner ? &arena->heaps.list[owner]->lookup : &arena->lookup;
+}
+
+/* The n-th table of live nodes, from 0; NULL: there are fewer. */
+static const gpuarena__lookup *gpuarena__lookup_nth(const gpuarena *arena, uint32_t n)
+{
+    if (!n) return &arena->lookup;
+    return n <= arena->heaps.count ? &arena->heaps.list[n]->lookup : NULL;
+}
+
+/* As lookup_reserve, in every heap's table and in the arena's. */
+GPUARENA__NOINLINE int gpuarena__lookups_reserve(gpuarena *arena)
+{
+    uint64_t count = arena->stats.live_count;
+    uint32_t at;
+    for (at = 1; at <= arena->heaps.count; at++) {
+        gpuarena__heap *heap = arena->heaps.list[at];
+        count -= heap->stats.live_count;
+        if (heap->stats.live_count >= heap->lookup.most && !gpuarena__lookup_grow(arena, &heap->lookup))
+            return 0;
+    }
+    return count < arena->lookup.most || gpuarena__lookup_grow(arena, &arena->lookup);
+}
+
 /* Reserves host memory for one more live node; the holder of the slow-path mutex may insert a second one.
    0: no host memory. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
-    return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most)
-        || gpuarena__lookup_grow(arena, &arena->lookup);
+    return GPUARENA__LIKELY(!arena->heaps.count && arena->stats.live_count < arena->lookup.most)
+        || gpuarena__lookups_reserve(arena);
 }
 
 /* The live node with this base address, and its place in the table; NULL: none. */
@@ -2977,12 +3201,27 @@ GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, co
     }
 }
 
-/* The slot of the live node with this base address; a number above the mask: none. */
-static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__lookup *lookup, uint64_t address)
+/* The place of the live node with this base address in its table; NULL: none. */
+static uint32_t *gpuarena__lookup_find(gpuarena *arena, uint64_t address)
 {
     uint32_t *place;
-    return gpuarena__lookup_node(arena, lookup, address, &place) ? (uint32_t)(place - lookup->table)
-                                                                 : lookup->mask + 1;
+    return gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place) ? place : NULL;
+}
+
+/* A live node is put into its table, or was removed from it: its heap's count follows. */
+static void gpuarena__lookup_count(gpuarena *arena, uint64_t address, uint64_t by)
+{
+    uint32_t owner = gpuarena__owner_of(arena, address);
+    if (!owner) return;
+    arena->heaps.list[owner]->stats.live_count += by;
+    arena->heaps.list[owner]->live_seen += by;
+}
+
+/* Puts a live node into the table where it belongs, with all locks. */
+GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, uint64_t address)
+{
+    gpuarena__lookup_insert(gpuarena__lookup_at(arena, address), index, address);
+    gpuarena__lookup_count(arena, address, 1);
 }
 
 /* >>block ==============================================================================================
@@ -2995,8 +3234,6 @@ static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__loo
      block_free       makes a free block of a live one: order says what it waits for; then it is joined, or
                       set aside for a plan */
 
-#define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors */
-
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
@@ -3005,7 +3242,18 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
 static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
 {
     const gpuarena__range *range = gpuarena__range_of(arena, address);
-    return &range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+    return &range->anchors[gpuarena__page_of(range, address)];
+}
+
+/* A node is cut, and its rest is the first to start in another page. If no node starts there so far, the page
+   gets the owner of the node's. */
+GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
+                                             uint32_t index)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    size_t page = gpuarena__page_of(range, address);
+    if (!range->anchors[page]) range->owners[page] = range->owners[gpuarena__page_of(range, from)];
+    range->anchors[page] = index;
 }
 
 /* The node that contains the address, live or free; 0: none. The search goes back to the nearest page in
@@ -3017,7 +3265,7 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     uint32_t index;
     uint64_t page;
     if (!range) return 0;
-    page = (address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2);
+    page = gpuarena__page_of(range, address);
     while (!range->anchors[page] || gpuarena__node_at(arena, range->anchors[page])->address > address) page--;
     index = range->anchors[page];
     for (;;) {
@@ -3029,11 +3277,12 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
 
 /* Cuts a free node that is in no bin after `keep` bytes. Returns the new node behind the cut, node->next,
    which is free and in no bin. */
-GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                                     uint64_t keep)
+GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                     gpuarena__node *node, uint64_t keep)
 {
-    uint32_t tail = arena->nodes.unused, after = node->next;
-    gpuarena__node *rest = gpuarena__node_take(arena);
+    gpuarena__pool *unused = gpuarena__pool_of(arena, heap);
+    uint32_t tail = unused->first, after = node->next;
+    gpuarena__node *rest = gpuarena__node_take(arena, unused);
     rest->address = node->address + keep;
     rest->size = node->size - keep;
     GPUARENA_ASSERT(keep && keep < node->size && "a cut leaves two blocks");
@@ -3046,21 +3295,22 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t i
     rest->ticket = node->ticket;
     rest->use_at = 0;
     /* node is the nearest start below; if it lies in another page, rest is the first start in its page */
-    if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
+    if (!gpuarena__same_page(node->address, rest->address))
+        gpuarena__page_start(arena, node->address, rest->address, tail);
     return rest;
 }
 
 static uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    (void)gpuarena__block_cut(arena, index, node, keep);
+    (void)gpuarena__block_cut(arena, NULL, index, node, keep);
     return node->next;
 }
 
 /* Joins a node with the node behind it: two free nodes, two holes, or a live block and the free node that it
    grows into. Those that are not live are in no bin or list. The lower node stays. */
-GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                             gpuarena__node *gone)
+GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                             gpuarena__node *node, gpuarena__node *gone)
 {
     uint32_t dropped = node->next, after = gone->next;
     if (!gpuarena__same_page(node->address, gone->address)) {
@@ -3071,13 +3321,13 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gp
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = index;
-    gpuarena__node_drop(arena, dropped, gone);
+    gpuarena__node_drop(gpuarena__pool_of(arena, heap), dropped, gone);
 }
 
 static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__block_absorb(arena, index, node, gpuarena__node_at(arena, node->next));
+    gpuarena__block_absorb(arena, NULL, index, node, gpuarena__node_at(arena, node->next));
 }
 
 /* Cuts a free node that is in no bin down to `bytes`. Takes one reserved node. */
@@ -3087,36 +3337,38 @@ static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
         gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
 }
 
-GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, uint32_t index, uint64_t bytes)
+GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                    uint64_t bytes)
 {
-    gpuarena__set_remove(arena, index);
-    gpuarena__block_fit(arena, index, bytes);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__set_remove_in(arena, heap, index);
+    if (node->size == bytes) return;
+    (void)gpuarena__block_cut(arena, heap, index, node, bytes);
+    gpuarena__set_insert_in(arena, heap, node->next);
 }
 
 /* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one set; its
    rest stays in a bin. Takes one reserved node. */
-GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                            uint64_t bytes)
+GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                            gpuarena__node *node, uint64_t bytes)
 {
-    gpuarena__bins *bins;
     gpuarena__node *rest;
     if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
-        gpuarena__block_slice_large(arena, index, bytes);
+        gpuarena__block_slice_large(arena, heap, index, bytes);
         return;
     }
-    bins = gpuarena__bins_of(arena, node->set);
-    gpuarena__bin_remove(arena, bins, index, node);
+    gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
     if (node->size == bytes) return;
-    rest = gpuarena__block_cut(arena, index, node, bytes);
-    gpuarena__bin_insert(arena, bins, node->next, rest);
+    rest = gpuarena__block_cut(arena, heap, index, node, bytes);
+    gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
 /* Ends the waits of a free node that is about to become a live block. */
-static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
+static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
-    if (node->set) arena->stats.pending_bytes -= req->bytes;
+    if (node->set) stats->pending_bytes -= req->bytes;
     if (node->set != req->set) node->ticket = 0;
-    node->set = req->set;
+    GPUARENA__STORE(&node->set, req->set, RELAXED);          /* another heap may look: see heap_may_join */
 }
 
 /* Records a peak of live or requested bytes. */
@@ -3128,11 +3380,13 @@ GPUARENA__NOINLINE void gpuarena__new_peak(gpuarena *arena)
 }
 
 /* Makes a live block of a node that is in no bin. The block is in no lookup table yet. */
-GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
+GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap, gpuarena__node *node,
+                                          const gpuarena__request *req)
 {
+    gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
     node->size = req->bytes | GPUARENA__LIVE;
     node->as.live.requested = req->requested;
-    node->as.live.serial = ++arena->serial;
+    node->as.live.serial = ++*(heap ? &heap->serial : &arena->serial);
     node->as.live.tag = req->tag;
     if (!GPUARENA__LIKELY(!req->place)) gpuarena__tag_enter(arena, req->place, node);
     arena->streams.list[req->set].ref_count++;
@@ -3140,11 +3394,11 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node,
         arena->streams.list[req->set].reserved_uses++;
         arena->uses.reserved_uses++;
     }
-    arena->stats.live_count++;
-    arena->stats.requested_bytes += req->requested;
-    arena->stats.live_bytes += req->bytes;
-    if (!GPUARENA__LIKELY(arena->stats.requested_bytes <= arena->stats.requested_peak_bytes
-                          && arena->stats.live_bytes <= arena->stats.live_peak_bytes))
+    stats->live_count++;
+    stats->requested_bytes += req->requested;
+    stats->live_bytes += req->bytes;
+    if (!GPUARENA__LIKELY(heap || (stats->requested_bytes <= stats->requested_peak_bytes
+                                   && stats->live_bytes <= stats->live_peak_bytes)))
         gpuarena__new_peak(arena);
 }
 
@@ -3160,17 +3414,26 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
         gpuarena__set_insert(arena, front);
     }
     gpuarena__block_fit(arena, index, req->bytes);
-    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), req);
-    gpuarena__block_use(arena, gpuarena__node_at(arena, index), req);
-    gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
+    gpuarena__block_wake(&arena->stats, gpuarena__node_at(arena, index), req);
+    gpuarena__block_use(arena, NULL, gpuarena__node_at(arena, index), req);
+    gpuarena__lookup_put(arena, index, gpuarena__node_at(arena, index)->address);
     return index;
+}
+
+/* Whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need not be
+   the neighbour's: if the neighbour waits for the same set, then no other heap changes it; if not, its set is
+   all that is read. */
+GPUARENA__INLINE int gpuarena__heap_may_join(const gpuarena__node *node, const gpuarena__node *other)
+{
+    return GPUARENA__LOAD(&other->set, RELAXED) == node->set && gpuarena__is_free(other);
 }
 
 /* Whether a free block that waits for at most one set may be joined with a neighbour: both wait for the same
    set; or one is quiet and there is only one stream. */
-GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
-                                           const gpuarena__node *other)
+GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__heap *heap,
+                                           const gpuarena__node *node, const gpuarena__node *other)
 {
+    if (heap) return gpuarena__heap_may_join(node, other);
     if (!gpuarena__is_free(other)) return 0;
     return GPUARENA__LIKELY(node->set == other->set)
         || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);
@@ -3179,7 +3442,7 @@ GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena
 /* Gives the joined block of two the set that one of them waits for, and the later ticket. */
 GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, const gpuarena__node *other)
 {
-    if (node->set != other->set) {
+    if (node->set != other->set) {               /* there is one stream */
         arena->stats.pending_bytes += node->set ? other->size : node->size;
         if (!node->set) node->set = other->set;
     }
@@ -3188,29 +3451,30 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
 
 /* Joins a free node, which is in no bin and waits for at most one set, with its free neighbours where that is
    allowed, and inserts the result into its bin. Returns the joined node. */
-GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t index, gpuarena__node *node)
+GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                     gpuarena__node *node)
 {
     gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
-    if (gpuarena__may_take_in(arena, node, next)) {
-        gpuarena__set_pull(arena, node->next, next);
+    if (gpuarena__may_take_in(arena, heap, node, next)) {
+        gpuarena__set_pull(arena, heap, node->next, next);
         gpuarena__inherit(arena, node, next);
-        gpuarena__block_absorb(arena, index, node, next);
+        gpuarena__block_absorb(arena, heap, index, node, next);
     }
-    if (gpuarena__may_take_in(arena, node, prev)) {
-        gpuarena__set_pull(arena, node->prev, prev);      /* removing the next node may have moved this one */
+    if (gpuarena__may_take_in(arena, heap, node, prev)) {
+        gpuarena__set_pull(arena, heap, node->prev, prev);   /* removing the next node may have moved it */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
-        gpuarena__block_absorb(arena, index, prev, node);
+        gpuarena__block_absorb(arena, heap, index, prev, node);
         node = prev;
     }
-    gpuarena__set_put(arena, index, node);
+    gpuarena__set_put(arena, heap, index, node);
     return index;
 }
 
 static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->set != GPUARENA__MULTI_STREAM) return gpuarena__block_merge_near(arena, index, node);
+    if (node->set != GPUARENA__MULTI_STREAM) return gpuarena__block_merge_near(arena, NULL, index, node);
     gpuarena__set_insert(arena, index);
     return index;
 }
@@ -3434,21 +3698,22 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
 
 /* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
    it waits for its own stream at most, it is set aside. */
-GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                           uint32_t freed_on, int plain, int planned)
+GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                           gpuarena__node *node, uint32_t freed_on, int plain, int planned)
 {
+    gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
     uint32_t from = node->set;
     int open;
-    GPUARENA_ASSERT(gpuarena__node_live(node) && arena->stats.live_count && "a block is freed once");
+    GPUARENA_ASSERT(gpuarena__node_live(node) && stats->live_count && "a block is freed once");
     node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
-    arena->stats.live_count--;
-    arena->stats.free_count++;
-    arena->stats.requested_bytes -= node->as.live.requested;
-    arena->stats.live_bytes -= node->size;
+    stats->live_count--;
+    stats->free_count++;
+    stats->requested_bytes -= node->as.live.requested;
+    stats->live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
-    if (plain || node->set) arena->stats.pending_bytes += node->size;
+    if (plain || node->set) stats->pending_bytes += node->size;
     if (planned && open && (!node->set || node->set == from)) node->size |= GPUARENA__ASIDE;
-    else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, index, node);
+    else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, heap, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
 
@@ -3618,7 +3883,7 @@ static int gpuarena__ask_begin(gpuarena *arena)
     gpuarena__relax(arena);
     if (arena->lost) return 0;
     gpuarena__call_begin(&arena->asking, arena, GPUARENA__FRAME_DRIVER);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     return 1;
 }
 
@@ -3628,7 +3893,7 @@ static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, g
     uint32_t bits = gpuarena__entries[entry].bits;
     gpuarena_status status;
     if (gpuarena__is_lost(arena, error)) return 0;           /* the call was not made */
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     gpuarena__call_end(&arena->asking);
     if (bits & GPUARENA__COUNTED) arena->stats.driver_call_count++;
     status = gpuarena__status_of(arena, code);
@@ -3941,9 +4206,14 @@ static size_t gpuarena__anchor_bytes(uint64_t bytes)
     return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
 }
 
+static size_t gpuarena__owner_bytes(uint64_t bytes)
+{
+    return gpuarena__anchor_bytes(bytes) / sizeof(uint32_t);
+}
+
 static size_t gpuarena__range_bytes(uint64_t bytes)
 {
-    return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes);
+    return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes);
 }
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
@@ -4011,11 +4281,20 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     ranges->count--;
 }
 
+/* A block of these bytes became a hole. A page in which nothing else starts belongs to the arena again. */
+static void gpuarena__page_free(const gpuarena *arena, uint64_t address, uint64_t bytes)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
+    if (address % page == 0 && bytes >= page) range->owners[gpuarena__page_of(range, address)] = 0;
+}
+
 /* Adds a hole that may be backed to the list of holes. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__list_insert(arena, &arena->paged.holes, index, node);
+    gpuarena__page_free(arena, node->address, node->size);
     node->size |= GPUARENA__HOLE;
 }
 
@@ -4029,7 +4308,7 @@ static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
 /* Counts operations, which is how memory ages. */
 static uint64_t gpuarena__clock(const gpuarena *arena)
 {
-    return arena->serial + arena->stats.free_count;
+    return arena->stats.live_count + 2 * arena->stats.free_count;
 }
 
 /* Enters a range that the driver gave behind another one. Its nodes are reserved. Returns its node: free, or
@@ -4038,9 +4317,9 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
                                       gpuarena__range *range)
 {
     uint64_t bytes = range->bytes;
-    uint32_t index = arena->nodes.unused;
-    gpuarena__node *node = gpuarena__node_take(arena);
-    memset(range->anchors, 0, gpuarena__anchor_bytes(bytes));
+    uint32_t index = arena->nodes.unused.first;
+    gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
+    memset(range->anchors, 0, gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes));
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4090,6 +4369,7 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
         memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
         range->bytes = bytes;
         range->anchors = (uint32_t *)(void *)(range + 1);
+        range->owners = (uint8_t *)range->anchors + gpuarena__anchor_bytes(bytes);
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     return range;
 }
@@ -4156,7 +4436,7 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
             if (node->set == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
         }
-        gpuarena__node_drop(arena, index, node);
+        gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
     gpuarena__account(arena, 0 - gone, 0);
     if (range->pages)
@@ -4355,8 +4635,10 @@ static gpuarena_stream gpuarena__nobody(void)
 /* Call this after a record was opened, closed or covered: what was remembered about handles is stale. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
+    uint32_t at;
     arena->streams.recent = gpuarena__nobody();
     arena->streams.recent_record = 0;
+    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();
 }
 
 GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpuarena_stream stream)
@@ -4399,15 +4681,128 @@ static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
     return gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
 }
 
+/* The two bins of a stream that is not alone. */
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
 {
-    gpuarena__bins *bins = (gpuarena__bins *)gpuarena__host_alloc(arena, sizeof *bins);
-    if (bins) memset(bins, 0, sizeof *bins);
+    gpuarena__bins *bins = (gpuarena__bins *)gpuarena__host_alloc(arena, 2 * sizeof *bins);
+    if (bins) memset(bins, 0, 2 * sizeof *bins);
     return bins;
 }
 
-/* Prepares for a second record: the blocks that wait for the first one move into bins of its own. 0: no host
-   memory. */
+/* ---- heaps */
+
+/* Makes one more heap, with its lock locked, if there may be more and there is host memory. Returns its
+   number; 0: it was not made. */
+static uint32_t gpuarena__heap_make(gpuarena *arena)
+{
+    gpuarena__heaps *heaps = &arena->heaps;
+    size_t bytes = sizeof(gpuarena__heap) + GPUARENA__LINE;
+    void *memory = heaps->count + 1 <= GPUARENA__HEAPS ? gpuarena__host_alloc(arena, bytes) : NULL;
+    gpuarena__heap *heap;
+    if (!memory) return 0;
+    heap = (gpuarena__heap *)(void *)((char *)memory + (0 - gpuarena__address(memory)) % GPUARENA__LINE);
+    memset(heap, 0, sizeof *heap);
+    heap->memory = memory;
+    heap->number = heaps->count + 1;
+    heap->recent = gpuarena__nobody();
+    heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
+    heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
+    if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
+        gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        gpuarena__host_free(arena, memory, bytes);
+        return 0;
+    }
+    gpuarena__spin_lock(&heap->lock);
+    GPUARENA__STORE(&heaps->list[heap->number], heap, RELEASE);
+    heaps->count = heap->number;
+    gpuarena__set_magic(arena, arena->magic);
+    return heap->number;
+}
+
+/* Frees a heap; its lock is locked. */
+static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
+{
+    gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+    gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
+}
+
+/* The first heap, that of the stream that was alone, owns all that there is. */
+static void gpuarena__heap_first(gpuarena *arena)
+{
+    uint32_t number = gpuarena__heap_make(arena);
+    gpuarena__heap *heap = arena->heaps.list[number];
+    gpuarena__lookup empty;
+    const gpuarena__range *range;
+    if (!number) return;
+    empty = heap->lookup;
+    heap->lookup = arena->lookup;
+    arena->lookup = empty;
+    heap->bins = arena->bins;
+    memset(&arena->bins, 0, sizeof arena->bins);
+    heap->live_seen = heap->stats.live_count = arena->stats.live_count;
+    for (range = arena->ranges.first; range; range = range->after)
+        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
+    arena->streams.list[1].heap = number;
+}
+
+/* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
+static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
+{
+    if (heap->unused.count >= GPUARENA__HIT_NODES
+        || !gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES)) return;
+    while (heap->unused.count < GPUARENA__SUPPLY) {
+        uint32_t index = arena->nodes.unused.first;
+        gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
+        gpuarena__node_drop(&heap->unused, index, node);
+    }
+}
+
+/* The hint where a stream's heap may stand. */
+GPUARENA__INLINE uint32_t gpuarena__hint_of(gpuarena_stream stream)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)stream * 0x9E3779B97F4A7C15u >> 58);
+}
+
+/* Remembers the heap of a plain stream, in the first of four entries that is its own or empty, or in its
+   home. */
+static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t heap)
+{
+    uint32_t home = gpuarena__hint_of(stream), at = home, tried = 0;
+    while (arena->heaps.hints[at].heap && arena->heaps.hints[at].stream != stream && ++tried < 4)
+        at = (home + tried) % GPUARENA__HINTS;
+    if (tried == 4) at = home;
+    GPUARENA__STORE(&arena->heaps.hints[at].stream, stream, RELAXED);
+    GPUARENA__STORE(&arena->heaps.hints[at].heap, heap, RELEASE);
+}
+
+/* The heap that a stream may have; NULL: none is known. Without a lock: heap_find_plain tells if it is. */
+static gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t at = gpuarena__hint_of(stream), tried = 0, heap;
+    for (; tried < 4; tried++, at = (at + 1) % GPUARENA__HINTS) {
+        heap = GPUARENA__LOAD(&arena->heaps.hints[at].heap, ACQUIRE);
+        if (!heap) return NULL;
+        if (GPUARENA__LOAD(&arena->heaps.hints[at].stream, RELAXED) == stream)
+            return GPUARENA__LOAD(&arena->heaps.list[heap], RELAXED);
+    }
+    return NULL;
+}
+
+/* As find_plain, for a stream of this heap. If so, the heap's recent_record is its record. */
+GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__heap *heap,
+                                             gpuarena_stream stream)
+{
+    uint32_t at;
+    if (GPUARENA__LIKELY(heap->recent == stream)) return 1;
+    at = gpuarena__known_at(&arena->streams, stream, 0)->record;
+    if (!at || arena->streams.list[at].home || arena->streams.list[at].heap != heap->number) return 0;
+    heap->recent = stream;
+    heap->recent_record = at;
+    return 1;
+}
+
+/* Prepares for a second record: the first one gets a heap and bins of its own, and the blocks that wait for
+   it move there. 0: no host memory. */
 static int gpuarena__streams_part(gpuarena *arena)
 {
     gpuarena__iterator at;
@@ -4422,6 +4817,7 @@ static int gpuarena__streams_part(gpuarena *arena)
     }
     arena->streams.list[1].bins = bins;
     arena->streams.many = 1;
+    gpuarena__heap_first(arena);
     return 1;
 }
 
@@ -4493,7 +4889,8 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
 /* Whether free blocks wait for a record. With a single stream its pending blocks count as quiet here. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 {
-    return arena->streams.many ? !gpuarena__bins_empty(arena->streams.list[set].bins)
+    const gpuarena__bins *bins = arena->streams.list[set].bins;
+    return arena->streams.many ? !gpuarena__bins_empty(bins) || !gpuarena__bins_empty(bins + 1)
                                : arena->stats.pending_bytes != 0;
 }
 
@@ -4543,12 +4940,15 @@ GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t inde
    the first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
 {
+    const gpuarena__bins *bins;
     gpuarena__links links;
+    uint32_t n;
     links.least = least;
     links.ticket = ticket;
     links.set = set;
     links.head = 0;
-    gpuarena__bins_each(arena, arena->streams.list[set].bins, least, gpuarena__chain_block, &links);
+    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+        gpuarena__bins_each(arena, bins, least, gpuarena__chain_block, &links);
     return links.head;
 }
 
@@ -4720,6 +5120,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     uint32_t at = gpuarena__stream_vacant(arena);
     gpuarena__stream *stream;
     gpuarena__bins *bins;
+    uint32_t heap;
     if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
     bins = streams->list[at].bins;
     if (!bins) bins = streams->many ? gpuarena__bins_make(arena) : &arena->bins;
@@ -4730,13 +5131,23 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
         entry->record = 0;
         if (stream->key) gpuarena__known_drop(streams, entry);
     }
+    heap = stream->heap;                         /* whose its bins are */
     memset(stream, 0, sizeof *stream);
     gpuarena__streams_changed(arena);
     stream->bins = bins;
+    stream->heap = heap;
     stream->handle = handle;
     stream->key = key;
     if (at == streams->count) streams->count++;
     return at;
+}
+
+/* Gives a new record a heap, unless it had one already: one of its own, or one that others have, too. */
+static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
+{
+    uint32_t *heap = &arena->streams.list[record].heap;
+    if (!*heap) *heap = gpuarena__heap_make(arena);
+    if (!*heap && arena->heaps.count) *heap = 1 + (record - 1) % arena->heaps.count;
 }
 
 static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
@@ -4748,6 +5159,7 @@ static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
                               own ? gpuarena__thread_number() : 0);
     if (at) gpuarena__known_set(arena, at);
     if (at && own) arena->streams.own_known = 1;
+    if (at && !own && arena->streams.many) gpuarena__heap_give(arena, at);
     return at;
 }
 
@@ -5041,15 +5453,54 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
 
+/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
+{
+    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
+    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
+    if (!left || !right) return left | right;
+    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
+    return one->address < other->address ? left : right;
+}
+
+/* The best free block of a set, or quiet one, of at least `bytes`: in constant time; or, if `req` is not
+   NULL, among all that serve it. */
+static uint32_t gpuarena__set_search(const gpuarena *arena, uint32_t set, uint64_t bytes,
+                                     const gpuarena__request *req)
+{
+    const gpuarena__bins *bins;
+    uint32_t n, best = 0;
+    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+        best = gpuarena__better(arena, best, req ? gpuarena__bin_search_all(arena, bins, req)
+                                                 : gpuarena__bins_search(arena, bins, bytes));
+    return best;
+}
+
+/* The heap that may serve a request of a set; 0: none, as the set is a capture's, or the request is large. */
+static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t set, uint64_t bytes)
+{
+    const gpuarena__stream *stream = &arena->streams.list[set];
+    return stream->home || bytes > GPUARENA__HEAP_MOST ? 0 : stream->heap;
+}
+
+/* As set_search, of the set `set` or `home`, or a quiet one: for a request that its stream's heap may serve,
+   first of that heap. */
+static uint32_t gpuarena__sets_search(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes,
+                                      const gpuarena__request *req)
+{
+    uint32_t heap = gpuarena__heap_of(arena, set, bytes), index = 0;
+    const gpuarena__bins *bins = heap ? &arena->heaps.list[heap]->bins : NULL;
+    if (set) index = gpuarena__set_search(arena, set, bytes, req);
+    if (!index && home) index = gpuarena__set_search(arena, home, bytes, req);
+    if (!index && bins)
+        index = req ? gpuarena__bin_search_all(arena, bins, req) : gpuarena__bins_search(arena, bins, bytes);
+    return index ? index : gpuarena__set_search(arena, 0, bytes, req);
+}
+
 /* A hit, in constant time: a free block of the set `set` or `home`, or a quiet one. */
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes)
 {
-    uint32_t index = 0;
-    if (!GPUARENA__LIKELY(!arena->streams.many)) {
-        index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
-        if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
-        if (index) return index;
-    }
+    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__sets_search(arena, set, home, bytes, NULL);
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
@@ -5065,10 +5516,7 @@ static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request
 /* As hit_for, but looks at every free block that may serve the request. */
 static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request *req)
 {
-    const gpuarena__stream *list = arena->streams.list;
-    uint32_t index = gpuarena__bin_search_all(arena, list[req->set].bins, req);
-    if (!index && req->home) index = gpuarena__bin_search_all(arena, list[req->home].bins, req);
-    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, req);
+    return gpuarena__sets_search(arena, req->set, req->home, req->bytes, req);
 }
 
 enum { GPUARENA__NOT_FREE, GPUARENA__AVAILABLE_NOW, GPUARENA__AVAILABLE_AFTER_STREAMS,
@@ -5169,17 +5617,18 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     gpuarena__run_search search = GPUARENA_INIT;
-    uint32_t set, index;
+    const gpuarena__bins *bins;
+    uint32_t set, index, n;
     search.req = req;
     search.availability = availability;
     search.foreign = search.bytes = UINT64_MAX;
     if (!arena->streams.many)                    /* quiet blocks are in the same bins */
         gpuarena__bins_each(arena, &arena->bins, GPUARENA__UNIT, gpuarena__run_around, &search);
-    else if ((index = gpuarena__bin_search_all(arena, &arena->bins, req)) != 0) return index;
+    else if ((index = gpuarena__set_search(arena, 0, req->bytes, req)) != 0) return index;
     for (set = 1; arena->streams.many && set < arena->streams.count; set++)
-        if (availability > GPUARENA__AVAILABLE_NOW || set == req->set || set == req->home)
-            gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_around,
-                                &search);
+        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+            if (availability > GPUARENA__AVAILABLE_NOW || set == req->set || set == req->home)
+                gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_around, &search);
     if (availability == GPUARENA__AVAILABLE_NOW) return search.first;
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_around(arena, index, &search);
@@ -6782,7 +7231,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
         gpuarena__node *next = gpuarena__node_at(arena, node->next);
         bits = gpuarena__aside_loosen(arena, node->next);
         gpuarena__inherit(arena, node, next);
-        gpuarena__block_absorb(arena, index, node, next);
+        gpuarena__block_absorb(arena, NULL, index, node, next);
     }
     if (node->size > bytes) {
         uint32_t rest = gpuarena__block_split(arena, index, bytes);
@@ -8532,12 +8981,14 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 /* Adds runs that would be one block but for streams. 0: only a walk over all blocks can tell. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
-    uint32_t set, index;
+    const gpuarena__bins *bins;
+    uint32_t set, index, n;
     if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
-        gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+            gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
     return 1;
@@ -8548,8 +8999,11 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count;
+    const gpuarena__bins *bins;
     gpuarena__seen seen;
-    seen.longest = gpuarena__largest_binned(arena, &arena->bins);
+    uint32_t n;
+    for (n = 0, seen.longest = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
+        seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
     seen.page_count = arena->paged.idle_count;
     if (gpuarena__seams_show(arena, &seen)) {
         longest = seen.longest;
@@ -9276,11 +9730,10 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address),
-             place = gpuarena__place_of(node);
+    const uint32_t *found = gpuarena__lookup_find(arena->self, node->address);
+    uint32_t place = gpuarena__place_of(node);
     uint64_t bytes = gpuarena__node_bytes(node);
-    GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
-                    "a live block is not found by its address", index);
+    GPUARENA__NEVER(!found || *found != index, "a live block is not found by its address", index);
     GPUARENA__NEVER(!node->as.live.requested || node->as.live.requested > bytes,
                     "a live block is smaller than its request", index);
     GPUARENA__NEVER(!node->as.live.serial || node->as.live.serial > arena->serial,
@@ -9320,7 +9773,7 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     audit->idle_count += gpuarena__whole_pages(arena, node);
     if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;
-    bins = arena->streams.list[node->set].bins;
+    bins = gpuarena__bins_of(arena->self, NULL, node);
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(bytes).number, "a free block is in the bin of another size",
                     index);
     GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index, "a free block is not in its slot", index);
@@ -9379,8 +9832,7 @@ static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *r
     const gpuarena *arena = audit->arena;
     const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
     uint64_t bytes = gpuarena__node_bytes(node), bits = node->size & GPUARENA__STATE_BITS;
-    uint32_t anchor =
-        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+    size_t page = gpuarena__page_of(range, address);
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
     if (!gpuarena__check_uses(audit, index)) return 0;
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
@@ -9396,9 +9848,12 @@ static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *r
     GPUARENA__NEVER(bits == (GPUARENA__LIVE | GPUARENA__KEPT)
                     && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
-    GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
+    GPUARENA__NEVER(starts_page != (range->anchors[page] == index), "an anchor is wrong", index);
+    GPUARENA__NEVER(range->owners[page] > arena->heaps.count, "a page belongs to no heap that there is",
+                    index);
     GPUARENA__NEVER(prev && gpuarena__is_free(before) && before->set != GPUARENA__MULTI_STREAM
-                    && gpuarena__may_take_in(arena, before, node), "two free blocks are neighbours", index);
+                    && gpuarena__may_take_in(arena, NULL, before, node), "two free blocks are neighbours",
+                    index);
     audit->anchor_count += starts_page != 0;
     if (range->pages && !gpuarena__check_handles(audit, range, node, index)) return 0;
     if (node->size & GPUARENA__HOLE) return gpuarena__check_hole(audit, range, node, index);
@@ -9510,18 +9965,28 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
     return 1;
 }
 
+static int gpuarena__check_set(gpuarena__audit *audit, const gpuarena__bins *bins)
+{
+    uint32_t number;
+    for (number = 0; number < 2; number++)
+        if (!gpuarena__check_tree(audit, bins, number, bins->root[number], 0)) return 0;
+    for (number = 0; number < GPUARENA__CLASSES; number++)
+        if (!gpuarena__check_class(audit, bins, number)) return 0;
+    return 1;
+}
+
 static int gpuarena__check_bins(gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     uint64_t multi = 0;
-    uint32_t set, number, index;
+    uint32_t set, n, index;
     for (set = 0; set < arena->streams.count; set++) {
         const gpuarena__bins *bins = arena->streams.list[set].bins;
+        GPUARENA__NEVER(arena->streams.list[set].heap > arena->heaps.count,
+                        "a stream has a heap that there is not", set);
         if (set && bins == &arena->bins) continue;           /* a single stream shares those of record 0 */
-        for (number = 0; number < 2; number++)
-            if (!gpuarena__check_tree(audit, bins, number, bins->root[number], 0)) return 0;
-        for (number = 0; number < GPUARENA__CLASSES; number++)
-            if (!gpuarena__check_class(audit, bins, number)) return 0;
+        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+            if (!gpuarena__check_set(audit, bins)) return 0;
     }
     for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++)
         index = gpuarena__node_at(arena, index)->as.list.after;
@@ -9584,25 +10049,50 @@ static int gpuarena__check_known(const gpuarena__audit *audit)
     return 1;
 }
 
+/* Checks the n-th table of live nodes, and counts its entries. */
+static int gpuarena__check_lookup(const gpuarena__audit *audit, uint32_t n, uint64_t *entries)
+{
+    const gpuarena *arena = audit->arena;
+    const gpuarena__lookup *lookup = gpuarena__lookup_nth(arena, n);
+    const gpuarena__heap *heap = arena->heaps.list[n];
+    uint64_t count = 0;
+    uint32_t slot;
+    for (slot = 0; slot <= lookup->mask; slot++) {
+        uint32_t index = lookup->table[slot];
+        if (!index) continue;
+        count++;
+        GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
+                        "the table of live blocks holds another", slot);
+    }
+    GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
+    GPUARENA__NEVER(n && (count != heap->stats.live_count || count != heap->live_seen),
+                    "a heap's live blocks are miscounted", n);
+    *entries += count;
+    return 1;
+}
+
+static int gpuarena__check_unused(const gpuarena__audit *audit, const gpuarena__pool *pool, uint64_t *unused)
+{
+    uint64_t count = 0;
+    uint32_t index = pool->first;
+    for (; index && count <= audit->node_count; index = gpuarena__node_at(audit->arena, index)->next)
+        if (!gpuarena__check_link(audit, index, count++)) return 0;
+    GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
+    *unused += count;
+    return 1;
+}
+
 static int gpuarena__check_tables(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     uint64_t entries = 0, unused = 0, open = 0;
-    uint32_t slot, index;
-    for (slot = 0; slot <= arena->lookup.mask; slot++) {
-        index = arena->lookup.table[slot];
-        if (!index) continue;
-        entries++;
-        GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
-                        "the table of live blocks holds another", slot);
+    uint32_t index, n;
+    for (n = 0; n <= arena->heaps.count; n++) {
+        const gpuarena__pool *pool = n ? &arena->heaps.list[n]->unused : &arena->nodes.unused;
+        if (!gpuarena__check_lookup(audit, n, &entries) || !gpuarena__check_unused(audit, pool, &unused))
+            return 0;
     }
-    for (index = arena->nodes.unused; index && unused <= audit->node_count;
-         index = gpuarena__node_at(arena, index)->next)
-        if (!gpuarena__check_link(audit, index, unused++)) return 0;
     GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
-    GPUARENA__NEVER(audit->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
-                    "the table of live blocks is too full", entries);
-    GPUARENA__NEVER(unused != arena->nodes.unused_count, "unused nodes are miscounted", unused);
     GPUARENA__NEVER(audit->node_count != 1 + unused + audit->live_count + audit->free_count
                     + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
@@ -9685,7 +10175,10 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     for (at = 0; at < 2 * GPUARENA__PLANS; at++)
         bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
     for (at = 1; at < arena->streams.count; at++)
-        if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
+        if (arena->streams.list[at].bins != &arena->bins) bytes += 2 * sizeof arena->bins;
+    for (at = 1; at <= arena->heaps.count; at++)
+        bytes += sizeof(gpuarena__heap) + GPUARENA__LINE
+            + gpuarena__lookup_bytes(&arena->heaps.list[at]->lookup);
     for (range = arena->ranges.first; range; range = range->after)
         bytes += gpuarena__range_bytes(range->bytes)
             + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
@@ -9697,8 +10190,9 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
+    const gpuarena__lookup *lookup;
     const gpuarena__range *range;
-    uint32_t at;
+    uint32_t at, slot;
     audit->arena = arena;
     audit->out = out;
     audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
@@ -9715,8 +10209,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
-    for (at = 0; at <= arena->lookup.mask; at++)             /* the walk looks blocks up in it */
-        if (!gpuarena__check_link(audit, arena->lookup.table[at], at)) return 0;
+    for (at = 0; (lookup = gpuarena__lookup_nth(arena, at)) != NULL; at++)   /* the walk looks blocks up */
+        for (slot = 0; slot <= lookup->mask; slot++)
+            if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
@@ -10192,9 +10687,9 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
         return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     return result;
 }
 
@@ -10210,14 +10705,14 @@ GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
 static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__turn_away(arena);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     return result;
 }
 
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
     GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     return result;
 }
 
@@ -10238,7 +10733,7 @@ static gpuarena_result gpuarena__enter(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     return wrong ? gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong)) : GPUARENA_OK;
 }
@@ -10247,7 +10742,7 @@ static gpuarena_result gpuarena__enter(gpuarena *arena, const char *wrong)
 static int gpuarena__begin_counted(gpuarena *arena)
 {
     gpuarena__mutex_lock(&arena->slow_mutex);
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     gpuarena__count_entering(arena, -1);
     return gpuarena__has_magic(arena, GPUARENA__MAGIC);
 }
@@ -10281,9 +10776,9 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
     if (gpuarena__inside(arena)) return arena->self;
-    gpuarena__spin_lock(&arena->self->lock);
+    gpuarena__lock(arena->self);
     if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
-        gpuarena__spin_unlock(&arena->self->lock);
+        gpuarena__unlock(arena->self);
         return NULL;
     }
     return arena->self;
@@ -10590,6 +11085,10 @@ static void gpuarena__free_host(gpuarena *arena)
     uint32_t at;
     gpuarena__drain_callers(arena);              /* callers look at more than the locks */
     gpuarena__spin_end(&arena->lock);
+    for (at = 1; at <= arena->heaps.count; at++) {
+        gpuarena__spin_end(&arena->heaps.list[at]->lock);
+        gpuarena__heap_end(arena, arena->heaps.list[at]);
+    }
     while (arena->nodes.chunk_count) {
         const gpuarena__node *first =
             gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
@@ -10602,7 +11101,7 @@ static void gpuarena__free_host(gpuarena *arena)
     }
     while (arena->streams.count > 1) {
         gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
-        if (bins != &arena->bins) gpuarena__host_free(arena, bins, sizeof *bins);
+        if (bins != &arena->bins) gpuarena__host_free(arena, bins, 2 * sizeof *bins);
     }
     for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
         const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
@@ -10813,7 +11312,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     uint64_t free_bytes, total_bytes, initial;
     int fixed, done;
     gpuarena__mutex_lock(&arena->slow_mutex);
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__lock(arena);
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
         return gpuarena__fail_start(arena, &error);
     failure.result = GPUARENA_INVALID_CONFIG;
@@ -11472,14 +11971,58 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
 }
 
+/* Where in a quiet block of another owner, or of the arena, a heap's request is to lie: at the block's first
+   address if no other block starts in its page, else at a page in which none starts. Another heap keeps the
+   addresses before it, if the block is long enough. UINT64_MAX: nowhere. */
+static uint64_t gpuarena__heap_address(const gpuarena *arena, uint32_t index, uint32_t owner, uint64_t bytes)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2,
+             at = node->address, end = at + gpuarena__node_bytes(node);
+    int alone = range->anchors[gpuarena__page_of(range, at)] == index;
+    if (owner) at += gpuarena__min(GPUARENA__HEAP_RUN, (end - at) / 2);
+    if (owner || !alone) at = gpuarena__whole(at, page);
+    if (at >= end || end - at < page) {          /* paged arenas get pages one by one, so a heap takes all */
+        at = gpuarena__whole(node->address, page);
+        if (alone && arena->paged.page_bytes) at = node->address;
+    }
+    if (at >= end || end - at < bytes || (node->next && gpuarena__same_page(at, end))) return UINT64_MAX;
+    return at;
+}
+
+/* Where pages change hands. For a request that its stream's heap may serve, a quiet block was found that
+   another heap or the arena owns. The heap gets the block from there on where its request is to lie. Returns
+   the node that serves the request. Takes one reserved node. */
+static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpuarena__request *req)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t heap = gpuarena__heap_of(arena, req->set, req->bytes), front = index,
+             owner = gpuarena__owner_of(arena, node->address);
+    gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint64_t at;
+    if (node->set || !heap || owner == heap || req->alignment > arena->unit) return index;
+    at = gpuarena__heap_address(arena, index, owner, req->bytes);
+    if (at == UINT64_MAX) return index;
+    gpuarena__set_remove(arena, index);
+    if (at > node->address) {
+        index = gpuarena__block_split(arena, front, at - node->address);
+        gpuarena__set_insert(arena, front);
+    }
+    range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
+    gpuarena__set_insert(arena, index);
+    return index;
+}
+
 /* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
    other threads meanwhile. */
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
-    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || (req->home && !gpuarena__uses_reserve(arena)))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
@@ -11513,13 +12056,17 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex.
 
-       alloc_fast, alloc_tagged     both are alloc_hit, which goes on to look_fast, then to alloc_slow_plain
-       alloc_other                  as alloc_hit in a step that is recorded or planned; or alloc_slow_plain
+       alloc_fast, alloc_tagged     both are alloc_hit, which goes on to look_fast, then to alloc_slow_plain;
+                                    where there are heaps, alloc_heap
+       alloc_heap                   heap_alloc, with the heap's lock alone; or alloc_other
+       alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
+                                    alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
        free_aside                   free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
+       free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
-       free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
+       free_slow                    with both locks: free_scrubbed, free_place and after_free. A pointer that
                                     is no live block always comes here: fail_pointer says what it is */
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; MULTI_STREAM: only a wait
@@ -11546,24 +12093,25 @@ static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
-/* Frees the live block in this slot of the arena's own table; the driver gets nothing. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+/* Frees the live block at this place of a table; the driver gets nothing. */
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t *place, uint32_t freed_on)
 {
-    uint32_t index = arena->lookup.table[slot];
+    uint32_t index = *place;
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    arena->lookup.table[slot] = 0;
+    *place = 0;
+    if (arena->heaps.count) gpuarena__lookup_count(arena, node->address, UINT64_MAX);
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
-    gpuarena__block_free(arena, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
+    gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
 }
 
 /* Frees a live block, and tells the observer if there is one. */
-static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
+static void gpuarena__free_told(gpuarena *arena, uint32_t *place, uint32_t freed_on, gpuarena_stream stream)
 {
     uint64_t pending = arena->stats.pending_bytes;
     gpuarena_block block = GPUARENA_INIT;
-    if (arena->config.observe) block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
-    gpuarena__block_give_back(arena, slot, freed_on);
+    if (arena->config.observe) block = gpuarena__block_describe(arena, *place);
+    gpuarena__block_give_back(arena, place, freed_on);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
@@ -11571,9 +12119,9 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_o
 }
 
 /* Frees any block, on any stream; with the slow-path mutex. */
-static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+static void gpuarena__free_place(gpuarena *arena, uint32_t *place, gpuarena_stream stream)
 {
-    uint32_t index = arena->lookup.table[slot];
+    uint32_t index = *place;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
     uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED);
@@ -11582,7 +12130,7 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
         gpuarena__room_end(arena, index);
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
     }
-    gpuarena__free_told(arena, slot, freed_on, stream);
+    gpuarena__free_told(arena, place, freed_on, stream);
     gpuarena__range_of(arena, address)->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
     if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
@@ -11599,7 +12147,7 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
         error.block = index;                     /* the block is still live */
         return gpuarena__fail(arena, &error, 0, stream);
     }
-    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, &arena->lookup, address), cleared_on);
+    gpuarena__free_place(arena, gpuarena__lookup_find(arena, address), cleared_on);
     return GPUARENA_OK;
 }
 
@@ -11631,7 +12179,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = gpuarena__pointer(address);
         return GPUARENA_OK;
     }
-    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, &arena->lookup, address), GPUARENA_OWN_STREAM);
+    gpuarena__free_place(arena, gpuarena__lookup_find(arena, address), GPUARENA_OWN_STREAM);
     return gpuarena__fail(arena, &error, req.requested, req.stream);
 }
 
@@ -11653,7 +12201,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
                                                               int locked)
 {
     gpuarena_request request = GPUARENA_INIT;
-    if (locked) gpuarena__spin_unlock(&arena->lock);
+    if (locked) gpuarena__unlock(arena);
     request.bytes = bytes;
     request.stream = stream;
     request.tag = tag;
@@ -11684,26 +12232,30 @@ GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes,
 
 /* A request of the recent stream, without alignment, room and flags. */
 GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__request *req, uint64_t bytes,
-                                            uint32_t tag)
+                                            uint32_t tag, uint32_t record)
 {
     req->requested = bytes;
     req->bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
     req->tag = tag;
     req->place = tag ? gpuarena__tag_place(tag) : 0;
     req->home = 0;
-    req->set = arena->streams.recent_record;
+    req->set = record;
 }
 
 /* Makes a live block of a free node in no bin, for a request of the recent stream. */
-GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, void **ptr, uint32_t index, gpuarena__node *node,
-                                        const gpuarena__request *req)
+GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, gpuarena__heap *heap, void **ptr, uint32_t index,
+                                        gpuarena__node *node, const gpuarena__request *req)
 {
-    if (GPUARENA__LIKELY(node->set == req->set)) arena->stats.pending_bytes -= req->bytes;
-    else gpuarena__block_wake(arena, node, req);
-    gpuarena__block_use(arena, node, req);
-    gpuarena__lookup_insert(&arena->lookup, index, node->address);
+    gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
+    if (GPUARENA__LIKELY(node->set == req->set)) stats->pending_bytes -= req->bytes;
+    else gpuarena__block_wake(stats, node, req);
+    gpuarena__block_use(arena, heap, node, req);
+    if (heap) gpuarena__lookup_insert(&heap->lookup, index, node->address);
+    else if (GPUARENA__LIKELY(!arena->heaps.count))
+        gpuarena__lookup_insert(&arena->lookup, index, node->address);
+    else gpuarena__lookup_put(arena, index, node->address);
     *ptr = gpuarena__pointer(node->address);
-    if (!GPUARENA__LIKELY(!arena->config.observe))
+    if (!GPUARENA__LIKELY(heap || !arena->config.observe))
         gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
 }
 
@@ -11714,37 +12266,183 @@ GPUARENA__INLINE int gpuarena__hit_reserve(gpuarena *arena, const gpuarena__requ
         && (!req->place || gpuarena__tags_reserve(arena, req->place));
 }
 
-/* A request in a step that is recorded or has a plan, or one that the fast path does not serve; with the
-   lock, which is let go of. */
+/* A request of the recent stream that its heap has not served: makes the next ones likelier. Returns the node
+   that serves it. */
+GPUARENA__NOINLINE uint32_t gpuarena__heap_serve(gpuarena *arena, uint32_t index, gpuarena__request *req)
+{
+    uint32_t heap = gpuarena__heap_of(arena, req->set, req->bytes);
+    if (!heap) return index;
+    gpuarena__hint_put(arena, arena->streams.recent, heap);
+    gpuarena__heap_supply(arena, arena->heaps.list[heap]);
+    req->alignment = arena->unit;
+    if (!gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES)) return index;
+    return gpuarena__heap_place(arena, index, req);
+}
+
+/* A request in a step that is recorded or has a plan, or one that the fast path does not serve. All locks are
+   held, and are unlocked. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void **ptr, uint64_t bytes,
                                                          gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__request req;
     gpuarena__node *node;
     uint32_t index, planned;
-    if (!GPUARENA__LIKELY(arena->plans.now && ptr && bytes - 1 < gpuarena__hit_max_bytes(arena)
+    if (!GPUARENA__LIKELY((arena->plans.now || arena->heaps.count) && ptr
+                          && bytes - 1 < gpuarena__hit_max_bytes(arena)
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
-    gpuarena__hit_request(arena, &req, bytes, tag);
+    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = planned = gpuarena__plan_take(arena, req.bytes, req.set);
+    index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.set) : 0;
     if (!GPUARENA__LIKELY(planned)) {
         index = gpuarena__hit(arena, req.set, 0, req.bytes);
         if (!index) index = gpuarena__look_fast(arena, req.bytes, req.set);
         if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
-        gpuarena__block_slice(arena, index, gpuarena__node_at(arena, index), req.bytes);
+        if (arena->heaps.count) index = gpuarena__heap_serve(arena, index, &req);
+        gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req.bytes);
     }
     node = gpuarena__node_at(arena, index);
-    gpuarena__hit_use(arena, ptr, index, node, &req);
+    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
-    else gpuarena__plan_note(arena, index, &req, 1);
-    gpuarena__spin_unlock(&arena->lock);
+    else if (arena->plans.now) gpuarena__plan_note(arena, index, &req, 1);
+    gpuarena__unlock(arena);
     return GPUARENA_OK;
 }
 
-/* The fast path: a hit on a plain stream, at the arena's own alignment, without anything to query, release or
-   refuse. */
+/* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of nodes
+   that start in pages of the arena. */
+
+/* Whether the node that starts at `address` is the heap's; one that starts at `from` is. */
+GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
+                                         uint64_t address)
+{
+    return gpuarena__same_page(from, address) || gpuarena__owner_of(arena, address) == heap->number;
+}
+
+/* Whether a heap may write `prev` of a node that starts at `address`, behind one of its own that starts at
+   `from`. index 0: there is no node behind. */
+GPUARENA__INLINE int gpuarena__heap_links(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
+                                          uint64_t address, uint32_t index)
+{
+    return !index || gpuarena__heap_owns(arena, heap, from, address) || !gpuarena__owner_of(arena, address);
+}
+
+/* Whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page that has
+   another owner. */
+GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__heap *heap,
+                                         const gpuarena__node *node, uint64_t keep)
+{
+    uint64_t from = node->address, end = from + gpuarena__node_bytes(node);
+    if (!node->next || gpuarena__heap_owns(arena, heap, from, end)) return 1;
+    return !gpuarena__same_page(from + keep, end) && !gpuarena__owner_of(arena, end);
+}
+
+/* A free block for a request of the heap's recent stream that the heap may cut; 0: none. */
+GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
+                                              const gpuarena__request *req)
+{
+    const gpuarena__node *node;
+    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->set].bins, req->bytes);
+    if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
+    node = gpuarena__node_at(arena, index);
+    return !index || gpuarena__node_bytes(node) == req->bytes
+            || gpuarena__heap_cuts(arena, heap, node, req->bytes) ? index : 0;
+}
+
+/* Whether a heap has leases, and host memory, for a request. */
+GPUARENA__INLINE int gpuarena__heap_has(const gpuarena__heap *heap, const gpuarena__request *req)
+{
+    const gpuarena_stats *stats = &heap->stats;
+    return stats->live_bytes + req->bytes <= stats->live_peak_bytes
+        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
+        && heap->unused.count >= GPUARENA__HIT_NODES && stats->live_count < heap->lookup.most
+        && heap->serial - heap->serial_base < GPUARENA__SERIALS;
+}
+
+/* A hit of a heap. 0: it needs all locks. */
+GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap, void **ptr, uint64_t bytes,
+                                          gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__request req;
+    gpuarena__node *node;
+    uint32_t index = 0;
+    gpuarena__spin_lock(&heap->lock);
+    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
+                         && bytes <= GPUARENA__HEAP_MOST && !arena->config.observe
+                         && gpuarena__heap_find_plain(arena, heap, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
+        if (GPUARENA__LIKELY(!req.place && gpuarena__heap_has(heap, &req)))
+            index = gpuarena__heap_find(arena, heap, &req);
+    }
+    if (GPUARENA__LIKELY(index)) {
+        node = gpuarena__node_at(arena, index);
+        gpuarena__block_slice(arena, heap, index, node, req.bytes);
+        gpuarena__hit_use(arena, heap, ptr, index, node, &req);
+    }
+    gpuarena__spin_unlock(&heap->lock);
+    return index != 0;
+}
+
+/* Whether a heap may join a block that it frees with its neighbours, as far as that is to be done. */
+GPUARENA__INLINE int gpuarena__heap_joins(const gpuarena *arena, const gpuarena__heap *heap,
+                                          const gpuarena__node *node)
+{
+    const gpuarena__node *prev = gpuarena__node_at(arena, node->prev),
+                         *next = gpuarena__node_at(arena, node->next);
+    uint64_t at = node->address, end = at + gpuarena__node_bytes(node);
+    int with_prev = gpuarena__heap_may_join(node, prev), with_next = gpuarena__heap_may_join(node, next);
+    if (with_prev && !gpuarena__heap_owns(arena, heap, at, prev->address)) return 0;
+    if (!with_next) return !with_prev || gpuarena__heap_links(arena, heap, at, end, node->next);
+    return gpuarena__heap_owns(arena, heap, at, end)
+        && gpuarena__heap_links(arena, heap, end, end + gpuarena__node_bytes(next), next->next);
+}
+
+/* A plain free of a block in a heap's pages, on the stream of its allocation. 0: it needs all locks. */
+GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, const void *ptr,
+                                         gpuarena_stream stream)
+{
+    gpuarena__node *node;
+    uint32_t *place, index;
+    int may;
+    gpuarena__spin_lock(&heap->lock);
+    node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &place);
+    may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
+        && gpuarena__heap_find_plain(arena, heap, stream) && node->set == heap->recent_record && !node->use_at
+        && gpuarena__heap_joins(arena, heap, node);
+    if (GPUARENA__LIKELY(may)) {
+        index = *place;
+        *place = 0;
+        gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);
+    }
+    gpuarena__spin_unlock(&heap->lock);
+    return may;
+}
+
+/* A request in an arena that has heaps: its stream's heap serves it, or it is served with all locks. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__heap *heap = gpuarena__hint(arena, stream);
+    if (GPUARENA__LIKELY(heap && gpuarena__heap_alloc(arena, heap, ptr, bytes, stream, tag)))
+        return GPUARENA_OK;
+    gpuarena__lock(arena);
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
+}
+
+/* As alloc_heap, for a call that holds the arena's lock alone and finds that there are heaps now, or that the
+   arena was destroyed. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_beside(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                          gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__spin_unlock(&arena->lock);
+    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+}
+
+/* ---- the fast paths of an arena without heaps */
+
+/* A hit on a plain stream, at the arena's own alignment, without anything to query, release or refuse. */
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr, uint64_t bytes,
                                                      gpuarena_stream stream, uint32_t tag)
 {
@@ -11752,10 +12450,11 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__node *node;
     uint32_t index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC))
+        return gpuarena__alloc_beside(arena, ptr, bytes, stream, tag);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
-    gpuarena__hit_request(arena, &req, bytes, tag);
+    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
@@ -11763,8 +12462,8 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
-    gpuarena__block_slice(arena, index, node, req.bytes);
-    gpuarena__hit_use(arena, ptr, index, node, &req);
+    gpuarena__block_slice(arena, NULL, index, node, req.bytes);
+    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
 }
@@ -11784,13 +12483,16 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
-    return gpuarena__alloc_hit(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+    if (!tag) tag = gpuarena__scope;
+    return gpuarena__has_one_heap(arena)
+        ? gpuarena__alloc_hit(arena, ptr, bytes, stream, tag)
+        : gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames))
+    if (!GPUARENA__LIKELY(arena && gpuarena__has_one_heap(arena) && !gpuarena__frames))
         return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
     return gpuarena__alloc_fast(arena, ptr, bytes, stream);
 }
@@ -11881,12 +12583,12 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    uint32_t slot;
+    uint32_t *place;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
-    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
-    if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    result = gpuarena__free_scrubbed(arena, arena->lookup.table[slot], stream);
+    place = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (!place) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    result = gpuarena__free_scrubbed(arena, *place, stream);
     gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, result);
 }
@@ -11910,13 +12612,14 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
 GPUARENA__INLINE int gpuarena__free_planned(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
     uint32_t *place, index;
-    gpuarena__node *node = gpuarena__lookup_node(arena, &arena->lookup, address, &place);
+    gpuarena__node *node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place);
     if (!GPUARENA__LIKELY(node && !(node->size & gpuarena__slow_flags(arena))
                           && gpuarena__find_plain(arena, stream))) return 0;
     index = *place;
     *place = 0;
+    if (arena->heaps.count) gpuarena__lookup_count(arena, address, UINT64_MAX);
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
-    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1,
+    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
                          (node->size & GPUARENA__PLANNED) != 0);
     return 1;
 }
@@ -11927,32 +12630,44 @@ GPUARENA__INLINE int gpuarena__free_planned(gpuarena *arena, uint64_t address, g
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     uint64_t address = gpuarena__address(ptr);
-    uint32_t slot, freed_on;
+    uint32_t *place, freed_on;
     int done = gpuarena__free_planned(arena, address, stream);
-    slot = done ? UINT32_MAX : gpuarena__lookup_find(arena, &arena->lookup, address);
-    if (slot <= arena->lookup.mask) {
-        done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream,
-                                       &freed_on);
-        if (done) gpuarena__free_told(arena, slot, freed_on, stream);
+    place = done ? NULL : gpuarena__lookup_find(arena, address);
+    if (place) {
+        done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, *place), stream, &freed_on);
+        if (done) gpuarena__free_told(arena, place, freed_on, stream);
     }
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__unlock(arena);
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
 }
 
-/* The fast path: frees a live block without special bits, on a plain stream. */
+/* A free in an arena that has heaps. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_heap(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    gpuarena__heap *heap = gpuarena__hint(arena, stream);
+    if (GPUARENA__LIKELY(heap && gpuarena__heap_free(arena, heap, ptr, stream))) return GPUARENA_OK;
+    gpuarena__lock(arena);
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    return gpuarena__free_other(arena, ptr, stream);
+}
+
+/* The fast path of an arena without heaps: frees a live block without special bits, on a plain stream. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__node *node;
     uint32_t *place, index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {
+        gpuarena__spin_unlock(&arena->lock);
+        return gpuarena__free_heap(arena, ptr, stream);
+    }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__free_other(arena, ptr, stream);
     index = *place;
     *place = 0;
-    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1, 0);
+    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
 }
@@ -11961,13 +12676,15 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
    says why. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    return arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr
-        ? gpuarena__free_fast(arena, ptr, stream) : gpuarena__free_slow(arena, ptr, stream);
+    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
+        return gpuarena__free_slow(arena, ptr, stream);
+    return gpuarena__has_one_heap(arena) ? gpuarena__free_fast(arena, ptr, stream)
+                                         : gpuarena__free_heap(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
+    if (!GPUARENA__LIKELY(arena && gpuarena__has_one_heap(arena) && !gpuarena__frames && ptr))
         return gpuarena__free_aside(arena, ptr, stream);
     return gpuarena__free_fast(arena, ptr, stream);
 }
@@ -12025,10 +12742,10 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         arena->streams.list[arena->uses.list[copy].set].ref_count++;
         rest->use_at = copy;
     }
-    gpuarena__lookup_insert(&arena->lookup, tail, rest->address);
+    gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    gpuarena__block_give_back(arena, gpuarena__lookup_find(arena, &arena->lookup, rest->address), freed_on);
+    gpuarena__block_give_back(arena, gpuarena__lookup_find(arena, rest->address), freed_on);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
@@ -12247,17 +12964,17 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr)), index,
- freed_on = GPUARENA__MULTI_STREAM;
+    uint32_t *place = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index,
+             freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (slot <= arena->lookup.mask && bytes) {
+    if (place && bytes) {
         gpuarena__prepare_free(arena, stream);
-        slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
+        place = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     }
-    if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
+    if (!place) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
-    index = arena->lookup.table[slot];
+    index = *place;
     node = gpuarena__node_at(arena, index);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
@@ -12507,25 +13224,27 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
                                                  gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL), freed;
+    const gpuarena__lookup *lookup;
     uint64_t last;
-    uint32_t slot, mask;
+    uint32_t slot, mask, n;
     if (result != GPUARENA_OK) return result;
     if (mark > arena->serial)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "mark: not one of this arena's"));
     gpuarena__prepare_free(arena, stream);
     last = arena->serial;                        /* later allocations of other threads are left alone */
-    for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
-        uint32_t index = arena->lookup.table[slot];
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (index && node->as.live.serial > mark && node->as.live.serial <= last
-            && (!tag || node->as.live.tag == tag)) {
-            freed = gpuarena__free_scrubbed(arena, index, stream);
-            if (freed != GPUARENA_OK) result = freed;
+    for (n = 0; (lookup = gpuarena__lookup_nth(arena, n)) != NULL; n++)
+        for (slot = 0, mask = lookup->mask; slot <= lookup->mask; slot++) {
+            uint32_t index = lookup->table[slot];
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            if (index && node->as.live.serial > mark && node->as.live.serial <= last
+                && (!tag || node->as.live.tag == tag)) {
+                freed = gpuarena__free_scrubbed(arena, index, stream);
+                if (freed != GPUARENA_OK) result = freed;
+            }
+            if (mask == lookup->mask) continue;
+            mask = lookup->mask;                 /* the table has grown meanwhile: start again */
+            slot = UINT32_MAX;
         }
-        if (mask == arena->lookup.mask) continue;
-        mask = arena->lookup.mask;               /* the table has grown meanwhile: start again */
-        slot = UINT32_MAX;
-    }
     gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, result);
 }

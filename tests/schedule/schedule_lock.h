@@ -16,7 +16,7 @@ typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
 static gpuarena__mutex gpuarena__registry_lock = { { LOCK_MADE, 0, 0 } };
 
 /* What each fiber holds, the last for what runs outside. */
-enum { LOCK_SPINS = 16 };
+enum { LOCK_SPINS = 32 };
 typedef struct lock_held { int spins, mutexes, registry; uint64_t orders[LOCK_SPINS]; } lock_held;
 static lock_held lock_helds[SCHEDULE_FIBERS + 1];
 static uint64_t  lock_spin_count;                /* made so far */

@@ -1,0 +1,72 @@
+#!/usr/bin/perl
+# Plants one mistake after the other with the heaps of streams in a copy of gpuarena.h, and demands that
+# tests/property/test_streams.c finds each.
+# It must not know the test. Run: prove tests/mutation/planted_heaps.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
+use strict;
+use warnings;
+use FindBin;
+
+chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+require './tests/mutation/planted.pl';
+
+# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
+my @planted = (
+    ['a page changes hands with a live block in it',
+     q@if (owner || !alone) at = gpuarena__whole(at, page);@, q@if (owner) at = gpuarena__whole(at, page);@,
+     q@if (alone && arena->paged.page_bytes) at = node->address;@, q@at = node->address;@],
+    ['a page changes hands with another\'s block behind the request',
+     q@if (at >= end || end - at < bytes || (node->next && gpuarena__same_page(at, end))) return UINT64_MAX;@,
+     q@if (at >= end || end - at < bytes) return UINT64_MAX;@],
+    ['a heap\'s leases are counted twice',
+     q@    stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;@,
+     q@    stats->live_bytes += 2 * (own->live_bytes - GPUARENA__HEAP_BASE);@],
+    ['what a heap\'s frees leave pending is forgotten', q@    stats->pending_bytes += own->pending_bytes;@, q@@],
+    ['a heap\'s idle pages are forgotten', q@    arena->paged.idle_count += heap->idle_count;@, q@@],
+    ['a heap\'s live blocks are not counted', q@    stats->live_count += own->live_count - heap->live_seen;@, q@@],
+    ['a heap\'s serials are given again',
+     q@    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);@, q@@],
+    ['a block freed with all locks stays counted in its heap',
+     q@    if (arena->heaps.count) gpuarena__lookup_count(arena, node->address, UINT64_MAX);@, q@@],
+    ['a free looks its block up in the arena\'s table',
+     q@return owner ? &arena->heaps.list[owner]->lookup : &arena->lookup;@, q@return owner ? &arena->lookup : &arena->lookup;@],
+    ['a block in a foreign page is put before its heap',
+     q@return &stream->bins[owner != stream->heap];@, q@return &stream->bins[0];@],
+    ['a quiet block is put before the arena, whoever owns it',
+     q@return owner ? &arena->heaps.list[owner]->bins : &arena->bins;@, q@return &arena->bins;@],
+    ['a page that a cut begins belongs to nobody',
+     q@    if (!range->anchors[page]) range->owners[page] = range->owners[gpuarena__page_of(range, from)];@, q@@],
+    ['a page that a cut reaches changes hands',
+     q@    if (!range->anchors[page]) range->owners@, q@    range->owners@],
+    ['a heap joins what it does not own',
+     q@    if (with_prev && !gpuarena__heap_owns(arena, heap, at, prev->address)) return 0;@, q@@,
+     q@    return gpuarena__heap_owns(arena, heap, at, end)
+        && @, q@    return @],
+    ['a heap cuts into a page that it does not own',
+     q@    return !gpuarena__same_page(from + keep, end) && !gpuarena__owner_of(arena, end);@, q@    return 1;@],
+    ['a heap joins blocks of two streams',
+     q@    return GPUARENA__LOAD(&other->set, RELAXED) == node->set && gpuarena__is_free(other);@,
+     q@    return other->set && other->set != GPUARENA__MULTI_STREAM && gpuarena__is_free(other);@],
+    ['a heap frees a block on another stream than its own, and keeps no order',
+     q@gpuarena__heap_find_plain(arena, heap, stream) && node->set == heap->recent_record && !node->use_at@,
+     q@!node->use_at@,
+     q@gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);@,
+     q@gpuarena__block_free(arena, heap, index, node, node->set, 1, 0);@],
+    ['a heap frees a block that further streams use as if it were its own alone',
+     q@ && node->set == heap->recent_record && !node->use_at@, q@ && node->set == heap->recent_record@,
+     q@                         && freed_on == node->set && !node->use_at)) {@,
+     q@                         && freed_on == node->set)) {@],
+    ['a heap believes a record that was forgotten',
+     q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
+    ['the first heap gets the live blocks and not the pages',
+     q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
+    ['free blocks of other heaps are not seen', q@    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;@,
+     q@    return NULL;@],
+);
+
+planted(test => 'tests/property/test_streams.c', environment => 'GPUARENA_STREAM_OPS=100000', mistakes => \@planted,
+        found => sub {
+            my ($result) = @_;
+            my ($found) = $result =~ /^not ok \d+ - (.*)$/m;
+            $found //= 'it crashes' if $result =~ /^status (?!0$|256$)\d+$/m;
+            return $result !~ /^status 0$/m && $found;
+        });
