@@ -6542,15 +6542,18 @@ typedef struct gpuarena__commit {
     uint32_t first, next;                        /* the first new handle in the table, and the next to map */
 } gpuarena__commit;
 
-/* The number of idle pages that lie at least partly in [begin, end). */
-static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uint64_t end)
+/* The number of idle pages outside [begin, end), whatever they wait for. */
+static uint64_t gpuarena__idle_outside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
-             high = gpuarena__whole(end, page), count = 0;
-    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+             high = gpuarena__whole(end, page), count = arena->paged.idle_count, longest;
+    gpuarena__iterator at;
+    if (arena->streams.many || arena->multi_stream)          /* blocks of two streams may share pages */
+        return gpuarena__free_runs(arena, low, high, &longest);
+    at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
         if (!(at.node->size & (GPUARENA__LIVE | GPUARENA__HOLE)))
-            count += gpuarena__whole_pages(arena, at.node)
+            count -= gpuarena__whole_pages(arena, at.node)
                 - gpuarena__pages_beside(arena, at.node, low, high);
     return count;
 }
@@ -6617,7 +6620,7 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
 static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int may_move,
                                  gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
+    uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
     gpuarena__run large;
     gpuarena__error said = gpuarena__no_error();
@@ -6628,8 +6631,7 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
     plan->first = arena->paged.spare_count;
     plan->spare = gpuarena__min(plan->need, plan->first - large_spares);
     left = plan->need - plan->spare;
-    inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
-    idle = gpuarena__above(arena->paged.idle_count, inside);
+    idle = gpuarena__idle_outside(arena, plan->begin, plan->end);
     share = gpuarena__commit_share(arena, plan->begin, plan->end);
     plan->create = gpuarena__min(left, room);
     if (may_move && left > share)
