@@ -1781,7 +1781,9 @@ typedef struct gpuarena__planned {
     uint32_t until;                              /* how many allocations had come when it was freed, since the
                                                     step's begin; in the next step: count + those there; 0: it
                                                     was not, or in a step of another kind */
-    uint32_t node;                               /* where its memory was found last */
+    uint32_t first, below;                       /* of the blocks that begin at this address, and at the next
+                                                    lower one: the entry whose `node` counts */
+    uint32_t node;                               /* the latest block that began there; it may be gone */
     uint32_t served;                             /* the step in which it came last */
 } gpuarena__planned;
 typedef struct gpuarena__sequence {
@@ -7143,9 +7145,8 @@ static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, ui
     return at % 2 ? &plan->fresh : &plan->seen;
 }
 
-/* The recorded allocation that matches this one: the next of the sequence, or one near it that has not come
-   yet. */
-GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans *plans,
+/* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
+GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans,
                                                           const gpuarena__sequence *sequence, uint64_t units,
                                                           uint32_t set)
 {
@@ -7156,27 +7157,24 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans 
             at = side ? plans->cursor - away : plans->cursor + away;
             if (at >= sequence->count) continue;
             one = &sequence->list[at];
-            if (one->units == units && one->set == set && one->served != plans->step) return one;
+            if (one->units != units || one->set != set || one->served == plans->step) continue;
+            if (!side) plans->cursor = at + 1;
+            return one;
         }
+    plans->missed++;
     return NULL;
 }
 
+/* The recorded allocation that matches this one: the next of the sequence, or one near it. NULL: none. */
 GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
                                                         const gpuarena__sequence *sequence, uint64_t units,
                                                         uint32_t set)
 {
     gpuarena__planned *one = &sequence->list[plans->cursor];
-    if (!GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
-                          && one->served != plans->step)) {
-        one = gpuarena__plan_look(plans, sequence, units, set);
-        if (!one) {
-            plans->missed++;
-            return NULL;
-        }
-    }
-    if (GPUARENA__LIKELY(one >= &sequence->list[plans->cursor]))
-        plans->cursor = (uint32_t)(one - sequence->list) + 1;
-    one->served = plans->step;
+    if (GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
+                         && one->served != plans->step)) plans->cursor++;
+    else one = gpuarena__plan_look(plans, sequence, units, set);
+    if (GPUARENA__LIKELY(one)) one->served = plans->step;
     return one;
 }
 
@@ -7200,22 +7198,28 @@ static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
     else gpuarena__set_insert(arena, index);
 }
 
-static int gpuarena__aside_holds(const gpuarena__node *node, uint64_t address)
+/* The node that holds an address: a few steps from this one, which may be gone, or lie elsewhere. */
+static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, uint32_t index)
 {
-    return gpuarena__is_aside(node) && node->address <= address
-        && address - node->address < gpuarena__node_bytes(node);
+    uint32_t steps;
+    for (steps = 0; steps < 8; steps++) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (!node->size || node->address > address) break;
+        if (address - node->address < gpuarena__node_bytes(node)) return index;
+        index = node->next;
+    }
+    return gpuarena__node_around(arena, address);
 }
 
 /* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
-   *hint: a node that may begin there, or before; that which did. Takes two nodes: reserved. 0: it is not. */
+   near: the node that holds the address, or one to look from. Takes two nodes: reserved. 0: it is not. */
 GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                                  uint32_t set, uint32_t *hint)
+                                                  uint32_t set, uint32_t near)
 {
+    uint32_t index = gpuarena__aside_find(arena, address, near);
     uint64_t end = address + bytes, bits;
-    gpuarena__node *node = gpuarena__node_at(arena, *hint);
+    gpuarena__node *node;
     gpuarena__iterator at;
-    uint32_t index = *hint;
-    if (!gpuarena__aside_holds(node, address)) *hint = index = gpuarena__node_around(arena, address);
     for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
         if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
             || (at.node->set && at.node->set != set)) return 0;
@@ -7249,31 +7253,33 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
    use. Takes two reserved nodes. */
 GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
 {
-    gpuarena__plan *now = arena->plans.now;
-    gpuarena__planned *one;
+    const gpuarena__plan *now = arena->plans.now;
+    gpuarena__planned *one, *first;
     gpuarena__node *node;
-    uint32_t index;
     if (!now->in_force) return 0;
     one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, set);
     if (!one || !one->address) {
         arena->stats.unplanned_count += !one;
         return 0;
     }
-    index = one->node;
-    node = gpuarena__node_at(arena, index);
+    first = &now->seen.list[one->first];
+    node = gpuarena__node_at(arena, first->node);
     if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
                           && node->set == set)) {
-        index = gpuarena__aside_carve(arena, one->address, bytes, set, &one->node);
+        int begins = node->size && node->address == one->address;
+        uint32_t near = begins ? first->node : now->seen.list[one->below].node,
+                 index = gpuarena__aside_carve(arena, one->address, bytes, set, near);
         if (!index) {
             arena->plans.missed++;
             arena->stats.unplanned_count++;
             return 0;
         }
+        first->node = index;
         node = gpuarena__node_at(arena, index);
     }
     node->size = bytes;
     arena->stats.planned_count++;
-    return index;
+    return first->node;
 }
 
 /* ---- recording */
@@ -7300,14 +7306,14 @@ static void gpuarena__plan_stop(gpuarena *arena)
 }
 
 /* Records an allocation of a step. */
-GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uint64_t bytes, uint32_t set,
                                             int plain)
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan *now = plans->now;
     gpuarena__sequence *fresh = &now->fresh;
     uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
-             units = req->bytes >> plans->unit_log2;
+             units = bytes >> plans->unit_log2;
     gpuarena__planned *one;
     if (now->in_force) return;
     if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
@@ -7322,8 +7328,8 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, con
     fresh->count = (uint32_t)number + 1;
     if (!plain) return;
     one->units = (uint32_t)units;
-    one->set = req->set;
-    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, req->set);
+    one->set = set;
+    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, set);
 }
 
 /* Records a free in a step: of one of its blocks, or of a block of the step before. */
@@ -7507,9 +7513,20 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
 static void gpuarena__pack_take(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
                                 uint32_t unit_log2)
 {
-    uint32_t at;
-    for (at = 0; at < pack->count; at++)
-        sequence->list[pack->blocks[at].at].address = 1 + (pack->blocks[at].offset << unit_log2);
+    uint32_t at, first = 0, below = 0;
+    gpuarena__pack_sort(pack->keys, pack->order, pack->count);
+    for (at = 0; at < pack->count; at++) {
+        const gpuarena__packed *block = &pack->blocks[pack->order[at]];
+        gpuarena__planned *one = &sequence->list[block->at];
+        uint64_t address = 1 + (block->offset << unit_log2);
+        if (!at || sequence->list[first].address != address) {
+            below = at ? first : block->at;
+            first = block->at;
+        }
+        one->address = address;
+        one->first = first;
+        one->below = below;
+    }
 }
 
 /* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
@@ -12174,7 +12191,8 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
     if (arena->plans.now)
-        gpuarena__plan_note(arena, index, &req, req.alignment == arena->unit && !(req.room | req.flags));
+        gpuarena__plan_note(arena, index, req.bytes, req.set,
+                            req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
     if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) {
@@ -12307,7 +12325,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
-    else if (arena->plans.now) gpuarena__plan_note(arena, index, &req, 1);
+    else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.set, 1);
     gpuarena__unlock(arena);
     return GPUARENA_OK;
 }
@@ -12610,34 +12628,27 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
-/* A block that a plan had, or in a step that is recorded, on a plain stream. 0: it is none of these. */
-GPUARENA__INLINE int gpuarena__free_planned(gpuarena *arena, uint64_t address, gpuarena_stream stream)
+/* A free that the fast path does not serve. The lock is held, and is unlocked. node, place: as lookup_node
+   has found them. If the free needs the short lock alone, as that of a planned block on a plain stream, it is
+   done here. Otherwise it takes the slow path, which also says what is wrong with a pointer. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream,
+                                                        gpuarena__node *node, uint32_t *place)
 {
-    uint32_t *place, index;
-    gpuarena__node *node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place);
-    if (!GPUARENA__LIKELY(node && !(node->size & gpuarena__slow_flags(arena))
-                          && gpuarena__find_plain(arena, stream))) return 0;
-    index = *place;
-    *place = 0;
-    if (arena->heaps.count) gpuarena__lookup_count(arena, address, UINT64_MAX);
-    if (arena->plans.now) gpuarena__plan_freed(arena, node);
-    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
-                         (node->size & GPUARENA__PLANNED) != 0);
-    return 1;
-}
-
-/* A free that the fast path does not serve. The lock is held, and is unlocked. If the free needs the short
-   lock alone, it is done here. Otherwise it takes the slow path, which also says what is wrong with a
-   pointer. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    uint64_t address = gpuarena__address(ptr);
-    uint32_t *place, freed_on;
-    int done = gpuarena__free_planned(arena, address, stream);
-    place = done ? NULL : gpuarena__lookup_find(arena, address);
-    if (place) {
-        done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, *place), stream, &freed_on);
-        if (done) gpuarena__free_told(arena, place, freed_on, stream);
+    uint32_t freed_on, index;
+    int done = 0;
+    if (GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags & ~GPUARENA__PLANNED)
+                         && gpuarena__find_plain(arena, stream))) {
+        index = *place;
+        *place = 0;
+        if (arena->heaps.count) gpuarena__lookup_count(arena, gpuarena__address(ptr), UINT64_MAX);
+        gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
+                             (node->size & GPUARENA__PLANNED) != 0);
+        gpuarena__unlock(arena);
+        return GPUARENA_OK;
+    }
+    if (node && gpuarena__is_plain_free(arena, node, stream, &freed_on)) {
+        gpuarena__free_told(arena, place, freed_on, stream);
+        done = 1;
     }
     gpuarena__unlock(arena);
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
@@ -12647,10 +12658,14 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_heap(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
+    uint64_t address = gpuarena__address(ptr);
+    gpuarena__node *node;
+    uint32_t *place;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_free(arena, heap, ptr, stream))) return GPUARENA_OK;
     gpuarena__lock(arena);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    return gpuarena__free_other(arena, ptr, stream);
+    node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place);
+    return gpuarena__free_other(arena, ptr, stream, node, place);
 }
 
 /* The fast path of an arena without heaps: frees a live block without special bits, on a plain stream. */
@@ -12666,7 +12681,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
                           && gpuarena__find_plain(arena, stream)))
-        return gpuarena__free_other(arena, ptr, stream);
+        return gpuarena__free_other(arena, ptr, stream, node, place);
     index = *place;
     *place = 0;
     gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);

@@ -17,16 +17,17 @@ my @planted = (
     ['what is live where a plan looks is no obstacle',
      q@if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))@, q@if (!at.index@],
     ['a sequence that is shifted gets blocks of other sizes',
-     q@if (one->units == units && one->set == set && one->served != plans->step) return one;@,
-     q@if (one->set == set && one->served != plans->step) return one;@,
+     q@if (one->units != units || one->set != set || one->served == plans->step) continue;@,
+     q@if (one->set != set || one->served == plans->step) continue;@,
      q@node->size == (bytes | GPUARENA__ASIDE)@, q@gpuarena__is_aside(node)@],
     ['the region moves for another kind, and its live blocks stay planned',
      q@if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;@, q@@],
     ['what another stream freed is set aside, and taken without a wait',
      q@if (planned && open && (!node->set || node->set == from))@, q@if (planned && open)@,
-     q@&& node->set == set)) {
-        index = gpuarena__aside_carve@, q@)) {
-        index = gpuarena__aside_carve@],
+     q@
+                          && node->set == set)) {
+        int begins@, q@)) {
+        int begins@],
     ['what several streams used is set aside',
      q@if (planned && open && (!node->set || node->set == from))@, q@if (planned)@],
     ['a plan takes what another stream freed',
