@@ -2482,22 +2482,14 @@ static void gpuarena__peak_note(gpuarena *arena)
     gpuarena__peak_watch(arena);
 }
 
-/* Counts bytes of a tag that are about to become live. */
-static void gpuarena__tag_more(gpuarena *arena, uint32_t place, uint64_t bytes)
+/* Adds to the live bytes of a tag. A negative change is a two's complement. */
+static void gpuarena__tag_add(gpuarena *arena, uint32_t place, uint64_t bytes)
 {
     gpuarena_tag_stats *one = &arena->tags.list[place];
     one->live_bytes += bytes;
+    GPUARENA_ASSERT(one->live_bytes < GPUARENA__MAX_TOTAL && "a tag has what is freed of it");
     one->live_peak_bytes = gpuarena__max(one->live_peak_bytes, one->live_bytes);
     arena->tags.live_bytes += bytes;
-    gpuarena__peak_watch(arena);
-}
-
-/* Counts bytes of a tag that are about to be freed. */
-static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
-{
-    GPUARENA_ASSERT(arena->tags.list[place].live_bytes >= bytes && "a tag has what is freed of it");
-    arena->tags.list[place].live_bytes -= bytes;
-    arena->tags.live_bytes -= bytes;
     gpuarena__peak_watch(arena);
 }
 
@@ -2512,7 +2504,7 @@ static void gpuarena__tag_enter(gpuarena *arena, uint32_t place, gpuarena__node 
 {
     arena->tags.list[place].live_count++;
     arena->tags.list[place].alloc_count++;
-    gpuarena__tag_more(arena, place, gpuarena__node_bytes(node));
+    gpuarena__tag_add(arena, place, gpuarena__node_bytes(node));
     node->size |= GPUARENA__TAGGED;
 }
 
@@ -2521,7 +2513,7 @@ static void gpuarena__tag_leave(gpuarena *arena, gpuarena__node *node)
 {
     uint32_t place = gpuarena__place_of(node);
     arena->tags.list[place].live_count--;
-    gpuarena__tag_less(arena, place, gpuarena__node_bytes(node));
+    gpuarena__tag_add(arena, place, 0 - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__TAGGED;
 }
 
@@ -8072,8 +8064,8 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
    and after. A block that cannot be cleared is not freed, or not handed out. Everything here holds the
    slow-path mutex. */
 
-/* Whether a clear may be enqueued on a stream. On a captured one it would become part of a graph, and repeat
-   with each launch; on the default stream it would break a capture. 0 and an error. */
+/* Tells whether a clear may be enqueued on a stream. On a captured one it would become part of a graph, and
+   repeat with each launch; on the default stream it would break a capture. 0 and an error. */
 static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     return !gpuarena__ask_captured(arena, stream, error)
@@ -8091,8 +8083,8 @@ static int gpuarena__clear_on(gpuarena *arena, const gpuarena__node *node, uint6
                                                                        stream));
 }
 
-/* As clear_on, on the default stream between two waits for the device. CLEARING marks the block while the
-   clear may be under way. */
+/* Clears a live block from an address to its end on the default stream, between two waits for the device.
+   CLEARING marks the block while the clear may be under way. */
 static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
                                  gpuarena__error *error)
 {
@@ -8127,7 +8119,7 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
     return 1;
 }
 
-/* Whether a single stream can clear a block that is freed on `stream`; *on is that stream. */
+/* Finds the stream that can clear a block which is freed on `stream`. 0: no single stream can. */
 static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream,
                                   gpuarena_stream *on)
 {
@@ -8166,7 +8158,7 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     return done || arena->lost;
 }
 
-/* Whether an allocation for a stream can be cleared. 0 and an error: a capture forbids it. */
+/* Tells whether an allocation for a stream can be cleared. 0 and an error: a capture forbids it. */
 static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
@@ -8697,7 +8689,7 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
     return 1;
 }
 
-/* Whether the value of a key is in its range, whatever the other keys are. */
+/* Checks that the value of a key is in its range, whatever the other keys are. */
 static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__key *key, gpuarena__text *out)
 {
     uint64_t value = gpuarena__field_get(config, key);
@@ -8845,9 +8837,9 @@ static gpuarena_memory gpuarena__counted_as(gpuarena_memory memory)
     return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
 }
 
-/* Whether an arena, the first of its list, fits under its parent: the limits of all sub-arenas must fit into
-   the parent's, and one without a limit counts as the parent's limit. 0: no, and *out says why. Under the
-   registry's lock. */
+/* Checks that an arena, the first of its list, fits under its parent: the limits of all sub-arenas must fit
+   into the parent's, and one without a limit counts as the parent's limit. 0: no, and *out says why. Under
+   the registry's lock. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
@@ -9302,7 +9294,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
-/* Whether a run or pages would serve the failed request if it could wait for them. */
+/* Tells whether a run or pages would serve the failed request if it could wait for them. */
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
                                 const gpuarena_failure *failure)
 {
@@ -10766,7 +10758,7 @@ static int gpuarena__begin_counted(gpuarena *arena)
     return gpuarena__has_magic(arena, GPUARENA__MAGIC);
 }
 
-/* As enter, with both locks: for calls that may do more than a hit. */
+/* Enters an arena with both locks, for a call that may do more than a hit, unless an argument is wrong. */
 static gpuarena_result gpuarena__begin(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
@@ -10918,7 +10910,8 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
     return idle;
 }
 
-/* Whether every limit from `arena` up would allow `bytes` more if the others released all idle memory. */
+/* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle
+   memory. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes)
 {
@@ -11024,8 +11017,8 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Whether the limits here and above allow `bytes` more, with what other arenas of the tree could release.
-   *idle: how much that is. Inside a callback the others are not asked. */
+/* Tells whether the limits here and above allow `bytes` more, with what other arenas of the tree could
+   release. *idle: how much that is. Inside a callback the others are not asked. */
 static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
@@ -11201,7 +11194,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
-/* Whether two driver tables are equal, field by field: padding between fields may differ. */
+/* Compares two driver tables field by field: padding between fields may differ. */
 static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
 {
 #define X(group, entry, bits) if (left->group.entry != right->group.entry) return 0;
@@ -12738,7 +12731,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     gpuarena__stream *stream = &arena->streams.list[node->set];
     uint32_t tail, use_at, copy, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
-    if (place) gpuarena__tag_less(arena, place, gpuarena__node_bytes(node) - keep);
+    if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__STATE_BITS;
     tail = gpuarena__block_split(arena, index, keep);
     rest = gpuarena__node_at(arena, tail);
@@ -12849,7 +12842,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t at = node->address + gpuarena__node_bytes(node);
     node->size &= ~GPUARENA__PLANNED;            /* it is longer than any plan knows */
-    if (gpuarena__place_of(node)) gpuarena__tag_more(arena, gpuarena__place_of(node), end - at);
+    if (gpuarena__place_of(node)) gpuarena__tag_add(arena, gpuarena__place_of(node), end - at);
     arena->stats.live_bytes += end - at;
     while (at < end) {
         uint32_t next = node->next;
@@ -13587,20 +13580,17 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
             configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
-            Gone: the key cache and config.cache_bytes; what to use instead of keys that are gone since 0.1;
-            CUDA Toolkits before 11.3.
+            Gone: the key cache and config.cache_bytes; CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
             live block with the lowest address.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
-            round_divisions, split*, small*, growth=half, exact, backoff);
+            round_divisions, split*, small*, growth=half, exact, backoff): each says what to use instead;
             GPUARENA_BUSY, stream_id of the driver table, the trait bits of vm.create.
-            Mended: requests refused though other threads, or arenas under the same parent, had made room;
-            memory given back, and waits, while a stream is captured; driver calls after the device was lost;
-            what a refused call left reserved; sentences that named the wrong limit, or nothing; calls that
-            took quadratic time with many segments, or time in proportion to the free blocks of a class.
+            Mended: requests refused though other arenas or threads had made room; memory given back while a
+            stream is captured; driver calls after the device was lost; calls that took quadratic time.
      0.1.0  The pool over pages and segments: growth, limits, sub-arenas, caches, tags, scrub; CUDA,
             streams, graph captures, threads, fork; statistics, failures in words, observer, report, check.
 
