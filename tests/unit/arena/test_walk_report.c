@@ -132,6 +132,25 @@ static void test_text(void)
     state_end(arena, &device, "text");
 }
 
+/* Each segment has a line with its own figures: a free one, then a live one. */
+static void test_text_of_segments(void)
+{
+    void *blocks[2];
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.growth = GPUARENA_GROWTH_EXACT;
+    gpuarena *arena = state_arena(&config);
+    for (int block = 0; block < 2; block++)
+        CHECK_INT(gpuarena_alloc(arena, &blocks[block], MIB(4), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, blocks[blocks[1] < blocks[0]], NULL), ==, GPUARENA_OK);
+    const char *text = report(arena, GPUARENA_FORMAT_TEXT);
+    const char *idle = strstr(text, ": 1 blocks, 0 bytes live, longest free 4194304\n");
+    CHECK_MSG(idle && strstr(idle, ": 1 blocks, 4194304 bytes live, longest free 0\n"),
+              "figures by segment: %s", text);
+    CHECK_INT(gpuarena_free(arena, blocks[blocks[0] < blocks[1]], NULL), ==, GPUARENA_OK);
+    state_end(arena, &device, "text of segments");
+}
+
 /* Any hash of the report that has a statistic's name must have its value; schema and name must be there; blocks tile
    their segments, and the live ones sum. */
 static const char *const perl_program =
@@ -189,6 +208,7 @@ int main(void)
     test_walk();
     test_stopped_writer();
     test_text();
+    test_text_of_segments();
     check_json("plain", 1);
     check_json("quote \" back\\slash / <&>", 2);
     check_json("\xc3\xbc and \xe2\x82\xac", 3);
