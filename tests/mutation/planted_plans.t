@@ -28,6 +28,10 @@ my @planted = (
                           && node->set == set)) {
         int begins@, q@)) {
         int begins@],
+    ['a block that no plan had is set aside, freed with all locks',
+     q@(node->size & GPUARENA__PLANNED) != 0);
+        gpuarena__unlock(arena);@, q@1);
+        gpuarena__unlock(arena);@],
     ['what several streams used is set aside',
      q@if (planned && open && (!node->set || node->set == from))@, q@if (planned)@],
     ['a plan takes what another stream freed',
