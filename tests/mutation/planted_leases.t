@@ -1,0 +1,37 @@
+#!/usr/bin/perl
+# Plants one mistake after the other with what heaps count for themselves in a copy of gpuarena.h, and demands that
+# tests/property/test_heaps.c finds each.
+# It must not know the test. Run: prove tests/mutation/planted_leases.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
+use strict;
+use warnings;
+use FindBin;
+
+chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+require './tests/mutation/planted.pl';
+
+# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
+my @planted = (
+    ['a heap rises beyond its lease', q@stats->live_bytes + req->bytes <= stats->live_peak_bytes@, q@1@],
+    ['a heap has no lease of requested bytes',
+     q@        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
+        && heap@, q@        && heap@],
+    ['all heaps give the same serials',
+     q@arena->serial + (heap->number - 1) * (uint64_t)GPUARENA__SERIALS;@, q@arena->serial;@],
+    ['a heap\'s serials are given again',
+     q@    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);@, q@@],
+    ['a heap serves while reserved memory exceeds the limit',
+     q@ptr && bytes - 1 < arena->fast_max_bytes
+                         && bytes@, q@ptr && bytes
+                         && bytes@],
+    ['what a heap frees is counted twice', q@    stats->free_count += own->free_count;@,
+     q@    stats->live_bytes += own->free_count;
+    stats->free_count += own->free_count;@],
+);
+
+planted(test => 'tests/property/test_heaps.c', environment => 'GPUARENA_HEAP_OPS=180000', mistakes => \@planted,
+        found => sub {
+            my ($result) = @_;
+            my ($found) = $result =~ /^not ok \d+ - (.*)$/m;
+            $found //= 'it crashes' if $result =~ /^status (?!0$|256$)\d+$/m;
+            return $result !~ /^status 0$/m && $found;
+        });
