@@ -1,5 +1,6 @@
-/* Property: random programs at random points of the whole configuration space, on the simulated device. What fails is
-   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N. */
+/* Property: random programs at random points of the whole configuration space, on the simulated device, with tags,
+   marks, and memory that scrub is to clear. What fails is shrunk, and printed on stderr as a test in C.
+   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N. */
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS
@@ -11,7 +12,7 @@
 #endif
 
 enum { SEQUENCE_OPS = 250 };
-static uint64_t refused_count, valid_count, alloc_count, fail_count;
+static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
 
 static uint64_t number_of(const char *name, uint64_t otherwise)
@@ -72,11 +73,12 @@ static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *pro
     program->count = 0;
     if (!draw_valid(program)) return space.trouble;
     count_keys(program->text);
-    like = draw(512);
+    like = draw(DRAW_LIKES);
     for (; program->count < ops; program->count++) program->ops[program->count] = draw_op(like);
     trouble = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 0);
     alloc_count += space.alloc_count;
     fail_count += space.fail_count;
+    foreign_count += space.foreign_count;        /* none where memory is cleared: that would be a trouble */
     return trouble;
 }
 
@@ -107,6 +109,8 @@ int main(void)
     CHECK_MSG(1, "%" PRIu64 " operations in %" PRIu64 " arenas, %" PRIu64 " allocations, %" PRIu64 " refusals",
               done, valid_count, alloc_count, fail_count);
     CHECK_MSG(done < 50000 || (fail_count > alloc_count / 100 && alloc_count > done / 8), "there are enough of both");
+    CHECK_MSG(done < 50000 || foreign_count > done / 1000, "%" PRIu64 " times without scrub new memory held what was "
+              "another's", foreign_count);
     for (size_t at = 0; at < COUNT(draw_keys); at++)
         CHECK_MSG(done < 50000 || key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name,
                   key_counts[at]);

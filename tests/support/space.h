@@ -6,6 +6,70 @@
 
 #include "space_state.h"
 
+/* ---- what each tag has */
+
+/* Blocks with a number that is not gpuarena_tag's count as those without a tag. */
+static inline gpuarena_tag_stats *space_sum(int tag)
+{
+    return &space.sums[tag == SPACE_OWN_TAG ? 0 : tag];
+}
+
+static inline void space_count(int tag, uint64_t bytes)
+{
+    gpuarena_tag_stats *sum = space_sum(tag);
+    sum->live_bytes += bytes;
+    space.live_bytes += bytes;
+    if (sum->live_bytes > sum->live_peak_bytes) sum->live_peak_bytes = sum->live_bytes;
+    if (space.live_bytes > space.live_peak_bytes) space.live_peak_bytes = space.live_bytes;
+}
+
+static inline void space_uncount(int tag, uint64_t bytes)
+{
+    space_sum(tag)->live_bytes -= bytes;
+    space.live_bytes -= bytes;
+}
+
+/* The block is no more. */
+static inline void space_drop(shadow_block *block)
+{
+    space_sum(block->tag)->live_count--;
+    space_uncount(block->tag, block->held);
+    block->address = 0;
+}
+
+static inline void space_do_peaks(void)
+{
+    gpuarena_reset_peaks(space.arena);
+    space.live_peak_bytes = space.live_bytes;
+    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_peak_bytes = space.sums[tag].live_bytes;
+}
+
+/* A block that could not be cleared was live until it went back, and is counted as one that was. */
+static inline void space_adopt_uncleared(const gpuarena_stats *stats)
+{
+    if (stats->live_peak_bytes > space.live_peak_bytes) space.live_peak_bytes = stats->live_peak_bytes;
+    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
+        gpuarena_tag_stats found, *sum = &space.sums[tag];
+        if (gpuarena_get_tag(space.arena, space.tags[tag], &found)) continue;
+        if (found.live_peak_bytes > sum->live_peak_bytes) sum->live_peak_bytes = found.live_peak_bytes;
+        if (found.alloc_count > sum->alloc_count) sum->alloc_count = found.alloc_count;
+    }
+}
+
+static inline void space_audit_tags(void)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(space.arena, &stats);
+    if (stats.live_bytes != space.live_bytes) space_blame("live is not what live blocks occupy");
+    if (space.struck) space_adopt_uncleared(&stats);
+    if (stats.live_peak_bytes != space.live_peak_bytes) space_blame("the peak of live is not the highest");
+    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
+        gpuarena_tag_stats found;
+        if (gpuarena_get_tag(space.arena, space.tags[tag], &found)) space_blame("get_tag fails");
+        else if (memcmp(&found, &space.sums[tag], sizeof found)) space_blame("a tag has other figures (%d)", tag);
+    }
+}
+
 /* ---- after each call */
 
 static inline void space_audit(int whole)
@@ -24,6 +88,7 @@ static inline void space_audit(int whole)
                                                                                                : stats.limit_bytes))
         space_blame("excess is not what is above the limit");
     if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
+    space_audit_tags();
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
@@ -63,7 +128,13 @@ static inline void space_measure(shadow_block *block)
     gpuarena_block found;
     if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
         space_blame("lookup does not find a live block, or finds it too short");
-    else block->held = found.bytes;
+    else if (found.tag != space.tags[block->tag] || found.state != GPUARENA_STATE_LIVE)
+        space_blame("lookup finds another tag, or a block that is not live");
+    else {
+        if (found.bytes < block->held) space_uncount(block->tag, block->held - found.bytes);
+        else space_count(block->tag, found.bytes - block->held);
+        block->held = found.bytes;
+    }
 }
 
 static inline void space_access(const shadow_block *block, int stream)
@@ -98,6 +169,19 @@ static inline void space_verify_clear(uint64_t address, uint64_t bytes)
     const void *ptr = (const void *)(uintptr_t)address;
     if (sim_holds(space.machine, 0, ptr, bytes) && !sim_verify(space.machine, 0, ptr, bytes, 0, &bad))
         space_blame("what is cleared is not (at %" PRIu64 ")", bad);
+}
+
+/* Does new memory begin with what one of the latest blocks held? That is foreign, and scrub is to prevent it. */
+static inline void space_look_foreign(uint64_t address, uint64_t bytes)
+{
+    uint64_t bad, owner = space.owner > SPACE_LATEST ? space.owner - SPACE_LATEST : 1;
+    if (bytes > SPACE_LOOK) bytes = SPACE_LOOK;
+    for (; owner < space.owner; owner++) {
+        if (!sim_verify(space.machine, 0, (const void *)(uintptr_t)address, bytes, owner, &bad)) continue;
+        space.foreign_count++;
+        if (space.config.scrub != GPUARENA_SCRUB_OFF) space_blame("new memory holds what was another's");
+        return;
+    }
 }
 
 /* What a call answers that has to clear, when a driver call has failed: then the same again, without faults. */
@@ -137,10 +221,16 @@ static inline void space_do_alloc(const space_op *op)
         && !(op->flags & GPUARENA_ALLOC_DEDICATED))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_DEDICATED && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
+    int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS), scoped = (op->flags & SPACE_SCOPED) != 0;
+    if (!scoped) request.tag = space.tags[tag];
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
     /* what those make room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
-    gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
+    if (scoped) (void)gpuarena_tag_scope(space.tags[tag]);
+    gpuarena_result result = scoped && !request.alignment_bytes && !request.flags && !request.room_bytes
+        ? gpuarena_alloc(space.arena, &ptr, request.bytes, request.stream)
+        : gpuarena_alloc_ex(space.arena, &ptr, &request);
+    if (scoped && gpuarena_tag_scope(0) != space.tags[tag]) space_blame("the thread's tag is another");
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
     if (result != can && !space.struck && !space_is_the_drivers(&request) && !fits_beside
         && (result || (request.alignment_bytes <= unit && !drains)))
@@ -152,6 +242,10 @@ static inline void space_do_alloc(const space_op *op)
     space.alloc_count++;
     block->address = bench_number(ptr);
     block->bytes = op->bytes;
+    block->held = 0;
+    block->tag = tag;
+    space_sum(tag)->live_count++;
+    space_sum(tag)->alloc_count++;
     block->owner = ++space.owner;
     block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
     block->any = op->stream == SPACE_ANY;
@@ -160,8 +254,27 @@ static inline void space_do_alloc(const space_op *op)
     space_measure(block);
     if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
+    for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
+        space_look_foreign(block->address + at, share);
+    if (op->flags & SPACE_UNUSED) {              /* so that no work of its own is to be waited for */
+        space_drop(block);
+        result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
+        if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
+        if (result) space_blame("free fails");
+        return;
+    }
     sim_fill(space.machine, 0, ptr, block->bytes, block->owner);
     space_access(block, block->stream);
+}
+
+/* The program's last look at a block, which goes on a stream: that one is behind the block's own. */
+static inline void space_leave(shadow_block *block, int stream)
+{
+    space_verify(block, block->bytes);
+    if (stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
+    else if (stream < SPACE_STREAMS && stream != block->stream)
+        (void)sim_stream_follow(space.machine, 0, space.streams[stream], space.streams[block->stream]);
+    space_drop(block);
 }
 
 static inline void space_do_free(const space_op *op)
@@ -169,18 +282,38 @@ static inline void space_do_free(const space_op *op)
     shadow_block *block = &space.shadow.blocks[op->slot];
     void *ptr = (void *)(uintptr_t)block->address;
     if (!block->address) return;
-    space_verify(block, block->bytes);
-    if (op->stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
-    else if (op->stream < SPACE_STREAMS && op->stream != block->stream)
-        (void)sim_stream_follow(space.machine, 0, space.streams[op->stream], space.streams[block->stream]);
-    block->address = 0;
+    space_leave(block, op->stream);
+    if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
     gpuarena_result result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
     if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
+    (void)gpuarena_tag_scope(0);
     if (result) space_blame("free fails");
     if (space_scrubs_frees()) space_verify_clear(bench_number(ptr), block->held);
     if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
         && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
         space_blame("more is idle than release_at allows");
+}
+
+static inline void space_do_mark(int at)
+{
+    space.marks[at] = gpuarena_mark(space.arena);
+    space.marked[at] = space.owner;
+}
+
+/* All younger than the mark go, of one tag or of any. */
+static inline void space_do_since(const space_op *op)
+{
+    int mark = op->slot % SPACE_MARKS, tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
+    for (int at = 0; at < SHADOW_SLOTS; at++) {
+        shadow_block *block = &space.shadow.blocks[at];
+        if (block->address && block->owner > space.marked[mark] && (!tag || block->tag == tag))
+            space_leave(block, op->stream);
+    }
+    gpuarena_stream stream = space_stream(op->stream);
+    gpuarena_result result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
+    if (space_is_uncleared(result))
+        result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
+    if (result) space_blame("free_since fails");
 }
 
 static inline void space_do_use(const space_op *op)
@@ -209,7 +342,10 @@ static inline void space_do_resize(const space_op *op)
     space_verify(block, result ? block->bytes : least);
     if (result) return;
     block->bytes = op->bytes;
+    uint64_t had = block->held;
     space_measure(block);
+    if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
+    if (block->held > had) space_look_foreign(block->address + had, block->held - had);
     if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
     sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
     space_access(block, block->stream);
@@ -254,7 +390,8 @@ static inline void space_do_rival(uint64_t bytes)
 static inline void space_do_reset(int stream)
 {
     (void)sim_device_wait(space.machine, 0);
-    memset(space.shadow.blocks, 0, sizeof space.shadow.blocks);
+    for (int at = 0; at < SHADOW_SLOTS; at++)
+        if (space.shadow.blocks[at].address) space_drop(&space.shadow.blocks[at]);
     gpuarena_result result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
     if (space_is_uncleared(result)) result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
     if (result) space_blame("reset fails");
@@ -274,6 +411,9 @@ static inline void space_do(const space_op *op)
     case SPACE_LIMIT: space_do_limit(op->bytes); break;
     case SPACE_RESERVE: space_do_reserve(op->bytes); break;
     case SPACE_RESET: space_do_reset(op->stream); break;
+    case SPACE_MARK: space_do_mark(op->slot % SPACE_MARKS); break;
+    case SPACE_SINCE: space_do_since(op); break;
+    case SPACE_PEAKS: space_do_peaks(); break;
     case SPACE_WORK:
         (void)sim_work(space.machine, 0, space.streams[op->stream % SPACE_STREAMS], op->bytes);
         break;
@@ -323,6 +463,11 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     space.shadow.limit = UINT64_MAX;
     detail[0] = '\0';
     for (int at = 1; at < SPACE_STREAMS; at++) (void)sim_stream_create(space.machine, 0, 0, &space.streams[at]);
+    space.tags[SPACE_OWN_TAG] = 77;
+    for (int tag = 1; tag < SPACE_OWN_TAG; tag++) {
+        const char name[] = { (char)('a' + tag), '\0' };
+        space.tags[tag] = gpuarena_tag(name);
+    }
     if (!space_config(text, &watched, &config)) return 0;
     if (gpuarena_create(&config, &space.arena) == GPUARENA_OK) {
         gpuarena_get_config(space.arena, &space.config);
@@ -373,7 +518,8 @@ static inline void space_close(void)
     sim_destroy(space.machine);
 }
 
-/* Runs it. The first trouble, or "". thorough: the check of all books after every op. */
+/* Runs it. The first trouble, or "". thorough: the check of all books after every op; else nobody asks for figures
+   for a while, now and then, and peaks are exact all the same. */
 static inline const char *space_run(uint64_t device_bytes, const char *text, const space_op *ops, size_t count,
                                     int thorough)
 {
@@ -381,7 +527,8 @@ static inline const char *space_run(uint64_t device_bytes, const char *text, con
     if (!space_open(device_bytes, text, detail)) space_blame("refused: %s", detail);
     for (space.op = 0; space.op < count && !space.trouble[0]; space.op++) {
         space_do(&ops[space.op]);
-        space_audit(thorough || space.op % 16 == 0);
+        int whole = thorough || space.op % 16 == 0;
+        if (whole || space.op / 64 % 2) space_audit(whole);
     }
     space_close();
     return space.trouble;

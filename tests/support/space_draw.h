@@ -17,7 +17,8 @@ static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bou
 
 /* What sequences are like; each has about half of it. */
 enum { DRAW_FAULTS = 1, DRAW_LIMITS = 2, DRAW_ALIGNED = 4, DRAW_STREAMS = 8, DRAW_RIVAL = 16, DRAW_FLAGS = 32,
-       DRAW_LARGE = 64, DRAW_RESIZE = 128, DRAW_CALM = 256 };
+       DRAW_LARGE = 64, DRAW_RESIZE = 128, DRAW_CALM = 256, DRAW_TAGS = 512, DRAW_MARKS = 1024,
+       DRAW_LIKES = 2048 };
 
 static uint64_t draw_bytes(uint64_t like)
 {
@@ -37,7 +38,7 @@ static uint64_t draw_bytes(uint64_t like)
 static space_op draw_rare(uint64_t like)
 {
     space_op op = { SPACE_PASS, 0, (int)draw(SPACE_STREAMS), draw(200000), 0, 0 };
-    switch (draw(9)) {
+    switch (draw(12)) {
     case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(100)); break;
     case 1:
         if (like & DRAW_LIMITS) op.kind = SPACE_LIMIT;
@@ -57,6 +58,14 @@ static space_op draw_rare(uint64_t like)
         op.flags = (uint32_t)draw(2);
         break;
     case 6: op.kind = SPACE_WORK; break;
+    case 7: op.kind = SPACE_PEAKS; break;
+    case 8: case 9:
+        if (!(like & DRAW_MARKS)) break;
+        op.kind = draw(2) ? SPACE_MARK : SPACE_SINCE;
+        op.slot = (int)draw(SPACE_MARKS);
+        if (like & DRAW_STREAMS) op.stream = (int)draw(SPACE_OWN + 1);
+        if (like & DRAW_TAGS && draw(2)) op.flags = SPACE_TAG * (uint32_t)draw(SPACE_TAGS);
+        break;
     default: break;
     }
     return op;
@@ -70,11 +79,14 @@ static space_op draw_op(uint64_t like)
     if (what < 45) {
         if (like & DRAW_ALIGNED && !draw(3)) op.alignment = UINT64_C(1) << draw(25);
         if (like & DRAW_FLAGS && !draw(4)) op.flags = (uint32_t)draw(8);
+        if (like & DRAW_TAGS) op.flags |= SPACE_TAG * (uint32_t)draw(2 * SPACE_TAGS);
+        if (like & DRAW_STREAMS && !draw(16)) op.flags |= SPACE_UNUSED;
         return op;
     }
     if (what >= 92) return draw_rare(like);
     op.kind = SPACE_FREE;
     if (!draw(4)) op.stream = SPACE_OWN;
+    if (like & DRAW_TAGS && !draw(4)) op.flags = SPACE_SCOPED;
     if (what >= 84 && like & DRAW_STREAMS) op.kind = draw(3) ? SPACE_WORK : SPACE_USE;
     else if (what >= 80 && like & DRAW_RESIZE) op.kind = SPACE_RESIZE;
     if (op.kind == SPACE_WORK) op.bytes = draw(300000);

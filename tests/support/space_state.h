@@ -6,11 +6,17 @@
 #include "sim_device.h"
 #include "space_fit.h"
 
-enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_ROOM = 4 };      /* flags: TRY 1, OWN 2, ROOM 4 */
+enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4,
+       SPACE_LATEST = 32, SPACE_LOOK = 256,
+       SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
+/* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
+enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64 };
 typedef enum space_kind {                        /* what an op is: */
     SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
     SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
     SPACE_TRIM, SPACE_LIMIT, SPACE_RESERVE, SPACE_RESET,
+    SPACE_MARK, SPACE_SINCE,                     /* slot: of a mark; SINCE: on a stream, of a tag or of all */
+    SPACE_PEAKS,                                 /* peaks begin again */
     SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
     SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
     SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on */
@@ -31,7 +37,11 @@ typedef struct space_state {
     gpuarena_config config, begun;               /* in force: now; at the beginning */
     gpuarena_stream streams[SPACE_STREAMS];
     space_shadow shadow;
-    uint64_t owner, host_bytes, alloc_count, fail_count;
+    uint64_t owner, host_bytes, alloc_count, fail_count, foreign_count;
+    uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
+    uint32_t tags[SPACE_TAGS];                   /* [0]: none */
+    gpuarena_tag_stats sums[SPACE_TAGS];
+    uint64_t live_bytes, live_peak_bytes;
     uint64_t asked_bytes;                        /* of the driver, and not given back */
     void *rival;
     uint64_t op;

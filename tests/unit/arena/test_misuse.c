@@ -77,7 +77,7 @@ static void refuse_all(gpuarena *none, const char *name)
         gpuarena_set_limit(none, 1), gpuarena_reset(none, NULL), gpuarena_lookup(none, &sentinel, &block),
         gpuarena_walk(none, visit_nothing, &called), gpuarena_observe(none, NULL, NULL),
         gpuarena_report(none, GPUARENA_FORMAT_TEXT, write_nothing, &called), gpuarena_get_device(none, &figures),
-        gpuarena_check(none, NULL, 0) };
+        gpuarena_check(none, NULL, 0), gpuarena_free_since(none, 0, 0, NULL) };
     for (size_t call = 0; call < sizeof results / sizeof *results; call++)
         CHECK_MSG(results[call] == GPUARENA_INVALID_ARGUMENT, "%s: call %d: %s", name, (int)call,
                   gpuarena_result_name(results[call]));
@@ -106,6 +106,7 @@ static void test_no_arena(void)
     CHECK_MSG(all_zero(&stats, sizeof stats) && all_zero(&values, sizeof values),
               "NULL: stats and config are zeroed");
     gpuarena_reset_peaks(NULL);
+    CHECK_MSG(gpuarena_mark(NULL) == 0, "NULL: no mark");
     open_both();
     gpuarena *ended = arena;
     void *ptr = state_alloc(arena, 100);

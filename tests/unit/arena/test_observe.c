@@ -175,6 +175,8 @@ static void call_everything(inside *in)
     in->wrong += gpuarena_trim(arena, 0, &released) != GPUARENA_REENTRANT;
     in->wrong += gpuarena_set_limit(arena, 1) != GPUARENA_REENTRANT;
     in->wrong += gpuarena_reset(arena, NULL) != GPUARENA_REENTRANT;
+    in->wrong += gpuarena_free_since(arena, 0, 0, NULL) != GPUARENA_REENTRANT;
+    in->wrong += in->ptr && !gpuarena_mark(arena);           /* which reads */
     in->wrong += gpuarena_destroy(arena) != GPUARENA_REENTRANT;
     in->wrong += gpuarena_lookup(arena, in->ptr, &block) != GPUARENA_REENTRANT;
     in->wrong += gpuarena_walk(arena, visit_never, in) != GPUARENA_REENTRANT;
