@@ -304,6 +304,12 @@
      - Not seen are an overrun within the rounding, or within an alignment above config.alignment; a use
        behind the end of a block that a resize has shrunk; and a use of what was freed while a stream is
        captured. A block with room_bytes stays in its paged range, and GPUARENA_ALLOC_DEDICATED is as ever.
+   With debug=guard, which needs backing=paged, the GPU itself faults, and no tool is needed. A block has
+   pages of the driver and addresses of its own. It ends where its pages end, and a page of addresses behind
+   it is never mapped. After its free the addresses stay unmapped until 256 more such blocks are freed.
+     - The above holds, but whole pages are reserved for a block, mostly 2 MiB: its bytes before the block
+       count as cached. A block costs eight driver calls.
+     - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
 
    CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
    lock held. From there, calls on the same arena return REENTRANT, except mark, get_stats, walk_stats,
@@ -668,7 +674,8 @@ typedef enum gpuarena_planning {                 /* what gpuarena_step does; see
 } gpuarena_planning;
 typedef enum gpuarena_debug {                    /* see the manual */
     GPUARENA_DEBUG_OFF,
-    GPUARENA_DEBUG_PASSTHROUGH                   /* each block is an allocation of the driver */
+    GPUARENA_DEBUG_PASSTHROUGH,                  /* each block is an allocation of the driver */
+    GPUARENA_DEBUG_GUARD                         /* PAGED: each block ends before an unmapped page */
 } gpuarena_debug;
 typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
@@ -699,7 +706,8 @@ typedef struct gpuarena_config {
     uint32_t wait_ms;                            /* how long stage 5 of the manual may take (0) */
     gpuarena_planning plan;                      /* no plan is made with scrub or debug */
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF */
-    gpuarena_debug debug;                        /* PASSTHROUGH: makes misuse visible to compute-sanitizer */
+    gpuarena_debug debug;                        /* makes misuse visible: PASSTHROUGH to compute-sanitizer,
+                                                    GUARD to the GPU itself */
     gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
@@ -1546,6 +1554,11 @@ typedef struct gpuarena__lookup {
     uint32_t most;                               /* with this many live nodes the table must grow */
 } gpuarena__lookup;
 
+/* The state of a segment with debug GUARD: memory that is mapped nowhere, or without access, or in use. */
+typedef enum gpuarena__guarding {
+    GPUARENA__UNGUARDED, GPUARENA__CREATED, GPUARENA__MAPPED, GPUARENA__GUARDED
+} gpuarena__guarding;
+
 /* A range. anchors[p] is the first node that starts in its p-th 2 MiB page of addresses, or 0: from there any
    address is reached over the blocks of one page. Anchors follow the range in host memory. Ranges are linked
    in the order of their addresses, and in a treap, in which no child's height exceeds its parent's. */
@@ -1567,6 +1580,8 @@ typedef struct gpuarena__range {
     uint64_t refused;                            /* the release pass in which the driver refused it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve in progress */
+    gpuarena__guarding guarded;                  /* debug GUARD: how far the segment came */
+    uint64_t handle;                             /* debug GUARD: its memory */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* disjoint. Without paged ranges their bytes
                                                     are the reserved bytes */
@@ -1601,6 +1616,8 @@ typedef struct gpuarena__paged {
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     gpuarena__run *runs;                         /* scratch: idle pages, to be moved or given back */
     uint32_t run_count, run_room;
+    gpuarena__run *retired;                      /* debug GUARD: addresses of past segments, oldest first */
+    uint32_t retired_count, retired_room;
 } gpuarena__paged;
 
 /* Stream records: what free blocks wait for. An ordinary record belongs to a stream. Its frees are numbered
@@ -1894,7 +1911,7 @@ struct gpuarena {
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
-    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
+    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room)
 
 /* A request that has passed its checks. */
 enum { GPUARENA__ALLOC_EXACT = 4 };              /* in flags, with GPUARENA_ALLOC_DEDICATED: the segment need
@@ -4134,19 +4151,91 @@ static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
     }
 }
 
+/* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
+   unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
+   younger ones are retired too. */
+enum { GPUARENA__RETIRED = 256 };
+static int gpuarena__is_guarded(const gpuarena *arena) { return arena->config.debug == GPUARENA_DEBUG_GUARD; }
+
+/* Gives the oldest retired addresses back until `count` are left. 0: the driver refused. */
+static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *error)
+{
+    gpuarena__run *oldest = arena->paged.retired;
+    while (arena->paged.retired_count > count) {
+        if (!GPUARENA__ASK(arena, error, vm, release,
+                           (&arena->driver, gpuarena__pointer(oldest->address),
+                            oldest->page_count * arena->driver.page_bytes))) return 0;
+        memmove(oldest, oldest + 1, --arena->paged.retired_count * sizeof *oldest);
+    }
+    return 1;
+}
+
+/* Retires addresses. Their place in the table is reserved. */
+static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__run *list = arena->paged.retired;
+    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, &ignored)) {
+        arena->stats.driver_error_count++;       /* the oldest addresses are lost */
+        memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
+    }
+    list[arena->paged.retired_count].address = address;
+    list[arena->paged.retired_count++].page_count = bytes / arena->driver.page_bytes;
+}
+
+/* 1 and an error: the segment is not complete, and only good for being given back. */
+static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__range *range,
+                                  gpuarena__error *error)
+{
+    uint64_t page = arena->driver.page_bytes, bytes = range->bytes;
+    if (!GPUARENA__RESERVE(arena, gpuarena__run, arena->paged.retired, arena->paged.retired_count,
+                           GPUARENA__RETIRED - arena->paged.retired_count, arena->paged.retired_room))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (!GPUARENA__ASK(arena, error, vm, reserve,
+                       (&arena->driver, memory, bytes + page, gpuarena__max(page, arena->unit)))) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &range->handle, bytes, 0))) {
+        gpuarena__retire(arena, gpuarena__address(*memory), bytes + page);
+        return 0;
+    }
+    range->guarded = GPUARENA__CREATED;
+    if (!GPUARENA__ASK(arena, error, vm, map, (&arena->driver, *memory, bytes, range->handle))) return 1;
+    range->guarded = GPUARENA__MAPPED;
+    if (GPUARENA__ASK(arena, error, vm, access, (&arena->driver, *memory, bytes, 1)))
+        range->guarded = GPUARENA__GUARDED;
+    return 1;
+}
+
+/* Waits for the device first, as cudaFree does. After a failure a later call goes on. */
+static int gpuarena__guard_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
+                                     gpuarena__error *error)
+{
+    void *memory = gpuarena__pointer(address);
+    uint64_t bytes = range->bytes;
+    if (range->guarded == GPUARENA__GUARDED
+        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
+    if (range->guarded != GPUARENA__CREATED
+        && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
+    range->guarded = GPUARENA__CREATED;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
+    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
+    return 1;
+}
+
 /* Requests a segment from the driver. What is granted stays charged until it is entered. */
-static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
-                                   gpuarena__error *error)
+static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
+                                   gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = NULL;
+    uint64_t bytes = range->bytes;
     int done;
     if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
         if (gpuarena__ask_captured(arena, stream, error)) return 0;
     }
     if (!gpuarena__try_relax(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
-    done = GPUARENA__ASK(arena, error, memory, obtain,
-                         (&arena->driver, arena->memory, &memory, bytes, stream));
+    done = gpuarena__is_guarded(arena) ? gpuarena__guard_obtain(arena, &memory, range, error)
+        : GPUARENA__ASK(arena, error, memory, obtain,
+                        (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
     if (!done) gpuarena__uncharge(arena, bytes);
     return done;
@@ -4183,10 +4272,12 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
-static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
+static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
+    uint64_t bytes = range->bytes;
+    if (gpuarena__is_guarded(arena)) return gpuarena__guard_give_back(arena, address, range, error);
     if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
     if (!GPUARENA__ASK(arena, error, memory, give_back,
                        (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
@@ -4341,12 +4432,12 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
 /* Rejects a range although the driver reported success: NULL, a misaligned range or one that overlaps another
    is a driver error. The range goes back, unless its base is that of a held one, which the call would then
    take away. */
-static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
-                                   gpuarena__error *error)
+static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
+                                   gpuarena_stream stream, gpuarena__error *error)
 {
     const gpuarena__range *held = gpuarena__range_of(arena, address);
     if (address && (!held || held->address != address))
-        (void)gpuarena__driver_give_back(arena, address, bytes, stream, error);
+        (void)gpuarena__driver_give_back(arena, address, range, stream, error);
     if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
 }
 
@@ -4366,33 +4457,6 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
         range->owners = (uint8_t *)range->anchors + gpuarena__anchor_bytes(bytes);
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     return range;
-}
-
-/* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
-   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
-static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                       gpuarena__error *error)
-{
-    uint64_t address;
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
-    uint32_t index;
-    int done = 0;
-    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (gpuarena__driver_obtain(arena, &address, bytes, stream, error)) {
-        done = gpuarena__range_place(arena, address, bytes, &before);
-        if (!done) {
-            gpuarena__range_refuse(arena, address, bytes, stream, error);
-            gpuarena__uncharge(arena, bytes);
-        }
-    }
-    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    if (!done) {
-        gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
-        return 0;
-    }
-    index = gpuarena__range_enter(arena, before, address, range);
-    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
-    return index;
 }
 
 /* Whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several streams
@@ -4476,7 +4540,7 @@ static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpua
     if (gpuarena__is_lost(arena, error) || !gpuarena__range_idle(arena, range, 0)) return 0;
     waits = !gpuarena__range_idle(arena, range, 1);
     gpuarena__range_claim(arena, range);
-    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, error)) {
+    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
         gpuarena__range_unclaim(arena, range);
         return 0;
     }
@@ -4485,6 +4549,36 @@ static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpua
     arena->stats.release_count++;
     gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
     return 1;
+}
+
+/* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
+   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
+                                       gpuarena__error *error)
+{
+    uint64_t address;
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
+    uint32_t index;
+    int done = 0;
+    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (gpuarena__driver_obtain(arena, &address, range, stream, error)) {
+        done = gpuarena__range_place(arena, address, bytes, &before);
+        if (!done) {
+            gpuarena__range_refuse(arena, address, range, stream, error);
+            gpuarena__uncharge(arena, bytes);
+        }
+    }
+    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    if (!done) {
+        gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
+        return 0;
+    }
+    index = gpuarena__range_enter(arena, before, address, range);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
+    if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
+    (void)gpuarena__range_release(arena, range, stream, &ignored);
+    return 0;
 }
 
 static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
@@ -5337,6 +5431,7 @@ static int gpuarena__begins_segment(const gpuarena__request *req)
 /* What the size of a request's segment is a multiple of. */
 static uint64_t gpuarena__segment_unit(const gpuarena *arena, const gpuarena__request *req)
 {
+    if (gpuarena__is_guarded(arena)) return gpuarena__max(arena->driver.page_bytes, GPUARENA__GRANULE);
     return req->flags & GPUARENA__ALLOC_EXACT ? arena->unit : GPUARENA__GRANULE;
 }
 
@@ -8195,7 +8290,7 @@ static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "p
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
 static const char *const gpuarena__plannings[] = { "auto", "off", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
-static const char *const gpuarena__debugs[] = { "off", "passthrough", NULL };
+static const char *const gpuarena__debugs[] = { "off", "passthrough", "guard", NULL };
 
 typedef enum gpuarena__kind {                    /* the kind of a key's value */
     GPUARENA__SIZE,                              /* uint64_t */
@@ -8266,7 +8361,8 @@ typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
     X(release_at, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE) | GPUARENA__IS(RELEASE_PRESSURE)) \
     X(release_keep, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE)) \
     X(release_age, GPUARENA__SET, release, GPUARENA__IS(RELEASE_AGE)) \
-    X(wait_ms, GPUARENA__SET, streams, ~GPUARENA__IS(STREAMS_SAME))
+    X(wait_ms, GPUARENA__SET, streams, ~GPUARENA__IS(STREAMS_SAME)) \
+    X(debug, GPUARENA__IS(DEBUG_GUARD), backing, GPUARENA__IS(BACKING_PAGED))
 typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena__rule;
 #define X(key, values, other, allowed) { GPUARENA__KEY_##key, values, GPUARENA__KEY_##other, allowed },
 static const gpuarena__rule gpuarena__rules[] = { GPUARENA__RULES(X) };
@@ -11146,6 +11242,7 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, error);
     if (released && !arena->lost && arena->ranges.count)     /* addresses */
         released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
+    if (released && !arena->lost) released = gpuarena__unretire(arena, 0, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -12026,6 +12123,22 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
+/* The part of a new guarded segment that begins at the last address where the request fits. The part before
+   it is free, and serves nobody, as all other requests have segments too. */
+static uint32_t gpuarena__guard_end(gpuarena *arena, uint32_t index, const gpuarena__request *req)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
+             lead = gpuarena__round_down(last, req->alignment) - node->address;
+    uint32_t front = index;
+    if (!lead) return index;
+    gpuarena__set_remove(arena, front);
+    index = gpuarena__block_split(arena, front, lead);
+    gpuarena__set_insert(arena, front);
+    gpuarena__set_insert(arena, index);
+    return index;
+}
+
 /* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
    other threads meanwhile. */
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
@@ -12035,6 +12148,8 @@ static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpua
         || (req->home && !gpuarena__uses_reserve(arena)))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
+    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT)
+        index = gpuarena__guard_end(arena, index, req);
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
