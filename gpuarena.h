@@ -7285,11 +7285,11 @@ static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
     else gpuarena__set_insert(arena, index);
 }
 
-/* The node that holds an address: a few steps from this one, which may be gone, or lie elsewhere. */
+/* The node that holds an address: a few tries from this one, which may be gone, or lie elsewhere. */
 static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, uint32_t index)
 {
-    uint32_t steps;
-    for (steps = 0; steps < 8; steps++) {
+    uint32_t tries;
+    for (tries = 0; tries < 8; tries++) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!node->size || node->address > address) break;
         if (address - node->address < gpuarena__node_bytes(node)) return index;

@@ -106,8 +106,8 @@ static void test_digests(void)
 static uint32_t node_make(gpuarena *arena, uint64_t bytes)
 {
     CHECK(gpuarena__nodes_reserve(arena, 1));
-    uint32_t index = arena->nodes.unused;
-    (void)gpuarena__node_take(arena);
+    uint32_t index = arena->nodes.unused.first;
+    (void)gpuarena__node_take(arena, &arena->nodes.unused);
     gpuarena__node_at(arena, index)->size = bytes;
     return index;
 }
@@ -141,7 +141,7 @@ static void test_overflow(void)
         uint32_t chosen = (uint32_t)(section_draw() % left);
         wrong += gpuarena__bin_search(&arena->bins, 65536) == 0;
         gpuarena__bins_remove(arena, &arena->bins, nodes[chosen]);
-        gpuarena__node_drop(arena, nodes[chosen], gpuarena__node_at(arena, nodes[chosen]));
+        gpuarena__node_drop(&arena->nodes.unused, nodes[chosen], gpuarena__node_at(arena, nodes[chosen]));
         nodes[chosen] = nodes[left - 1];
         wrong += !bins_sound(arena, left - 1);
     }
@@ -164,7 +164,7 @@ static void test_largest(void)
     for (uint32_t left = 12; left > 0; left--) {
         wrong += gpuarena__largest_free(arena) != 65536 + 256 * (uint64_t)(left - 1);
         gpuarena__bins_remove(arena, &arena->bins, nodes[left - 1]);
-        gpuarena__node_drop(arena, nodes[left - 1], gpuarena__node_at(arena, nodes[left - 1]));
+        gpuarena__node_drop(&arena->nodes.unused, nodes[left - 1], gpuarena__node_at(arena, nodes[left - 1]));
     }
     CHECK_MSG(wrong == 0 && gpuarena__largest_free(arena) == 0, "the longest of 12 in one class: %d wrong", wrong);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
@@ -186,7 +186,7 @@ static void test_search(void)
     for (uint32_t which = 0; which < 3; which++) {
         uint32_t index = which == 0 ? large : which == 1 ? tight : loose;
         gpuarena__bins_remove(arena, &arena->bins, index);
-        gpuarena__node_drop(arena, index, gpuarena__node_at(arena, index));
+        gpuarena__node_drop(&arena->nodes.unused, index, gpuarena__node_at(arena, index));
     }
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }

@@ -56,8 +56,8 @@ static void test_blocks(void)
     VIOLATE(arena, live->as.live.requested, 65537, "a live block is smaller than its request");
     VIOLATE(arena, live->as.live.serial, 0, "a live block's serial was never given");
     VIOLATE(arena, live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
-    VIOLATE(arena, arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
-            "a live block is not found by its address");
+    uint32_t *place = gpuarena__lookup_find(arena, live->address);
+    VIOLATE(arena, *place, 0, "a live block is not found by its address");
     VIOLATE(arena, idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
     VIOLATE(arena, idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
 }
@@ -106,9 +106,9 @@ static void test_sums(void)
     VIOLATE(arena, arena->stats.live_peak_bytes, 0, "a peak is below its current value");
     VIOLATE(arena, arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
     VIOLATE(arena, arena->growing, 2, "growth is claimed that is not under way");
-    VIOLATE(arena, arena->nodes.unused_count, 0, "unused nodes are miscounted");
-    VIOLATE(arena, arena->nodes.unused, UINT32_MAX, "a link leads to no block");
-    VIOLATE(arena, arena->nodes.unused, 0, "unused nodes are miscounted");
+    VIOLATE(arena, arena->nodes.unused.count, 0, "unused nodes are miscounted");
+    VIOLATE(arena, arena->nodes.unused.first, UINT32_MAX, "a link leads to no block");
+    VIOLATE(arena, arena->nodes.unused.first, 0, "unused nodes are miscounted");
     VIOLATE(arena, arena->lookup.shift, 60, "a live block is not found by its address");
 }
 
@@ -141,16 +141,16 @@ static void test_tables(void)
     VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks holds another");
     VIOLATE(arena, arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena, arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
-    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, live_node)->address);
+    slot = (uint32_t)(gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address) - arena->lookup.table);
                                                  /* the walk looks there */
     VIOLATE(arena, arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
     VIOLATE(arena, arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
-    uint32_t taken = arena->nodes.unused;
-    (void)gpuarena__node_take(arena);
+    uint32_t taken = arena->nodes.unused.first;
+    (void)gpuarena__node_take(arena, &arena->nodes.unused);
     char message[100];
     CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
     CHECK_MSG(strncmp(message, "nodes are lost", 14) == 0, "nodes are lost");
-    gpuarena__node_drop(arena, taken, gpuarena__node_at(arena, taken));
+    gpuarena__node_drop(&arena->nodes.unused, taken, gpuarena__node_at(arena, taken));
 }
 
 /* The message ends within its bounds, and a check changes nothing. */

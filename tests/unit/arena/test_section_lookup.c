@@ -26,7 +26,7 @@ static void test_nodes(void)
     CHECK_INT((uintptr_t)gpuarena__node_at(arena, 777) % SECTION_LINE, ==, 0);
     CHECK_INT(sizeof(gpuarena__node), ==, 64);
     CHECK(gpuarena__node_live(gpuarena__node_at(arena, 0)));
-    CHECK_U64(arena->nodes.unused_count, ==, arena->nodes.chunk_count * SECTION_CHUNK - 1);
+    CHECK_U64(arena->nodes.unused.count, ==, arena->nodes.chunk_count * SECTION_CHUNK - 1);
     CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
@@ -42,20 +42,20 @@ static void test_collisions(void)
     for (uint64_t address = (uint64_t)1 << 30; made < 40; address += 256) {
         if (gpuarena__home(&arena->lookup, address) != capacity - 3) continue;       /* so that probes wrap round */
         addresses[made] = address;
-        nodes[made] = arena->nodes.unused;
-        (void)gpuarena__node_take(arena);
+        nodes[made] = arena->nodes.unused.first;
+        (void)gpuarena__node_take(arena, &arena->nodes.unused);
         gpuarena__node_at(arena, nodes[made])->address = address;
         gpuarena__lookup_insert(&arena->lookup, nodes[made++], address);
     }
     CHECK_INT(arena->lookup.longest, ==, 39);
     for (uint32_t gone = 0; gone < 40; gone++) {
         for (uint32_t left = gone; left < 40; left++) {
-            uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, addresses[left]);
-            wrong += slot >= capacity || arena->lookup.table[slot] != nodes[left];
+            const uint32_t *place = gpuarena__lookup_find(arena, addresses[left]);
+            wrong += !place || *place != nodes[left];
         }
-        arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, addresses[gone])] = 0;
-        wrong += gpuarena__lookup_find(arena, &arena->lookup, addresses[gone]) != capacity;
-        gpuarena__node_drop(arena, nodes[gone], gpuarena__node_at(arena, nodes[gone]));
+        *gpuarena__lookup_find(arena, addresses[gone]) = 0;
+        wrong += gpuarena__lookup_find(arena, addresses[gone]) != NULL;
+        gpuarena__node_drop(&arena->nodes.unused, nodes[gone], gpuarena__node_at(arena, nodes[gone]));
     }
     CHECK_MSG(wrong == 0, "40 addresses with one home: %d wrong", wrong);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
