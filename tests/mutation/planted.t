@@ -12,12 +12,10 @@ require './tests/mutation/planted.pl';
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     q@return gpuarena__bins_search(arena, &arena->bins, bytes);@,
-     q@for (uint32_t at = 1; set && at < arena->streams.count; at++) {
-           uint32_t other = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);
-           if (other && !arena->streams.list[at].home) return other;
-       }
-       return gpuarena__bins_search(arena, &arena->bins, bytes);@],
+     q@    return index ? index : gpuarena__set_search(arena, 0, bytes, req);@,
+     q@for (uint32_t at = 1; set && !index && at < arena->streams.count; at++)
+           if (!arena->streams.list[at].home) index = gpuarena__set_search(arena, at, bytes, req);
+       return index ? index : gpuarena__set_search(arena, 0, bytes, req);@],
     ['neighbours of two streams merge',
      q@return GPUARENA__LIKELY(node->set == other->set)
         || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
