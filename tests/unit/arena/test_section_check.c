@@ -141,10 +141,10 @@ static void test_tables(void)
     VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks holds another");
     VIOLATE(arena, arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena, arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
-    slot = (uint32_t)(gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address) - arena->lookup.table);
+    uint32_t *place = gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address);
                                                  /* the walk looks there */
-    VIOLATE(arena, arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
+    VIOLATE(arena, *place, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, *place, arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused.first;
     (void)gpuarena__node_take(arena, &arena->nodes.unused);
     char message[100];
