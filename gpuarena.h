@@ -13693,12 +13693,14 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
      0.3.0  Names: GPUARENA_ALLOC_OWN is GPUARENA_ALLOC_DEDICATED; the statistics settle_count, steal_count,
             relief_count and parked_count are resolve_count, stream_wait_count, reclaim_count and
             sync_wait_count.
-            New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
+            New: plans for steps that come again (gpuarena_step, config.plan); config.debug, passthrough and
+            guard. From the second stream on, each stream has a heap with a lock of its own. Sizes in
             configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
             Gone: the key cache and config.cache_bytes; CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
-            live block with the lowest address.
+            live block with the lowest address; a block's serial number rises on each stream, but numbers of
+            several streams have gaps and are in no order.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
