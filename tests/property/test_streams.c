@@ -289,7 +289,7 @@ static void test_it_all_happened(uint64_t ops)
     const char *missing = NULL;
     WORLD_TALLY(SHOW)
     WORLD_TALLY(MISSING)
-    CHECK_MSG(ops < 1000000 || !missing, "all of this happened%s%s", missing ? ", but " : "", missing ? missing : "");
+    CHECK_MSG(ops < 400000 || !missing, "all of this happened%s%s", missing ? ", but " : "", missing ? missing : "");
 }
 
 int main(void)
