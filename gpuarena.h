@@ -466,14 +466,17 @@ typedef enum gpuarena_status {                   /* the meaning of a driver's co
     GPUARENA_STATUS_CAPTURING,                   /* impossible during a capture: result CAPTURE */
     GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
     GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
-    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. Only exchange_mode follows */
+    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. The only driver call after it is
+                                                    exchange_mode, to restore the thread's mode */
     GPUARENA_STATUS_UNLOADING                    /* the process ends: releases succeed, the rest fails */
 } gpuarena_status;
-typedef enum gpuarena_memory {                   /* a table returns NOT_SUPPORTED for what it lacks */
+typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table returns
+                                                    NOT_SUPPORTED for a kind that it lacks */
     GPUARENA_MEMORY_DEVICE,                      /* as cudaMalloc */
     GPUARENA_MEMORY_PINNED,                      /* page-locked host memory, as cudaHostAlloc */
     GPUARENA_MEMORY_MANAGED,                     /* as cudaMallocManaged */
-    GPUARENA_MEMORY_ASYNC                        /* in a stream's order, as cudaMallocFromPoolAsync */
+    GPUARENA_MEMORY_ASYNC                        /* stream-ordered device memory, as
+                                                    cudaMallocFromPoolAsync */
 } gpuarena_memory;
 typedef struct gpuarena_driver gpuarena_driver;
 struct gpuarena_driver {
@@ -515,7 +518,8 @@ struct gpuarena_driver {
         int (*access)(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode);
         int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);        /* whole mappings */
     } vm;
-    struct {                                     /* without this group all streams count as one queue */
+    struct {                                     /* as the CUDA calls of these names. Without this group
+                                                    all streams count as one queue */
         int (*create)(const gpuarena_driver *self, void **event);
         int (*destroy)(const gpuarena_driver *self, void *event);
         int (*record)(const gpuarena_driver *self, void *event, gpuarena_stream stream);
@@ -536,15 +540,18 @@ struct gpuarena_driver {
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
 #define GPUARENA_ALLOC_TRY 1u                    /* request.flags: use what is free now, or fail */
-#define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own: see gpuarena_alloc_ex */
+#define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own, in every backing, released when
+                                                    the block is freed: for cudaIpc, RDMA. No room_bytes */
 typedef struct gpuarena_request {
     uint64_t bytes;                              /* 0: succeeds with NULL */
     uint64_t alignment_bytes;                    /* a power of two; at least config.alignment is used */
-    uint64_t room_bytes;                         /* addresses kept behind it, for gpuarena_resize */
+    uint64_t room_bytes;                         /* addresses kept behind the block, into which
+                                                    gpuarena_resize may grow: backing PAGED alone */
     gpuarena_stream stream;                      /* where the block will be used */
-    uint32_t tag;                                /* of gpuarena_tag; or a number below 2^31, which is kept
-                                                    with the block; 0: the tag of gpuarena_tag_scope */
-    uint32_t flags;                              /* GPUARENA_ALLOC_.. */
+    uint32_t tag;                                /* of gpuarena_tag: the block is counted by it; or any
+                                                    number below 2^31, which is kept with the block. 0: the
+                                                    tag of gpuarena_tag_scope */
+    uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_DEDICATED, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {
     GPUARENA_STATE_NONE,                         /* no block: a cleared struct that was not filled */
@@ -558,7 +565,7 @@ typedef struct gpuarena_block {
     uint64_t requested_bytes;                    /* as asked for; free: 0 */
     uint64_t bytes;                              /* occupied: requested + slack */
     uint64_t resident_bytes;                     /* backed by memory: all; of a HOLE none */
-    gpuarena_stream stream;                      /* of its allocation; free: the one it waits for;
+    gpuarena_stream stream;                      /* of its allocation; free: the stream it waits for, or
                                                     GPUARENA_ANY_STREAM: quiet, or of a capture set */
     gpuarena_state state;
     uint32_t tag;                                /* the request's; free: 0 */
@@ -585,23 +592,28 @@ typedef struct gpuarena_failure {
     gpuarena_reason reason;
     int32_t  driver_code;                        /* the driver's code, if it failed; else 0 */
     uint64_t requested_bytes;                    /* of an allocation; the target of a reserve; else 0 */
-    uint64_t missing_bytes;                      /* after idle memory is moved or released: OVER_LIMIT,
-                                                    OVER_PARENT: by how much the limit is too low; HEADROOM,
-                                                    DRIVER_REFUSED: how much more device memory is needed.
-                                                    FRAGMENTED: what the longest free block lacks */
+    uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too
+                                                    low, after idle memory is released. (Whether the driver
+                                                    aligns a segment as a block needs it is not foreseen.)
+                                                    HEADROOM, DRIVER_REFUSED: how much more device memory is
+                                                    needed, after idle memory is moved or released.
+                                                    FRAGMENTED: by how much the longest free block is too
+                                                    short */
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes;
     uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as in gpuarena_walk_stats; else 0 */
     uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED: from memory.info; else 0 */
     gpuarena_block block;                        /* misuse: the block concerned; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
-    gpuarena_live most[4];                       /* with most live bytes: OUT_OF_MEMORY, if anything is
-                                                    tagged: tags, 0 included; STILL_IN_USE by live blocks:
-                                                    pairs of size and tag */
+    gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags with most
+                                                    live bytes, 0 included. STILL_IN_USE by live blocks: the
+                                                    pairs of size and tag with most live bytes */
     char     arena[32];                          /* the arena's name; "": it did not exist yet */
-    char     detail[96];                         /* the key and what is allowed; the other arena, or the one
-                                                    above; the offset in the block; the driver code's name */
-    const char *driver_call;                     /* the entry that refused, as "obtain": DRIVER_REFUSED, and
-                                                    FRAGMENTED if it refused though enough is free; or NULL */
+    char     detail[96];                         /* the key and what is allowed; the other arena, or the
+                                                    one above; the offset in the block; the driver's name of
+                                                    its code */
+    const char *driver_call;                     /* the entry of the driver table that refused, as "obtain"
+                                                    or "map": DRIVER_REFUSED, and FRAGMENTED if it refused
+                                                    though enough is free; else NULL */
 } gpuarena_failure;
 
 /* ---- what an observer is told, after the fact, with the lock held. Pointers are valid during the call. */
@@ -609,11 +621,12 @@ typedef enum gpuarena_action_kind {
     GPUARENA_ACTION_ALLOC,                       /* block: as it is */
     GPUARENA_ACTION_FREE,                        /* block: as it was, state PENDING or FREE */
     GPUARENA_ACTION_FREE_DONE,                   /* block: pending memory that is quiet now, perhaps of
-                                                    several frees; not what its own stream reused before */
+                                                    several frees. Memory that its own stream reused before
+                                                    is not reported */
     GPUARENA_ACTION_USE,                         /* block: as it is; stream: the one that uses it */
     GPUARENA_ACTION_RESIZE,                      /* block: as it is now */
-    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE, /* block: the segment, whole and free. Paged: bytes of the
-                                                    pages; ptr: one place that they back */
+    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE, /* block: the segment, whole and free. Paged:
+                                                    bytes of the pages; ptr: one place that they back */
     GPUARENA_ACTION_REMAP,                       /* as GROW, for pages that were moved there */
     GPUARENA_ACTION_LIMIT,                       /* block.bytes: the new limit; state NONE */
     GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE /* failure: the record */
@@ -638,8 +651,9 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 
 /* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets. */
 typedef enum gpuarena_backing {
-    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist; SEGMENTS with
-                                                    share, step, step_max, growth STEP or DOUBLE */
+    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share,
+                                                    step, step_max, growth STEP or DOUBLE ask for
+                                                    SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses backed by pages that can move */
     GPUARENA_BACKING_SEGMENTS,                   /* segments of device memory, as cudaMalloc's; */
     GPUARENA_BACKING_PINNED,                     /*   of page-locked host memory; */
@@ -649,8 +663,9 @@ typedef enum gpuarena_backing {
 } gpuarena_backing;
 typedef enum gpuarena_share {                    /* whether other processes or devices import blocks */
     GPUARENA_SHARE_NONE,                         /* no: memory may consist of many handles */
-    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver, for cudaIpc,
-                                                    GPUDirect RDMA and the like. In text also ipc, rdma */
+    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver, for
+                                                    cudaIpcGetMemHandle, GPUDirect RDMA, and libraries that
+                                                    look up the range. In text also ipc, rdma */
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
@@ -660,7 +675,8 @@ typedef enum gpuarena_release {                  /* when idle memory is released
     GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss */
     GPUARENA_RELEASE_IDLE,                       /* also when more than release_bytes is idle */
     GPUARENA_RELEASE_AGE,                        /* also what has been idle for release_age operations */
-    GPUARENA_RELEASE_PRESSURE                    /* also so that growth leaves release_bytes free */
+    GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less
+                                                    than release_bytes free */
 } gpuarena_release;
 typedef enum gpuarena_scrub {                    /* when whole blocks are cleared; see the manual */
     GPUARENA_SCRUB_OFF,
@@ -692,19 +708,24 @@ typedef enum gpuarena_limit_base {
 } gpuarena_limit_base;
 #define GPUARENA_NO_LIMIT UINT64_MAX             /* limit_bytes of an arena without a limit */
 typedef struct gpuarena_config {
-    uint32_t zero_begin;                         /* this and zero_end: 0. Detects an uncleared struct */
+    uint32_t zero_begin;                         /* zero_begin and zero_end must be 0: this detects an
+                                                    uncleared struct */
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
     const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied;
                                                     what `user` points to must outlive the arena */
     gpuarena *parent;                            /* reserved memory counts there too: see the manual */
-    uint32_t oversubscribe;                      /* 1: limits of sub-arenas may add up to more */
+    uint32_t oversubscribe;                      /* 1: at creation the limits of the parent's sub-arenas may
+                                                    add up to more than its own */
     const char *environment;                     /* variable whose text sets the fields below that are zero;
                                                     NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_streams   streams;
-    uint32_t wait_ms;                            /* how long stage 5 of the manual may take (0) */
-    gpuarena_planning plan;                      /* no plan is made with scrub or debug */
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve queries
+                                                    events, and lets other threads free, before its stream is
+                                                    made to wait; measured by driver.now_ns (0) */
+    gpuarena_planning plan;                      /* OFF: gpuarena_step does nothing. No plan is made with
+                                                    scrub or debug */
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF */
     gpuarena_debug debug;                        /* makes misuse visible: PASSTHROUGH to compute-sanitizer,
                                                     GUARD to the GPU itself */
@@ -712,9 +733,10 @@ typedef struct gpuarena_config {
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
     double   idle_fraction;                      /* PAGED: reserved memory may exceed the live peak by this
-                                                    share before idle pages move (0: 0.05; negative: by
-                                                    nothing; 1: pages never move) */
-    uint64_t large_bytes;                        /* PAGED: these take the lowest block that fits (8 MiB) */
+                                                    share of it before idle pages move (0: 0.05; negative:
+                                                    by nothing; 1: pages never move) */
+    uint64_t large_bytes;                        /* PAGED: requests of this size and more take the lowest
+                                                    block that fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
@@ -728,15 +750,16 @@ typedef struct gpuarena_config {
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
     uint64_t release_bytes;                      /* IDLE: this much may be idle (64 MiB; 1: nothing).
                                                     PRESSURE: the device keeps this much free (256 MiB) */
-    double   release_keep;                       /* IDLE: the share of release_bytes that stays (0: 0.5;
-                                                    negative: nothing; at most 1) */
+    double   release_keep;                       /* IDLE: the share of release_bytes that a release keeps
+                                                    (0: 0.5; negative: nothing; at most 1) */
     uint32_t release_age;                        /* AGE: allocations and frees (10,000) */
     void *(*host_alloc)(size_t bytes, void *user);       /* for bookkeeping, aligned as malloc's, or NULL; */
     void  (*host_free)(void *memory, size_t bytes, void *user);      /*   set both or neither */
     void *host_user;
     gpuarena_observe_fn *observe;                /* NULL: none, which costs a predicted branch */
     void *observe_user;
-    gpuarena_pressure_fn *pressure;              /* NULL: none */
+    gpuarena_pressure_fn *pressure;              /* called before an allocation fails for lack of memory;
+                                                    NULL: none */
     void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
@@ -794,8 +817,9 @@ typedef struct gpuarena_stats {
 } gpuarena_stats;
 typedef struct gpuarena_device {
     uint64_t total_bytes, free_bytes;            /* of this kind of memory, as the driver reports them */
-    int64_t  other_bytes;                        /* total - free - reserved: other processes and contexts;
-                                                    MANAGED: total - free */
+    int64_t  other_bytes;                        /* total - free - reserved: other processes and contexts.
+                                                    MANAGED: total - free, since reserved memory may lie
+                                                    elsewhere */
     uint64_t page_bytes;                         /* granule of reserved memory; of segments 2 MiB */
     int32_t  device;                             /* the driver table's ordinal */
     int32_t  paged;                              /* 1: the arena's backing is PAGED */
