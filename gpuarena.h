@@ -234,13 +234,14 @@
        alone. All other calls hold the slow-path mutex, one at a time, and unlock the short lock around each
        driver call. So other threads' hits and frees go on while one thread's growth waits in the driver, and
        a miss waits for what another thread is growing or releasing.
-     - From the second stream on, each stream has a *heap*: pages of addresses that its small blocks lie in,
-       with a short lock of their own (streams beyond the 16th share heaps). A hit of at most 1 MiB, and the
-       free of such a block on the stream of its allocation, hold that lock alone, so threads on different
-       streams do not wait for each other. All locks are held by whatever else was said to hold the short
-       lock, by a new peak, by a hit that its heap has no block for, and by a hit or free with a tag of
-       gpuarena_tag, an observer, or a plan. No memory is kept from other streams: before a request grows the
-       arena or fails, it may have the quiet blocks of all heaps. Statistics, limits and peaks are exact.
+     - Once a second thread has named a stream of its own, each stream has a *heap*: pages of addresses that
+       its small blocks lie in, with a short lock of their own (streams beyond the 16th share heaps). A hit of
+       at most 1 MiB, and the free of such a block on the stream of its allocation, hold that lock alone, so
+       threads on different streams do not wait for each other. All locks are held by whatever else was said
+       to hold the short lock, by a new peak, by a hit that its heap has no block for, and by a hit or free
+       with a tag of gpuarena_tag, an observer, or a plan. No memory is kept from other streams: before a
+       request grows the arena or fails, it may have the quiet blocks of all heaps. Statistics, limits and
+       peaks are exact. An arena whose streams are all named by one thread has no heaps.
      - Some frees take the slow path: those on a new or a captured stream or a thread's own default stream, of
        blocks with room or a segment of their own, above a lowered limit, and with scrub, release=idle or age.
        So does gpuarena_use on such streams.
@@ -1742,9 +1743,10 @@ typedef struct gpuarena__tags {
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
-/* Heaps: from the second stream on, each stream has a heap, whose lock alone its hits and frees hold. A heap
-   owns the pages of addresses in which its nodes start; pages of the arena itself are changed with all locks
-   alone. All locks: the arena's and those of all heaps. Invariants:
+/* Heaps: from the first stream on that another thread names than the first stream's, each stream has a heap,
+   whose lock alone its hits and frees hold. A heap owns the pages of addresses in which its nodes start;
+   pages of the arena itself are changed with all locks alone. All locks: the arena's and those of all heaps.
+   Invariants:
      owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
@@ -1753,7 +1755,7 @@ typedef struct gpuarena__tags {
      stats      what hits and frees have changed since all locks were held last: see heap_fold. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
-     serials    from serial_base to serial_end are this heap's to give, until all locks are held */
+     serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
 #ifdef GPUARENA_NO_THREADS
 enum { GPUARENA__HEAPS = 0 };
 #else
@@ -1781,6 +1783,8 @@ typedef struct gpuarena__heap {                  /* aligned to a cache line */
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__heap;
 typedef struct gpuarena__heaps {
+    uint64_t thread;                             /* that named the first stream; 0: there was none */
+    uint32_t wanted;                             /* 1: another thread has named a stream */
     uint32_t count;
     gpuarena__heap *list[GPUARENA__HEAPS + 1];   /* [0] is not used */
     struct {                                     /* which heap a stream may have; read without a lock */
@@ -2201,18 +2205,6 @@ static void gpuarena__heap_fold(gpuarena *arena, gpuarena__heap *heap)
     own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
 }
 
-/* Gives a heap its leases. */
-static void gpuarena__heap_lease(gpuarena *arena, gpuarena__heap *heap)
-{
-    const gpuarena_stats *stats = &arena->stats;
-    uint32_t count = arena->heaps.count;
-    heap->stats.live_peak_bytes =
-        GPUARENA__HEAP_BASE + (stats->live_peak_bytes - stats->live_bytes) / count;
-    heap->stats.requested_peak_bytes =
-        GPUARENA__HEAP_BASE + (stats->requested_peak_bytes - stats->requested_bytes) / count;
-    heap->serial = heap->serial_base = arena->serial + (heap->number - 1) * (uint64_t)GPUARENA__SERIALS;
-}
-
 GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
 {
     uint32_t at;
@@ -2222,12 +2214,19 @@ GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
     }
 }
 
+/* Each heap gets its leases. */
 GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
 {
-    uint32_t at;
-    for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__heap_lease(arena, arena->heaps.list[at]);
-        gpuarena__spin_unlock(&arena->heaps.list[at]->lock);
+    const gpuarena_stats *stats = &arena->stats;
+    uint32_t at, count = arena->heaps.count;
+    uint64_t live = (stats->live_peak_bytes - stats->live_bytes) / count,
+             requested = (stats->requested_peak_bytes - stats->requested_bytes) / count;
+    for (at = 1; at <= count; at++) {
+        gpuarena__heap *heap = arena->heaps.list[at];
+        heap->stats.live_peak_bytes = GPUARENA__HEAP_BASE + live;
+        heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE + requested;
+        heap->serial = heap->serial_base = arena->serial + (at - 1) * (uint64_t)GPUARENA__SERIALS;
+        gpuarena__spin_unlock(&heap->lock);
     }
 }
 
@@ -3012,7 +3011,9 @@ static uint32_t gpuarena__owner_of(const gpuarena *arena, uint64_t address)
 GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpuarena__node *node)
 {
     const gpuarena__stream *stream = &arena->streams.list[node->set];
-    uint32_t owner = gpuarena__owner_of(arena, node->address);
+    uint32_t owner;
+    if (!arena->heaps.count) return stream->bins;
+    owner = gpuarena__owner_of(arena, node->address);
     if (node->set) return &stream->bins[owner != stream->heap];
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
@@ -3031,7 +3032,7 @@ static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t set, u
 {
     gpuarena__bins *first = arena->streams.list[set].bins;
     if (!n) return first;
-    if (set) return n == 1 && arena->streams.many ? first + 1 : NULL;
+    if (set) return n == 1 && arena->heaps.count ? first + 1 : NULL;
     return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;
 }
 
@@ -4838,14 +4839,14 @@ static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
     gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
 }
 
-/* The first heap, that of the stream that was alone, owns all that there is. */
-static void gpuarena__heap_first(gpuarena *arena)
+/* The first heap owns all that there is. It is the first record's. 0: it was not made. */
+static int gpuarena__heap_first(gpuarena *arena)
 {
     uint32_t number = gpuarena__heap_make(arena);
     gpuarena__heap *heap = arena->heaps.list[number];
     gpuarena__lookup empty;
     const gpuarena__range *range;
-    if (!number) return;
+    if (!number) return 0;
     empty = heap->lookup;
     heap->lookup = arena->lookup;
     arena->lookup = empty;
@@ -4855,6 +4856,31 @@ static void gpuarena__heap_first(gpuarena *arena)
     for (range = arena->ranges.first; range; range = range->after)
         memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
     arena->streams.list[1].heap = number;
+    return 1;
+}
+
+/* Gives a record a heap, unless it had one already: one of its own, or one that others have, too. */
+static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
+{
+    uint32_t *heap = &arena->streams.list[record].heap;
+    if (!*heap) *heap = gpuarena__heap_make(arena);
+    if (!*heap && arena->heaps.count) *heap = 1 + (record - 1) % arena->heaps.count;
+}
+
+/* Makes a heap for each ordinary stream. What waits for another stream than the first lies in pages of the
+   first heap: in the second of the stream's bins. If there is no host memory, the next stream tries again. */
+static void gpuarena__heaps_begin(gpuarena *arena)
+{
+    uint32_t at;
+    if (!gpuarena__heap_first(arena)) return;
+    for (at = 2; at < arena->streams.count; at++) {
+        gpuarena__stream *stream = &arena->streams.list[at];
+        if (stream->state != GPUARENA__CLOSED && !stream->home && !stream->key)
+            gpuarena__heap_give(arena, at);
+        if (stream->heap == 1) continue;
+        stream->bins[1] = stream->bins[0];
+        memset(&stream->bins[0], 0, sizeof stream->bins[0]);
+    }
 }
 
 /* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
@@ -4913,8 +4939,8 @@ GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__
     return 1;
 }
 
-/* Prepares for a second record: the first one gets a heap and bins of its own, and the blocks that wait for
-   it move there. 0: no host memory. */
+/* Prepares for a second record: the first one gets bins of its own, and the blocks that wait for it move
+   there. 0: no host memory. */
 static int gpuarena__streams_part(gpuarena *arena)
 {
     gpuarena__iterator at;
@@ -4929,7 +4955,6 @@ static int gpuarena__streams_part(gpuarena *arena)
     }
     arena->streams.list[1].bins = bins;
     arena->streams.many = 1;
-    gpuarena__heap_first(arena);
     return 1;
 }
 
@@ -5254,24 +5279,20 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     return at;
 }
 
-/* Gives a new record a heap, unless it had one already: one of its own, or one that others have, too. */
-static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
-{
-    uint32_t *heap = &arena->streams.list[record].heap;
-    if (!*heap) *heap = gpuarena__heap_make(arena);
-    if (!*heap && arena->heaps.count) *heap = 1 + (record - 1) % arena->heaps.count;
-}
-
 static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
 {
     int own = stream == arena->streams.own || stream == arena->streams.own_too;
+    gpuarena__heaps *heaps = &arena->heaps;
     uint32_t at;
     if (!gpuarena__known_reserve(arena)) return 0;
+    if (!heaps->thread) heaps->thread = gpuarena__thread_number();
+    if (heaps->thread != gpuarena__thread_number()) heaps->wanted = 1;
     at = gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream,
                               own ? gpuarena__thread_number() : 0);
     if (at) gpuarena__known_set(arena, at);
     if (at && own) arena->streams.own_known = 1;
-    if (at && !own && arena->streams.many) gpuarena__heap_give(arena, at);
+    if (at && heaps->wanted && !heaps->count && arena->streams.many) gpuarena__heaps_begin(arena);
+    if (at && !own && heaps->count) gpuarena__heap_give(arena, at);
     return at;
 }
 
@@ -5610,10 +5631,21 @@ static uint32_t gpuarena__sets_search(const gpuarena *arena, uint32_t set, uint3
     return index ? index : gpuarena__set_search(arena, 0, bytes, req);
 }
 
+/* As hit, where there are several streams. */
+GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_t set, uint32_t home,
+                                                  uint64_t bytes)
+{
+    uint32_t index;
+    if (arena->heaps.count) return gpuarena__sets_search(arena, set, home, bytes, NULL);
+    index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
+    if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
+    return index ? index : gpuarena__bins_search(arena, &arena->bins, bytes);
+}
+
 /* A hit, in constant time: a free block of the set `set` or `home`, or a quiet one. */
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes)
 {
-    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__sets_search(arena, set, home, bytes, NULL);
+    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__hit_of_many(arena, set, home, bytes);
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
@@ -13718,8 +13750,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             relief_count and parked_count are resolve_count, stream_wait_count, reclaim_count and
             sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug, passthrough and
-            guard. From the second stream on, each stream has a heap with a lock of its own. Sizes in
-            configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
+            guard. Streams of several threads have heaps, each with a lock of its own. Sizes in configuration
+            text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
             Gone: the key cache and config.cache_bytes; CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the

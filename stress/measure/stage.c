@@ -390,6 +390,27 @@ static gpuarena_stream stage_stream(size_t index)
     return (gpuarena_stream)(void *)&handles[index];
 }
 
+/* Pairs are opened on a thread of their own, as a program's threads name their streams themselves: an arena has heaps
+   only if they do. */
+typedef struct stage_opening {
+    pairs           *made;
+    subject         *on;
+    const cases_row *row;
+    uint64_t         bytes;
+    gpuarena_stream  stream;
+    uint64_t         seed;
+    problem         *why;
+    int              failed;
+} stage_opening;
+
+static void *stage_open_pairs(void *user)
+{
+    stage_opening *self = user;
+    self->failed = pairs_open(self->made, self->on, self->row->live, self->bytes, self->stream, self->seed, self->why);
+    if (!self->failed) pairs_run(self->made, STAGE_WARM_PAIRS);
+    return NULL;
+}
+
 static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint64_t seed, problem *why)
 {
     stage_lane *lane = &self->lanes[self->lane_count++];
@@ -401,10 +422,14 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     lane->crowd = calloc(lane->members, sizeof *lane->crowd);
     if (!lane->crowd) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
     for (size_t index = 0; index < lane->members; index++) {
-        pairs *made = &lane->crowd[index];
-        if (pairs_open(made, &lane->on, self->row->live, bytes, stage_stream(index % self->row->streams),
-                       seed + index, why)) return -1;
-        pairs_run(made, STAGE_WARM_PAIRS);
+        stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
+                                  stage_stream(index % self->row->streams), seed + index, why, 0 };
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, stage_open_pairs, &opening)) {
+            return problem_set(why, EXIT_HARNESS, "no thread can be started");
+        }
+        (void)pthread_join(thread, NULL);
+        if (opening.failed) return -1;
     }
     return 0;
 }

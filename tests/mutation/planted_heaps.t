@@ -59,6 +59,9 @@ my @planted = (
      q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
      q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
+    ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
+     q@        stream->bins[1] = stream->bins[0];
+        memset(&stream->bins[0], 0, sizeof stream->bins[0]);@, q@@],
     ['free blocks of other heaps are not seen', q@    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;@,
      q@    return NULL;@],
 );

@@ -16,7 +16,7 @@ my @planted = (
      q@        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
         && heap@, q@        && heap@],
     ['all heaps give the same serials',
-     q@arena->serial + (heap->number - 1) * (uint64_t)GPUARENA__SERIALS;@, q@arena->serial;@],
+     q@arena->serial + (at - 1) * (uint64_t)GPUARENA__SERIALS;@, q@arena->serial;@],
     ['a heap\'s serials are given again',
      q@    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);@, q@@],
     ['a heap serves while reserved memory exceeds the limit',

@@ -2,6 +2,9 @@
    long, against a shadow: peaks are exact to the byte though nobody asks meanwhile, serials are unique, rise on each
    stream and lie behind earlier marks, no hit passes a lowered limit, no free memory of another heap is missed.
    It must not know how heaps keep count. (GPUARENA_HEAP_OPS=N) */
+#ifndef GPUARENA_STATIC
+#define GPUARENA_STATIC
+#endif
 #include "sim_device.h"
 
 enum { BLOCKS = 600, STREAMS = 20, SEQUENCES = 3, LOOK_EVERY = 1000 };
@@ -112,6 +115,7 @@ static void begin(const char *keys, uint64_t seed, uint64_t stream_count)
     config.environment = "";
     WANT(gpuarena_config_parse(keys, &config, NULL, 0) == GPUARENA_OK);
     WANT(gpuarena_create(&config, &self.arena) == GPUARENA_OK);
+    self.arena->heaps.wanted = 1;                /* as if another thread had named a stream */
     gpuarena_get_config(self.arena, &config);
     self.unit = config.alignment;
 }

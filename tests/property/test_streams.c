@@ -225,7 +225,9 @@ static uint64_t run_program(uint64_t seed, uint64_t ops)
     requested_bytes = reserved_before = 0;
     if (world.trouble[0]) return 0;
     uint64_t target_count = 4 + draw((uint64_t)1 << (3 + draw(5)));
+    uint64_t heaps_at = with(WITH_LATE_HEAPS) ? draw(ops / 2) : UINT64_MAX;
     while (world.op < ops && !world.trouble[0]) {
+        if (world.op == heaps_at) world_want_heaps();
         do_op(target_count);
         audit(world.op % CHECK_EVERY == 0);
     }

@@ -63,6 +63,7 @@ static inline void world_begin(const scenario *self, const world_kind *kind)
     config = world_config();
     if (self->begin) self->begin(&config);
     if (gpuarena_create(&config, &world.arena)) schedule_blame("no arena");
+    else world.arena->heaps.wanted = 1;          /* streams have heaps from the second one on */
     lock_clock_ns = &device.clock_ns;
     schedule.swap = world_swap;
     if (self->ready) self->ready();

@@ -17,7 +17,9 @@ enum {                                           /* features; each program has a
     WITH_ANY = 1 << 8, WITH_LARGE = 1 << 9, WITH_ALIGNMENT = 1 << 10, WITH_TRY = 1 << 11,
     WITH_LONG_WORK = 1 << 12, WITH_WAITS = 1 << 13, WITH_ALONE = 1 << 14, WITH_PRESSURE = 1 << 15,
     WITH_PAGES = 1 << 16,                        /* backing=paged, else segments */
-    WITH_SILENCE = 1 << 17                       /* the sums are asked less often */
+    WITH_SILENCE = 1 << 17,                      /* the sums are asked less often */
+    WITH_HEAPS = 1 << 18,                        /* streams have heaps from the second one on */
+    WITH_LATE_HEAPS = 1 << 19                    /* .. from some operation on */
 };
 
 typedef struct world_stream {
@@ -66,6 +68,9 @@ static world_tally tally;
 static inline uint64_t draw(uint64_t bound) { return splitmix64_next(&world.random) % bound; }
 static inline int one_in(uint64_t count) { return draw(count) == 0; }
 static inline int with(uint64_t feature) { return (world.features & feature) != 0; }
+
+/* As if another thread had named a stream: the next new stream makes the heaps, once there are two. */
+static inline void world_want_heaps(void) { world.arena->heaps.wanted = 1; }
 static inline uint32_t bit(int stream) { return stream < 0 ? 0 : (uint32_t)1 << stream; }
 
 static inline void blame(const char *property, int code)
@@ -349,6 +354,7 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
     world.streams_in_force = config.streams;
     gpuarena_result result = gpuarena_create(&config, &world.arena);
     if (result) blame("create", result);
+    else if (with(WITH_HEAPS)) world_want_heaps();
 }
 
 /* All that the arena made is gone. Events: those of the program itself are one, and its bridge. */
