@@ -338,10 +338,11 @@
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
    tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
    bytes for each block, live or free; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or
-   17 bytes for each 2 MiB of paged addresses; if there are several streams, about 31 KiB for each, reused by
-   new streams when nothing waits for the old one, and about 17 KiB for each of at most 16 heaps; up to 96
-   bytes for each stream that was named and is not forgotten; up to 128 bytes for each allocation of a step,
-   of each kind that gpuarena_step was told of; and about 50 KiB for each arena. */
+   17 bytes for each 2 MiB of paged addresses; if there are several streams, about 15 KiB for each, reused by
+   new streams when nothing waits for the old one; once there are heaps, 15 KiB more for each stream, and
+   about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
+   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
+   about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -1676,8 +1677,8 @@ typedef struct gpuarena__stream {
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
-    gpuarena__bins *bins;                        /* the arena's own while there is one stream; then two: of
-                                                    blocks in its heap's pages, and of others */
+    gpuarena__bins *bins;                        /* the arena's own while there is one stream */
+    gpuarena__bins *foreign;                     /* of blocks outside its heap's pages; NULL: no heaps */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -1751,7 +1752,7 @@ typedef struct gpuarena__tags {
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
-                first of the stream's bins, and no heap but this one touches them
+                stream's `bins`, and no heap but this one touches them
      stats      what hits and frees have changed since all locks were held last: see heap_fold. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
@@ -3014,7 +3015,7 @@ GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpu
     uint32_t owner;
     if (!arena->heaps.count) return stream->bins;
     owner = gpuarena__owner_of(arena, node->address);
-    if (node->set) return &stream->bins[owner != stream->heap];
+    if (node->set) return owner == stream->heap ? stream->bins : stream->foreign;
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
 
@@ -3030,9 +3031,9 @@ GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, gpuarena__he
 /* The n-th bins, from 0, of blocks that wait for a set, or of quiet ones; NULL: there are fewer. */
 static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t set, uint32_t n)
 {
-    gpuarena__bins *first = arena->streams.list[set].bins;
-    if (!n) return first;
-    if (set) return n == 1 && arena->heaps.count ? first + 1 : NULL;
+    const gpuarena__stream *stream = &arena->streams.list[set];
+    if (!n) return stream->bins;
+    if (set) return n == 1 ? stream->foreign : NULL;
     return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;
 }
 
@@ -4794,12 +4795,13 @@ static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
     return gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
 }
 
-/* The two bins of a stream that is not alone. */
-static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
+/* Makes bins unless there are some. 0: no host memory. */
+static int gpuarena__bins_make(gpuarena *arena, gpuarena__bins **bins)
 {
-    gpuarena__bins *bins = (gpuarena__bins *)gpuarena__host_alloc(arena, 2 * sizeof *bins);
-    if (bins) memset(bins, 0, 2 * sizeof *bins);
-    return bins;
+    if (*bins) return 1;
+    *bins = (gpuarena__bins *)gpuarena__host_alloc(arena, sizeof **bins);
+    if (*bins) memset(*bins, 0, sizeof **bins);
+    return *bins != NULL;
 }
 
 /* ---- heaps */
@@ -4868,18 +4870,21 @@ static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
 }
 
 /* Makes a heap for each ordinary stream. What waits for another stream than the first lies in pages of the
-   first heap: in the second of the stream's bins. If there is no host memory, the next stream tries again. */
+   first heap: in the stream's foreign bins. If there is no host memory, the next stream tries again. */
 static void gpuarena__heaps_begin(gpuarena *arena)
 {
     uint32_t at;
+    for (at = 1; at < arena->streams.count; at++)
+        if (!gpuarena__bins_make(arena, &arena->streams.list[at].foreign)) return;
     if (!gpuarena__heap_first(arena)) return;
     for (at = 2; at < arena->streams.count; at++) {
         gpuarena__stream *stream = &arena->streams.list[at];
+        gpuarena__bins *empty = stream->foreign;
         if (stream->state != GPUARENA__CLOSED && !stream->home && !stream->key)
             gpuarena__heap_give(arena, at);
         if (stream->heap == 1) continue;
-        stream->bins[1] = stream->bins[0];
-        memset(&stream->bins[0], 0, sizeof stream->bins[0]);
+        stream->foreign = stream->bins;
+        stream->bins = empty;
     }
 }
 
@@ -4944,10 +4949,9 @@ GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__
 static int gpuarena__streams_part(gpuarena *arena)
 {
     gpuarena__iterator at;
-    gpuarena__bins *bins;
+    gpuarena__bins *bins = NULL;
     if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
-    bins = gpuarena__bins_make(arena);
-    if (!bins) return 0;
+    if (!gpuarena__bins_make(arena, &bins)) return 0;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         if (gpuarena__node_live(at.node) || at.node->set != 1) continue;
         gpuarena__bins_remove(arena, &arena->bins, at.index);
@@ -5026,9 +5030,12 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
 /* Whether free blocks wait for a record. With a single stream its pending blocks count as quiet here. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 {
-    const gpuarena__bins *bins = arena->streams.list[set].bins;
-    return arena->streams.many ? !gpuarena__bins_empty(bins) || !gpuarena__bins_empty(bins + 1)
-                               : arena->stats.pending_bytes != 0;
+    const gpuarena__bins *bins;
+    uint32_t n;
+    if (!arena->streams.many) return arena->stats.pending_bytes != 0;
+    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+        if (!gpuarena__bins_empty(bins)) return 1;
+    return 0;
 }
 
 /* A function that is called for each free block, in trees from the last one on. */
@@ -5256,13 +5263,17 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     gpuarena__streams *streams = &arena->streams;
     uint32_t at = gpuarena__stream_vacant(arena);
     gpuarena__stream *stream;
-    gpuarena__bins *bins;
+    gpuarena__bins *bins, *foreign;
     uint32_t heap;
     if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
-    bins = streams->list[at].bins;
-    if (!bins) bins = streams->many ? gpuarena__bins_make(arena) : &arena->bins;
-    if (!bins) return 0;
     stream = &streams->list[at];
+    bins = streams->many ? stream->bins : &arena->bins;
+    foreign = stream->foreign;
+    if (!gpuarena__bins_make(arena, &bins)) return 0;
+    if (arena->heaps.count && !gpuarena__bins_make(arena, &foreign)) {
+        if (!stream->bins) gpuarena__host_free(arena, bins, sizeof *bins);
+        return 0;
+    }
     if (stream->state == GPUARENA__OPEN) {       /* its capture state is queried until it is forgotten */
         gpuarena__known *entry = gpuarena__known_at(streams, stream->handle, stream->key);
         entry->record = 0;
@@ -5272,6 +5283,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     memset(stream, 0, sizeof *stream);
     gpuarena__streams_changed(arena);
     stream->bins = bins;
+    stream->foreign = foreign;
     stream->heap = heap;
     stream->handle = handle;
     stream->key = key;
@@ -10337,8 +10349,11 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
 #undef X
     for (at = 0; at < 2 * GPUARENA__PLANS; at++)
         bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
-    for (at = 1; at < arena->streams.count; at++)
-        if (arena->streams.list[at].bins != &arena->bins) bytes += 2 * sizeof arena->bins;
+    for (at = 1; at < arena->streams.count; at++) {
+        const gpuarena__stream *stream = &arena->streams.list[at];
+        if (stream->bins != &arena->bins) bytes += sizeof *stream->bins;
+        if (stream->foreign) bytes += sizeof *stream->foreign;
+    }
     for (at = 1; at <= arena->heaps.count; at++)
         bytes += sizeof(gpuarena__heap) + GPUARENA__LINE
             + gpuarena__lookup_bytes(&arena->heaps.list[at]->lookup);
@@ -11264,8 +11279,9 @@ static void gpuarena__free_host(gpuarena *arena)
         gpuarena__event_destroy(arena, event);
     }
     while (arena->streams.count > 1) {
-        gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
-        if (bins != &arena->bins) gpuarena__host_free(arena, bins, 2 * sizeof *bins);
+        gpuarena__stream *stream = &arena->streams.list[--arena->streams.count];
+        if (stream->bins != &arena->bins) gpuarena__host_free(arena, stream->bins, sizeof *stream->bins);
+        gpuarena__host_free(arena, stream->foreign, sizeof *stream->foreign);
     }
     for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
         const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);

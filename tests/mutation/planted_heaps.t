@@ -30,7 +30,7 @@ my @planted = (
     ['a free looks its block up in the arena\'s table',
      q@return owner ? &arena->heaps.list[owner]->lookup : &arena->lookup;@, q@return owner ? &arena->lookup : &arena->lookup;@],
     ['a block in a foreign page is put before its heap',
-     q@return &stream->bins[owner != stream->heap];@, q@return &stream->bins[0];@],
+     q@return owner == stream->heap ? stream->bins : stream->foreign;@, q@return stream->bins;@],
     ['a quiet block is put before the arena, whoever owns it',
      q@return owner ? &arena->heaps.list[owner]->bins : &arena->bins;@, q@return &arena->bins;@],
     ['a page that a cut begins belongs to nobody',
@@ -60,8 +60,8 @@ my @planted = (
     ['the first heap gets the live blocks and not the pages',
      q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
     ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
-     q@        stream->bins[1] = stream->bins[0];
-        memset(&stream->bins[0], 0, sizeof stream->bins[0]);@, q@@],
+     q@        stream->foreign = stream->bins;
+        stream->bins = empty;@, q@@],
     ['free blocks of other heaps are not seen', q@    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;@,
      q@    return NULL;@],
 );
