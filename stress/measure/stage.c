@@ -406,7 +406,8 @@ typedef struct stage_opening {
 static void *stage_open_pairs(void *user)
 {
     stage_opening *self = user;
-    self->failed = pairs_open(self->made, self->on, self->row->live, self->bytes, self->stream, self->seed, self->why);
+    self->failed = pairs_open(self->made, self->on, self->row->live, self->bytes, self->stream, self->seed,
+                              self->why);
     if (!self->failed) pairs_run(self->made, STAGE_WARM_PAIRS);
     return NULL;
 }

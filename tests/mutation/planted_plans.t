@@ -58,6 +58,6 @@ planted(test => 'tests/property/test_plans.c', environment => 'GPUARENA_PLAN_PRO
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (program .*(?:finding|property): .*)$/m;
-            $found //= 'it crashes' if $result =~ /^Segmentation fault/m;        # what a list leads to that is broken
+            $found //= 'it crashes' if $result =~ /^(?:Segmentation fault|Aborted)/m;    # what a list leads to that is broken
             return $result !~ /^status 0$/m && $found;
         });
