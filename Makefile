@@ -82,7 +82,7 @@ EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=
 PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
-PIC_SOURCES    := stress/base/array.c stress/base/problem.c stress/base/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
+PIC_SOURCES    := $(addprefix stress/base/,array.c problem.c slice.c splitmix64.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 
 ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define SPLITMIX64_STEP UINT64_C(0x9e3779b97f4a7c15)        /* from a state to the next */
+
 uint64_t splitmix64_next(uint64_t *state);
 uint64_t splitmix64_below(uint64_t *state, uint64_t bound);          /* 0 .. bound - 1, unbiased; bound > 0 */
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A set is a treap: ordered by its keys, a heap by ranks, which are drawn from a counter and so always the same
-        */
+/* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 
 enum { PIECES_CHUNK = 256 };
 
@@ -26,20 +25,12 @@ int pieces_reserve(pieces *self, size_t count)
     return 0;
 }
 
-static uint64_t pieces_rank(uint64_t value)      /* splitmix64's last steps */
-{
-    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
-    return value ^ value >> 31;
-}
-
 piece *pieces_take(pieces *self)
 {
     piece *taken = self->spare;
     self->spare = taken->next;
     self->spare_count--;
     memset(taken, 0, sizeof *taken);
-    taken->rank = pieces_rank(self->serial += UINT64_C(0x9E3779B97F4A7C15));
     return taken;
 }
 
@@ -86,119 +77,42 @@ void piece_join(pieces *self, piece *left)
     pieces_give(self, gone);
 }
 
-static int piece_is_before(const piece_set *set, const piece *one, const piece *other)
-{
-    if (set->by_address || one->bytes == other->bytes) return one->address < other->address;
-    return one->bytes < other->bytes;
-}
-
-static uint64_t piece_most(const piece *root)
-{
-    return root ? root->most_bytes : 0;
-}
-
-static void piece_sum(piece *root)
-{
-    uint64_t left = piece_most(root->left), right = piece_most(root->right);
-    root->most_bytes = root->bytes > left ? root->bytes : left;
-    if (right > root->most_bytes) root->most_bytes = right;
-}
-
-/* Everything in left comes before everything in right. */
-static piece *piece_merge(piece *left, piece *right)
-{
-    if (!left || !right) return left ? left : right;
-    if (left->rank > right->rank) {
-        left->right = piece_merge(left->right, right);
-        piece_sum(left);
-        return left;
-    }
-    right->left = piece_merge(left, right->left);
-    piece_sum(right);
-    return right;
-}
-
-static void piece_part(const piece_set *set, piece *root, const piece *border, piece **before, piece **behind)
-{
-    if (!root) {
-        *before = *behind = NULL;
-    } else if (piece_is_before(set, root, border)) {
-        piece_part(set, root->right, border, &root->right, behind);
-        *before = root;
-        piece_sum(root);
-    } else {
-        piece_part(set, root->left, border, before, &root->left);
-        *behind = root;
-        piece_sum(root);
-    }
-}
-
 void piece_set_add(piece_set *self, piece *added)
 {
-    piece *before, *behind;
-    piece_part(self, self->root, added, &before, &behind);
-    added->left = added->right = NULL;
-    piece_sum(added);
-    self->root = piece_merge(piece_merge(before, added), behind);
-}
-
-static piece *piece_without(const piece_set *set, piece *root, const piece *removed)
-{
-    if (root == removed) return piece_merge(root->left, root->right);
-    if (piece_is_before(set, removed, root)) root->left = piece_without(set, root->left, removed);
-    else root->right = piece_without(set, root->right, removed);
-    piece_sum(root);
-    return root;
+    const treap_node place = { .key = self->by_address ? 0 : added->bytes, .tie = added->address,
+                               .weight = added->bytes, .owner = added };
+    added->place = place;
+    treap_add(&self->order, &added->place);
 }
 
 void piece_set_remove(piece_set *self, piece *removed)
 {
-    self->root = piece_without(self, self->root, removed);
+    treap_remove(&self->order, &removed->place);
 }
 
 piece *piece_set_first(const piece_set *self)
 {
-    piece *at = self->root;
-    while (at && at->left) at = at->left;
-    return at;
+    return treap_from(&self->order, 0, 0);
 }
 
 piece *piece_set_after(const piece_set *self, const piece *one)
 {
-    piece *at = self->root, *found = NULL;
-    while (at) {
-        int is_later = piece_is_before(self, one, at);
-        if (is_later) found = at;
-        at = is_later ? at->left : at->right;
-    }
-    return found;
+    return treap_from(&self->order, one->place.key, one->place.tie + 1);
 }
 
 piece *piece_set_best(const piece_set *self, uint64_t bytes)
 {
-    piece *at = self->root, *found = NULL;
-    while (at) {
-        int fits = at->bytes >= bytes;
-        if (fits) found = at;
-        at = fits ? at->left : at->right;
-    }
-    return found;
+    return treap_from(&self->order, bytes, 0);
 }
 
 piece *piece_set_lowest(const piece_set *self, uint64_t bytes)
 {
-    piece *at = self->root;
-    if (piece_most(at) < bytes) return NULL;
-    for (;;) {
-        if (piece_most(at->left) >= bytes) at = at->left;
-        else if (at->bytes >= bytes) return at;
-        else at = at->right;
-    }
+    return treap_heavy(&self->order, bytes);
 }
 
 uint64_t piece_set_largest(const piece_set *self)
 {
-    return piece_most(self->root);
+    return treap_heaviest(&self->order);
 }
 
 /* ---- What models share */

@@ -8,6 +8,7 @@
 
 #include "../../gpuarena.h"
 #include "../base/hash.h"
+#include "../base/treap.h"
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 
@@ -26,9 +27,7 @@ struct piece {
     void           *owner;                       /* the model's own: a list, a pool, an event */
     void           *uses;                        /* the model's own: streams that use it */
     gpuarena_stream stream;                      /* whose work comes last, as far as the model goes by it */
-    piece          *left, *right;                /* in the set that it is in: at most one */
-    uint64_t        rank;                        /* random: a set is a heap of these */
-    uint64_t        most_bytes;                  /* the largest of its part of the set */
+    treap_node      place;                       /* in the set that it is in: at most one */
 };
 
 typedef struct piece_chunk piece_chunk;
@@ -36,7 +35,6 @@ typedef struct pieces {                          /* where pieces come from; zero
     piece_chunk *chunks;
     piece       *spare;
     size_t       spare_count;
-    uint64_t     serial;
 } pieces;
 
 int    pieces_reserve(pieces *self, size_t count);       /* so many can be taken. -1: no host memory */
@@ -49,8 +47,8 @@ piece *piece_split(pieces *self, piece *from, uint64_t bytes);
 void   piece_join(pieces *self, piece *left);
 
 typedef struct piece_set {                       /* zeroed: empty, by size and then address */
-    piece *root;
-    int    by_address;
+    treap order;                                 /* weights are sizes */
+    int   by_address;
 } piece_set;
 
 void     piece_set_add(piece_set *self, piece *added);

@@ -77,7 +77,7 @@ static gpuarena_result rmm_merge_all(rmm *self, rmm_list *mine, uint64_t bytes)
 {
     const gpuarena_driver *driver = &self->base.driver;
     for (rmm_list *other = self->lists; other && !piece_set_best(&mine->free, bytes); other = other->next) {
-        if (other == mine || !other->free.root) continue;
+        if (other == mine || !piece_set_first(&other->free)) continue;
         gpuarena_result result = rmm_follow(self, mine, other);
         if (result) return result;
         rmm_merge(self, mine, other);
@@ -232,19 +232,18 @@ typedef struct rmm_arena {
 
 static int superblock_is_empty(const superblock *of)
 {
-    return of->free.root && of->free.root->bytes == of->bytes;
+    return piece_set_largest(&of->free) == of->bytes;
 }
 
 static superblock *superblock_make(rmm_arena *self, uint64_t address, uint64_t bytes)
 {
-    superblock *made = self->spare;
+    superblock *made = self->spare;              /* nothing is free in a spare one */
     if (made) self->spare = made->next;
     else made = calloc(1, sizeof *made);
     if (!made) return NULL;
     made->next = NULL;
     made->address = address;
     made->bytes = bytes;
-    made->free.root = NULL;
     made->free.by_address = 1;
     return made;
 }
@@ -272,7 +271,7 @@ static void superblock_join(rmm_arena *self, superblock *left)
     superblock *right = left ? left->next : NULL;
     if (!right || left->address + left->bytes != right->address) return;
     if (!superblock_is_empty(left) || !superblock_is_empty(right)) return;
-    piece *front = left->free.root, *rest = right->free.root;
+    piece *front = piece_set_first(&left->free), *rest = piece_set_first(&right->free);
     piece_set_remove(&left->free, front);
     piece_set_remove(&right->free, rest);
     front->bytes += rest->bytes;
@@ -299,7 +298,7 @@ static superblock *superblock_part(rmm_arena *self, superblock *of, uint64_t byt
     if (!superblock_is_empty(of) || of->bytes < least + RMM_ARENA_LEAST) return of;
     superblock *rest = superblock_make(self, of->address + least, of->bytes - least);
     if (!rest) return NULL;
-    piece *front = of->free.root;
+    piece *front = piece_set_first(&of->free);
     piece_set_remove(&of->free, front);
     piece *behind = pieces_take(&self->base.pieces);
     behind->address = rest->address;
@@ -424,7 +423,7 @@ static gpuarena_result rmm_arena_trim(model *base)
     gpuarena_result result = rmm_arena_defragment(self);
     superblock *all = self->global.first;
     if (result || !all || all->next || !superblock_is_empty(all)) return result;
-    piece *whole = all->free.root;
+    piece *whole = piece_set_first(&all->free);
     self->global.first = NULL;
     free(all);
     return model_give_back(base, whole);

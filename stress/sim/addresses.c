@@ -1,4 +1,4 @@
-/* Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges). */
+/* Slabs, and ranges of addresses in sets that know the largest gap and hole: every question in O(log ranges). */
 #include "addresses.h"
 
 #include <stdlib.h>
@@ -89,182 +89,64 @@ slab *slab_create(void)
     return made;
 }
 
-/* ---- Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges) */
+/* ---- Ranges of addresses: one set by offset that knows gaps, and one of those ranges that have a hole */
 
-static uint64_t addresses_hash(uint64_t value)               /* splitmix64 */
+static void addresses_add(addresses *space, address_range *range, uint64_t gap_bytes)
 {
-    value += 0x9E3779B97F4A7C15u;
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
-    return value ^ value >> 31;
-}
-
-static uint64_t addresses_max(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
-}
-
-static void addresses_refresh(address_range *range)
-{
-    range->gap_max_bytes = range->gap_bytes;
-    range->hole_max_bytes = range->hole_bytes;
-    const address_range *children[2] = { range->lower, range->upper };
-    for (int i = 0; i < 2; i++) {
-        if (children[i]) {
-            range->gap_max_bytes = addresses_max(range->gap_max_bytes, children[i]->gap_max_bytes);
-            range->hole_max_bytes = addresses_max(range->hole_max_bytes, children[i]->hole_max_bytes);
-        }
-    }
-}
-
-static void addresses_split(address_range *root, uint64_t offset, address_range **below, address_range **rest)
-{
-    if (!root) {
-        *below = *rest = NULL;
-        return;
-    }
-    if (root->offset < offset) {
-        addresses_split(root->upper, offset, &root->upper, rest);
-        *below = root;
-    } else {
-        addresses_split(root->lower, offset, below, &root->lower);
-        *rest = root;
-    }
-    addresses_refresh(root);
-}
-
-static address_range *addresses_merge(address_range *below, address_range *above)
-{
-    if (!below || !above) return below ? below : above;
-    if (below->rank > above->rank) {
-        below->upper = addresses_merge(below->upper, above);
-        addresses_refresh(below);
-        return below;
-    }
-    above->lower = addresses_merge(below, above->lower);
-    addresses_refresh(above);
-    return above;
-}
-
-static address_range *addresses_first(address_range *root)
-{
-    while (root && root->lower) root = root->lower;
-    return root;
-}
-
-/* Sets the gap after the last range of a subtree, which has one: the origin is below all others. */
-static void addresses_set_last_gap(address_range *root, uint64_t end)
-{
-    if (root->upper) {
-        addresses_set_last_gap(root->upper, end);
-    } else {
-        root->gap_bytes = end - (root->offset + root->bytes);
-    }
-    addresses_refresh(root);
+    const treap_node place = { .key = range->offset, .weight = gap_bytes, .owner = range };
+    range->place = place;
+    treap_add(&space->ranges, &range->place);
 }
 
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 {
     memset(space, 0, sizeof *space);
-    space->space_bytes = space_bytes;
     space->origin.bytes = from;
-    space->origin.gap_bytes = space_bytes - from;
-    addresses_refresh(&space->origin);
-    space->root = &space->origin;
+    addresses_add(space, &space->origin, space_bytes - from);
 }
 
 uint64_t addresses_lowest_gap(const addresses *space, uint64_t bytes)
 {
-    const address_range *range = space->root;
-    while (range && range->gap_max_bytes >= bytes) {
-        if (range->lower && range->lower->gap_max_bytes >= bytes) {
-            range = range->lower;
-        } else if (range->gap_bytes >= bytes) {
-            return range->offset + range->bytes;
-        } else {
-            range = range->upper;
-        }
-    }
-    return ADDRESSES_NONE;
+    const address_range *range = treap_heavy(&space->ranges, bytes);
+    return range ? range->offset + range->bytes : ADDRESSES_NONE;
 }
 
 void addresses_insert(addresses *space, address_range *range)
 {
-    address_range *below, *above;
-    uint64_t end = range->offset + range->bytes;
-    addresses_split(space->root, range->offset, &below, &above);
-    addresses_set_last_gap(below, range->offset);
-    range->gap_bytes = (above ? addresses_first(above)->offset : space->space_bytes) - end;
-    range->rank = addresses_hash(range->offset);
-    range->lower = range->upper = NULL;
-    addresses_refresh(range);
-    space->root = addresses_merge(addresses_merge(below, range), above);
+    address_range *below = treap_until(&space->ranges, range->offset);
+    uint64_t before_bytes = range->offset - (below->offset + below->bytes);
+    addresses_add(space, range, below->place.weight - before_bytes - range->bytes);
+    treap_weigh(&space->ranges, &below->place, before_bytes);
 }
 
 void addresses_remove(addresses *space, address_range *range)
 {
-    address_range *below, *above, *alone;
-    uint64_t next = range->offset + range->bytes + range->gap_bytes;
-    addresses_split(space->root, range->offset, &below, &above);
-    addresses_split(above, range->offset + 1, &alone, &above);
-    addresses_set_last_gap(below, next);
-    space->root = addresses_merge(below, above);
+    addresses_set_hole(space, range, 0);
+    treap_remove(&space->ranges, &range->place);
+    address_range *below = treap_until(&space->ranges, range->offset);
+    treap_weigh(&space->ranges, &below->place, below->place.weight + range->bytes + range->place.weight);
 }
 
 address_range *addresses_at(const addresses *space, uint64_t offset)
 {
-    address_range *range = space->root, *last = NULL;
-    while (range) {
-        if (range->offset <= offset) {
-            last = range;
-            range = range->upper;
-        } else {
-            range = range->lower;
-        }
-    }
-    return last && last != &space->origin && offset - last->offset < last->bytes ? last : NULL;
+    address_range *range = treap_until(&space->ranges, offset);
+    return range != &space->origin && offset - range->offset < range->bytes ? range : NULL;
 }
 
 address_range *addresses_lowest(const addresses *space)
 {
-    address_range *range = NULL, *next = space->root;
-    while (next) {                                           /* the lowest but the origin */
-        if (next->offset > 0) {
-            range = next;
-            next = next->lower;
-        } else {
-            next = next->upper;
-        }
-    }
-    return range;
-}
-
-static void addresses_set_hole_below(address_range *root, const address_range *range, uint64_t bytes)
-{
-    if (root == range) {
-        root->hole_bytes = bytes;
-    } else {
-        addresses_set_hole_below(range->offset < root->offset ? root->lower : root->upper, range, bytes);
-    }
-    addresses_refresh(root);
+    return treap_from(&space->ranges, 1, 0);     /* the origin is at 0 */
 }
 
 void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)
 {
-    addresses_set_hole_below(space->root, range, bytes);
+    const treap_node hole = { .key = range->offset, .weight = bytes, .owner = range };
+    if (range->hole.weight) treap_remove(&space->holes, &range->hole);
+    range->hole = hole;
+    if (bytes) treap_add(&space->holes, &range->hole);
 }
 
 address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes)
 {
-    address_range *range = space->root;
-    while (range && range->hole_max_bytes >= bytes) {
-        if (range->lower && range->lower->hole_max_bytes >= bytes) {
-            range = range->lower;
-        } else if (range->hole_bytes >= bytes) {
-            return range;
-        } else {
-            range = range->upper;
-        }
-    }
-    return NULL;
+    return treap_heavy(&space->holes, bytes);
 }

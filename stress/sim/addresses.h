@@ -3,6 +3,7 @@
 #ifndef STRESS_SIM_ADDRESSES_H
 #define STRESS_SIM_ADDRESSES_H
 
+#include "../base/treap.h"
 #include "base.h"
 
 /* ---- A slab: one granule shared by small requests, 256 B aligned, first fit in address order */
@@ -24,25 +25,19 @@ uint32_t    slab_largest_hole(const slab *area);             /* O(pieces) */
 void        slab_destroy(slab *area);                        /* from slab_create; NULL is fine */
 slab       *slab_create(void);                               /* empty, room for one piece; NULL: no host memory */
 
-/* A treap by offset, each node with the largest gap and the largest hole of its subtree:
-     gap      = start of the next range (or end of the space) - end of this one
-     gap_max  = max(gap, lower.gap_max, upper.gap_max); hole_max likewise */
-typedef struct address_range address_range;
-struct address_range {
+typedef struct address_range {
     uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */
     uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
     slab    *slab;                               /* NULL: a block, or reserved addresses */
     void    *tenant;                             /* whose a block is, if not a program's: a chunk of mempool.c */
     uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
-    uint64_t gap_bytes, gap_max_bytes;
-    uint64_t hole_bytes, hole_max_bytes;         /* hole: what may still be placed inside, see addresses_set_hole */
-    uint64_t rank;                               /* heap order: a hash of the offset, so that shapes repeat */
-    address_range *lower, *upper;
-};
+    treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
+    treap_node hole;                             /* by offset; its weight: what may still be placed inside, see
+                                                    addresses_set_hole; of weight 0 it is in no set */
+} address_range;
 
 typedef struct addresses {
-    uint64_t space_bytes;
-    address_range *root;
+    treap ranges, holes;
     address_range origin;                        /* what is never handed out: the first granule, so that offset 0 is
                                                     no address, or all that another space has */
 } addresses;
@@ -59,6 +54,6 @@ void           addresses_remove(addresses *space, address_range *range);
 address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
 address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
 void           addresses_set_hole(addresses *space, address_range *range, uint64_t bytes);
-address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);    /* of at least bytes, or NULL */
+address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);    /* of bytes > 0; or NULL */
 
 #endif

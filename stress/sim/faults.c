@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "../base/splitmix64.h"
+
 static int faults_concerns(const faults *set, const fault *part, sim_call kind, uint64_t bytes)
 {
     switch (part->type) {
@@ -21,21 +23,14 @@ static int faults_concerns(const faults *set, const fault *part, sim_call kind, 
     return 0;
 }
 
-static uint64_t faults_scatter(uint64_t number)              /* splitmix64 */
-{
-    number = (number + 1) * 0x9E3779B97F4A7C15u;
-    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
-    number = (number ^ number >> 27) * 0x94D049BB133111EBu;
-    return number ^ number >> 31;
-}
-
 uint64_t faults_stall_ns(const faults *set, sim_call kind)
 {
     uint64_t stall_ns = 0;
     if (kind != SIM_CALL_VM_ACCESS && kind != SIM_CALL_VM_UNMAP) return 0;
     for (int i = 0; i < set->count; i++) {
         const fault *part = &set->parts[i];
-        uint64_t lot = faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000;
+        uint64_t state = (set->calls[kind] * SIM_CALL_KINDS + kind) * SPLITMIX64_STEP;
+        uint64_t lot = splitmix64_next(&state) % 1000;
         if (part->type == FAULT_STALL && lot < part->nth) stall_ns += part->bytes;
     }
     return stall_ns;

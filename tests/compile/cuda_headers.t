@@ -46,7 +46,7 @@ sub test_header {
 # All of the substitute, and a program linked with it: what one toolkit renames must be there under that name.
 sub test_substitute {
     my ($version, $include) = @_;
-    my @sources = (glob("$root/stress/{sim,cudart}/*.c $root/stress/base/{array,problem,slice}.c"));
+    my @sources = (glob("$root/stress/{sim,cudart}/*.c $root/stress/base/{array,problem,slice,splitmix64,treap}.c"));
     my @objects = map { "$dir/substitute.$_.o" } 0 .. $#sources;     # two folders have files of one name
     my @bad = grep { !compile($include, $sources[$_], $objects[$_], 'gcc', '-std=c99', '-fPIC', '-fvisibility=hidden') }
               0 .. $#sources;

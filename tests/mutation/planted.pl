@@ -17,7 +17,7 @@ sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local
 
 # The simulated device is built once: a mutant is one file.
 sub build_device {
-    my @sources = ('stress/base/problem.c', qw(stress/base/array.c stress/base/slice.c stress/base/splitmix64.c), glob 'stress/sim/*.c');
+    my @sources = (glob('stress/base/{array,problem,slice,splitmix64,treap}.c'), glob 'stress/sim/*.c');
     my $root = `pwd`;
     chomp $root;
     return system("cd $scratch && $cc $flags -O2 -c " . join ' ', map { "$root/$_" } @sources) == 0;

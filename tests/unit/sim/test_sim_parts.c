@@ -43,9 +43,9 @@ static void test_addresses_equal_an_array(void)
             if (start < SPACE) {
                 range->offset = (uint64_t)start * SIM_GRANULE;
                 range->bytes = (uint64_t)wanted * SIM_GRANULE;
-                range->hole_bytes = splitmix64_next(&state) % 100;
                 for (int i = 0; i < wanted; i++) used[start + i] = number + 1;
                 addresses_insert(&space, range);
+                addresses_set_hole(&space, range, splitmix64_next(&state) % 100);
             }
         }
         uint64_t look = splitmix64_next(&state) % (SPACE * SIM_GRANULE), hole = splitmix64_next(&state) % 100;
@@ -56,7 +56,7 @@ static void test_addresses_equal_an_array(void)
         wrong += addresses_lowest(&space) != (lowest < SPACE ? &ranges[used[lowest] - 1] : NULL);
         if (owner > 0) addresses_set_hole(&space, &ranges[owner - 1], hole);
         hole = 1 + splitmix64_next(&state) % 100;
-        while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1].hole_bytes < hole)) deep++;
+        while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1].hole.weight < hole)) deep++;
         wrong += addresses_lowest_hole(&space, hole) != (deep < SPACE ? &ranges[used[deep] - 1] : NULL);
     }
     CHECK_U64(wrong, ==, 0);
