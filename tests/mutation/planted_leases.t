@@ -15,6 +15,13 @@ my @planted = (
     ['a heap has no lease of requested bytes',
      q@        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
         && heap@, q@        && heap@],
+    ['a lease of live bytes is kept after peaks were reset',
+     q@heap->stats.live_peak_bytes = GPUARENA__HEAP_BASE + live;@,
+     q@heap->stats.live_peak_bytes = gpuarena__max(heap->stats.live_peak_bytes, GPUARENA__HEAP_BASE + live);@],
+    ['a lease of requested bytes is kept after peaks were reset',
+     q@heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE + requested;@,
+     q@heap->stats.requested_peak_bytes =
+            gpuarena__max(heap->stats.requested_peak_bytes, GPUARENA__HEAP_BASE + requested);@],
     ['all heaps give the same serials',
      q@arena->serial + (at - 1) * (uint64_t)GPUARENA__SERIALS;@, q@arena->serial;@],
     ['a heap\'s serials are given again',
