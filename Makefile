@@ -124,7 +124,7 @@ check:  ## the quick tests, under a minute on two processors
 needed: $(NEEDED)
 
 test: toolkit  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
-	$(Q)$(RUN_MAKE) needed
+	+$(Q)$(RUN_MAKE) needed
 	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(TESTS)
 
 # make parse/FILE.c: the compiler looks at it, and builds nothing
