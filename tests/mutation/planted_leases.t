@@ -15,6 +15,11 @@ my @planted = (
     ['a heap has no lease of requested bytes',
      q@        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
         && heap@, q@        && heap@],
+    ['each heap leases the whole slack of live bytes',
+     q@(stats->live_peak_bytes - stats->live_bytes) / count@, q@(stats->live_peak_bytes - stats->live_bytes)@],
+    ['each heap leases the whole slack of requested bytes',
+     q@(stats->requested_peak_bytes - stats->requested_bytes) / count@,
+     q@(stats->requested_peak_bytes - stats->requested_bytes)@],
     ['a lease of live bytes is kept after peaks were reset',
      q@heap->stats.live_peak_bytes = GPUARENA__HEAP_BASE + live;@,
      q@heap->stats.live_peak_bytes = gpuarena__max(heap->stats.live_peak_bytes, GPUARENA__HEAP_BASE + live);@],

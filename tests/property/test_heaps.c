@@ -158,18 +158,28 @@ static void empty(void **slots, int count, uint64_t stream)
         WANT(gpuarena_free(self.arena, slots[at], self.streams[stream]) == GPUARENA_OK);
 }
 
-static uint64_t live_peak_now(void)
+static gpuarena_stats stats_now(void)
 {
     gpuarena_stats stats;
     gpuarena_get_stats(self.arena, &stats);
-    return stats.live_peak_bytes;
+    return stats;
+}
+
+static uint64_t live_peak_now(void) { return stats_now().live_peak_bytes; }
+
+static void end(const char *keys, const char *what)
+{
+    WANT(gpuarena_reset(self.arena, self.streams[0]) == GPUARENA_OK);
+    WANT(gpuarena_destroy(self.arena) == GPUARENA_OK);
+    bench_close(&self.bench);
+    CHECK_MSG(!self.trouble, "%s: %s%s%s", keys, what, self.trouble ? ": " : "", self.trouble ? self.trouble : "");
 }
 
 /* Two heaps rise together beyond the peak of live bytes, which neither would pass alone, while requested bytes stay
    below theirs; and again, for one heap, after peaks were reset. */
 static void test_leases(const char *keys)
 {
-    enum { FIRST = 200, FREED = 20, MORE = 40, FEW = 30 };
+    enum { FIRST = 200, FREED = 20, MORE = 40, RISE = 30, FEW = 30 };
     static void *slots[2][FIRST + MORE];
     void *large;
     begin(keys, 1, 2);
@@ -180,19 +190,32 @@ static void test_leases(const char *keys)
     gpuarena_reset_peaks(self.arena);
     for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST - FREED, FREED, at);
     WANT(live_peak_now() == (2 * FIRST + 16) * unit);
-    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, MORE, 1, at);
-    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST, MORE, at);
-    WANT(live_peak_now() == (2 * (FIRST - FREED + MORE) + 16) * unit);
+    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, RISE, 1, at);
+    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST, RISE, at);
+    WANT(live_peak_now() == (2 * (FIRST - FREED + RISE) + 16) * unit);
     gpuarena_reset_peaks(self.arena);
     WANT(gpuarena_free(self.arena, large, self.streams[0]) == GPUARENA_OK);
     fill(slots[0] + FIRST, FEW, 1, 0);
     empty(slots[0] + FIRST, FEW, 0);
     WANT(live_peak_now() == (2 * (FIRST - FREED) + FEW) * unit);
-    WANT(gpuarena_reset(self.arena, self.streams[0]) == GPUARENA_OK);
-    WANT(gpuarena_destroy(self.arena) == GPUARENA_OK);
-    bench_close(&self.bench);
-    CHECK_MSG(!self.trouble, "%s: peaks that two heaps pass together%s%s", keys, self.trouble ? ": " : "",
-              self.trouble ? self.trouble : "");
+    end(keys, "peaks of live bytes that two heaps pass together");
+}
+
+/* As above, beyond the peak of requested bytes, while live bytes stay below theirs. */
+static void test_requested_leases(const char *keys)
+{
+    enum { FIRST = 200, FREED = 20, SLACK = 40, RISE = 30 };
+    static void *slots[2][FIRST + SLACK];
+    begin(keys, 1, 2);
+    for (uint64_t at = 0; at < 2; at++) fill(slots[at], FIRST, self.unit, at);
+    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, SLACK, 1, at);
+    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST - FREED, FREED + SLACK, at);
+    WANT(stats_now().requested_peak_bytes == 2 * (FIRST * self.unit + SLACK));
+    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, RISE, self.unit, at);
+    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST, RISE, at);
+    WANT(stats_now().requested_peak_bytes == 2 * (FIRST - FREED + RISE) * self.unit);
+    WANT(stats_now().live_peak_bytes == 2 * (FIRST + SLACK) * self.unit);
+    end(keys, "peaks of requested bytes that two heaps pass together");
 }
 
 int main(void)
@@ -209,6 +232,10 @@ int main(void)
         CHECK_MSG(!trouble, "%s, %d streams: peaks, serials and limits as a shadow has them%s%s", kind, (int)count,
                   trouble ? ": " : "", trouble ? trouble : "");
     }
-    for (size_t at = 0; at < COUNT(kinds); at++) test_leases(kinds[at]);
+    static const char *const large[] = { "backing=segments,initial=64M", "backing=paged,initial=64M" };
+    for (size_t at = 0; at < COUNT(large); at++) {           /* pages enough for both heaps */
+        test_leases(large[at]);
+        test_requested_leases(large[at]);
+    }
     return tap_done();
 }
