@@ -390,8 +390,9 @@ static gpuarena_stream stage_stream(size_t index)
     return (gpuarena_stream)(void *)&handles[index];
 }
 
-/* Pairs are opened on a thread of their own, as a program's threads name their streams themselves: an arena has heaps
-   only if they do. */
+/* In a case of several threads the pairs of each are opened on a thread of their own, as a program's threads name their
+   streams themselves: an arena has heaps only if they do. A case of one thread starts none, because from then on the C
+   library's own locks cost instructions. */
 typedef struct stage_opening {
     pairs           *made;
     subject         *on;
@@ -426,10 +427,13 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
         stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
                                   stage_stream(index % self->row->streams), seed + index, why, 0 };
         pthread_t thread;
-        if (pthread_create(&thread, NULL, stage_open_pairs, &opening)) {
+        if (lane->members == 1) {
+            stage_open_pairs(&opening);
+        } else if (pthread_create(&thread, NULL, stage_open_pairs, &opening)) {
             return problem_set(why, EXIT_HARNESS, "no thread can be started");
+        } else {
+            (void)pthread_join(thread, NULL);
         }
-        (void)pthread_join(thread, NULL);
         if (opening.failed) return -1;
     }
     return 0;
