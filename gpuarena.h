@@ -1568,6 +1568,8 @@ typedef struct gpuarena__bins {
     uint32_t nodes[GPUARENA__CLASSES * 8];
     uint32_t overflow[GPUARENA__CLASSES];
     uint8_t  listed[GPUARENA__CLASSES];
+    struct gpuarena__bins *foreign;              /* of a stream's blocks outside its heap's pages; NULL: there
+                                                    are no heaps */
 } gpuarena__bins;
 
 /* Live nodes by address: open addressing with 4-byte slots; the keys are in the nodes; 0 is empty. A live
@@ -1678,7 +1680,6 @@ typedef struct gpuarena__stream {
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
-    gpuarena__bins *foreign;                     /* of blocks outside its heap's pages; NULL: no heaps */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -3015,7 +3016,7 @@ GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpu
     uint32_t owner;
     if (!arena->heaps.count) return stream->bins;
     owner = gpuarena__owner_of(arena, node->address);
-    if (node->set) return owner == stream->heap ? stream->bins : stream->foreign;
+    if (node->set) return owner == stream->heap ? stream->bins : stream->bins->foreign;
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
 
@@ -3033,7 +3034,7 @@ static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t set, u
 {
     const gpuarena__stream *stream = &arena->streams.list[set];
     if (!n) return stream->bins;
-    if (set) return n == 1 ? stream->foreign : NULL;
+    if (set) return n == 1 ? stream->bins->foreign : NULL;
     return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;
 }
 
@@ -4875,15 +4876,16 @@ static void gpuarena__heaps_begin(gpuarena *arena)
 {
     uint32_t at;
     for (at = 1; at < arena->streams.count; at++)
-        if (!gpuarena__bins_make(arena, &arena->streams.list[at].foreign)) return;
+        if (!gpuarena__bins_make(arena, &arena->streams.list[at].bins->foreign)) return;
     if (!gpuarena__heap_first(arena)) return;
     for (at = 2; at < arena->streams.count; at++) {
         gpuarena__stream *stream = &arena->streams.list[at];
-        gpuarena__bins *empty = stream->foreign;
+        gpuarena__bins *empty = stream->bins->foreign;
         if (stream->state != GPUARENA__CLOSED && !stream->home && !stream->key)
             gpuarena__heap_give(arena, at);
         if (stream->heap == 1) continue;
-        stream->foreign = stream->bins;
+        stream->bins->foreign = NULL;
+        empty->foreign = stream->bins;
         stream->bins = empty;
     }
 }
@@ -5263,14 +5265,13 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     gpuarena__streams *streams = &arena->streams;
     uint32_t at = gpuarena__stream_vacant(arena);
     gpuarena__stream *stream;
-    gpuarena__bins *bins, *foreign;
+    gpuarena__bins *bins;
     uint32_t heap;
     if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
     stream = &streams->list[at];
     bins = streams->many ? stream->bins : &arena->bins;
-    foreign = stream->foreign;
     if (!gpuarena__bins_make(arena, &bins)) return 0;
-    if (arena->heaps.count && !gpuarena__bins_make(arena, &foreign)) {
+    if (arena->heaps.count && !gpuarena__bins_make(arena, &bins->foreign)) {
         if (!stream->bins) gpuarena__host_free(arena, bins, sizeof *bins);
         return 0;
     }
@@ -5283,7 +5284,6 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     memset(stream, 0, sizeof *stream);
     gpuarena__streams_changed(arena);
     stream->bins = bins;
-    stream->foreign = foreign;
     stream->heap = heap;
     stream->handle = handle;
     stream->key = key;
@@ -10352,7 +10352,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     for (at = 1; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         if (stream->bins != &arena->bins) bytes += sizeof *stream->bins;
-        if (stream->foreign) bytes += sizeof *stream->foreign;
+        if (stream->bins->foreign) bytes += sizeof *stream->bins;
     }
     for (at = 1; at <= arena->heaps.count; at++)
         bytes += sizeof(gpuarena__heap) + GPUARENA__LINE
@@ -11280,8 +11280,8 @@ static void gpuarena__free_host(gpuarena *arena)
     }
     while (arena->streams.count > 1) {
         gpuarena__stream *stream = &arena->streams.list[--arena->streams.count];
+        gpuarena__host_free(arena, stream->bins->foreign, sizeof *stream->bins);
         if (stream->bins != &arena->bins) gpuarena__host_free(arena, stream->bins, sizeof *stream->bins);
-        gpuarena__host_free(arena, stream->foreign, sizeof *stream->foreign);
     }
     for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
         const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);

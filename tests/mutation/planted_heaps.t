@@ -30,7 +30,7 @@ my @planted = (
     ['a free looks its block up in the arena\'s table',
      q@return owner ? &arena->heaps.list[owner]->lookup : &arena->lookup;@, q@return owner ? &arena->lookup : &arena->lookup;@],
     ['a block in a foreign page is put before its heap',
-     q@return owner == stream->heap ? stream->bins : stream->foreign;@, q@return stream->bins;@],
+     q@return owner == stream->heap ? stream->bins : stream->bins->foreign;@, q@return stream->bins;@],
     ['a quiet block is put before the arena, whoever owns it',
      q@return owner ? &arena->heaps.list[owner]->bins : &arena->bins;@, q@return &arena->bins;@],
     ['a page that a cut begins belongs to nobody',
@@ -60,7 +60,8 @@ my @planted = (
     ['the first heap gets the live blocks and not the pages',
      q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
     ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
-     q@        stream->foreign = stream->bins;
+     q@        stream->bins->foreign = NULL;
+        empty->foreign = stream->bins;
         stream->bins = empty;@, q@@],
     ['free blocks of other heaps are not seen', q@    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;@,
      q@    return NULL;@],
