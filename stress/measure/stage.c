@@ -390,9 +390,9 @@ static gpuarena_stream stage_stream(size_t index)
     return (gpuarena_stream)(void *)&handles[index];
 }
 
-/* In a case of several threads the pairs of each are opened on a thread of their own, as a program's threads name their
-   streams themselves: an arena has heaps only if they do. A case of one thread starts none, because from then on the C
-   library's own locks cost instructions. */
+/* In a case of several threads the pairs of each are opened on a thread of their own, as a program's threads name
+   their streams themselves: an arena has heaps only if they do. A case of one thread starts none, because from then
+   on the C library's own locks cost instructions. */
 typedef struct stage_opening {
     pairs           *made;
     subject         *on;
