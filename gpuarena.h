@@ -234,7 +234,7 @@
        alone. All other calls hold the slow-path mutex, one at a time, and unlock the short lock around each
        driver call. So other threads' hits and frees go on while one thread's growth waits in the driver, and
        a miss waits for what another thread is growing or releasing.
-     - Once a second thread has named a stream of its own, each stream has a *heap*: pages of addresses that
+     - Once a second thread has named a stream to the arena, each stream has a *heap*: pages of addresses that
        its small blocks lie in, with a short lock of their own (streams beyond the 16th share heaps). A hit of
        at most 1 MiB, and the free of such a block on the stream of its allocation, hold that lock alone, so
        threads on different streams do not wait for each other. All locks are held by whatever else was said
@@ -1745,10 +1745,9 @@ typedef struct gpuarena__tags {
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
-/* Heaps: from the first stream on that another thread names than the first stream's, each stream has a heap,
-   whose lock alone its hits and frees hold. A heap owns the pages of addresses in which its nodes start;
-   pages of the arena itself are changed with all locks alone. All locks: the arena's and those of all heaps.
-   Invariants:
+/* Heaps. Once two threads have named streams, each stream has a heap, whose lock alone its hits and frees
+   hold. A heap owns the pages of addresses in which its nodes start; pages of the arena itself are changed
+   with all locks alone. All locks: the arena's and those of all heaps. Invariants:
      owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
@@ -2216,7 +2215,7 @@ GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
     }
 }
 
-/* Each heap gets its leases. */
+/* Gives each heap its leases, and unlocks its lock. */
 GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
 {
     const gpuarena_stats *stats = &arena->stats;
@@ -4862,7 +4861,7 @@ static int gpuarena__heap_first(gpuarena *arena)
     return 1;
 }
 
-/* Gives a record a heap, unless it had one already: one of its own, or one that others have, too. */
+/* Gives a record a heap, unless it has one: a new heap, or one that other records have. */
 static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
 {
     uint32_t *heap = &arena->streams.list[record].heap;
@@ -7516,7 +7515,7 @@ typedef struct gpuarena__pack {
     gpuarena__packed *blocks;
     uint64_t *keys;                              /* to sort them by */
     uint32_t *order;
-    uint32_t *tail;                              /* scratch */
+    uint32_t *tail;                              /* scratch for as many as there are blocks */
     uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window: */
     uint32_t counts[GPUARENA__PACK_WINDOWS];
     uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
@@ -7543,6 +7542,7 @@ static void gpuarena__pack_sort_list(const gpuarena__pack *pack, uint32_t *list,
                                      uint32_t count)
 {
     uint32_t left = count - sorted;
+    GPUARENA_ASSERT(left <= pack->count && "a window's list has each block once");
     gpuarena__pack_sort(pack->keys, list + sorted, left);
     memcpy(pack->tail, list + sorted, left * sizeof *list);
     for (; left; left--) {
@@ -7575,18 +7575,20 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
     return offset;
 }
 
-/* Enters a block into the lists of the windows in which it is live; or only counts it. */
+/* Enters a block into the lists of the windows in which it is live, into each once; or only counts it. */
 static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
 {
     const gpuarena__packed *one = &pack->blocks[block];
-    uint32_t level, at, last, round;
+    uint32_t level, round;
     for (level = 0; level < GPUARENA__PACK_LEVELS; level++)
         for (round = 0; round < 1u + (one->wrap != 0); round++) {
-            uint64_t step = (uint64_t)pack->span << level;
-            at = round ? 0 : (uint32_t)(one->from / step);
-            last = (uint32_t)(((round ? one->wrap : one->to) - 1) / step);
-            for (at -= at != 0; at <= last; at++) {
-                uint32_t window = 128 - (128u >> level) + at;
+            uint64_t step = (uint64_t)pack->span << level, first = one->from / step, at, end;
+            first -= first != 0;
+            at = round ? 0 : first;
+            end = 1 + ((round ? one->wrap : one->to) - 1) / step;
+            if (round) end = gpuarena__min(end, first);      /* the others have it already */
+            for (; at < end; at++) {
+                uint32_t window = 128 - (128u >> level) + (uint32_t)at;
                 if (enters) pack->lists[window][pack->counts[window]] = block;
                 pack->counts[window]++;
             }

@@ -48,6 +48,9 @@ my @planted = (
      q@    arena->streams.list[region->set].ref_count--;
 @, q@@,
      q@audit->ref_count + arena->plans.region_count@, q@audit->ref_count@],
+    ['a block that stays into the next step is in the list of a window twice',
+     q@            if (round) end = gpuarena__min(end, first);      /* the others have it already */
+@, q@@],
     ['a tag leaves its block where a plan has it',
      q@if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now)@, q@if (node->size & GPUARENA__TAGGED && !(node->size & GPUARENA__PLANNED)) gpuarena__tag_leave(arena, node);
@@ -58,6 +61,6 @@ planted(test => 'tests/property/test_plans.c', environment => 'GPUARENA_PLAN_PRO
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (program .*(?:finding|property): .*)$/m;
-            $found //= 'it crashes' if $result =~ /^(?:Segmentation fault|Aborted)/m;    # what a list leads to that is broken
+            $found //= 'it crashes' if $result =~ /^Segmentation fault/m;        # what a list leads to that is broken
             return $result !~ /^status 0$/m && $found;
         });

@@ -30,6 +30,26 @@ static void blame(const char *property)
     if (!trouble[0]) snprintf(trouble, sizeof trouble, "property: %s", property);
 }
 
+/* Host memory with a guard behind it, which must be whole when it is freed. */
+enum { GUARD_BYTES = 1024, GUARD = 0xa5 };
+
+static void *guarded_alloc(size_t bytes, void *user)
+{
+    char *memory = malloc(bytes + GUARD_BYTES);
+    (void)user;
+    if (memory) memset(memory + bytes, GUARD, GUARD_BYTES);
+    return memory;
+}
+
+static void guarded_free(void *memory, size_t bytes, void *user)
+{
+    const unsigned char *guard = (const unsigned char *)memory + bytes;
+    (void)user;
+    for (int at = 0; at < GUARD_BYTES; at++)
+        if (guard[at] != GUARD) blame("no host memory is written behind its end");
+    free(memory);
+}
+
 static int is_odd_one(void) { return draw(1000) < disorder; }
 
 static uint64_t draw_bytes(void)
@@ -42,14 +62,17 @@ static uint64_t draw_bytes(void)
     }
 }
 
+/* In one sequence of four most blocks are freed in the next step. */
 static void draw_sequence(uint32_t kind)
 {
+    int lasts = draw(4) == 0;
     counts[kind] = 20 + (uint32_t)draw(MOST - 20);
     for (uint32_t at = 0; at < counts[kind]; at++) {
         request *made = &sequences[kind][at];
         made->bytes = draw(3) || !at ? draw_bytes() : sequences[kind][draw(at)].bytes;
         made->stream = draw(3) == 0;
         made->life = 1 + (uint32_t)(draw(8) ? draw(20) : draw(counts[kind] * 2u));
+        if (lasts && draw(4)) made->life = counts[kind] - (uint32_t)draw(counts[kind] / 4);
         made->use = draw(12) == 0;
     }
 }
@@ -166,7 +189,7 @@ static void step(uint32_t kind)
         if (is_odd_one()) continue;              /* this one does not come */
         ask(&sequences[kind][at]);
         if (is_odd_one()) ask(&sequences[kind][draw(counts[kind])]);         /* one more comes */
-        if (draw(disorder ? 250 : 1500) == 0) disturb();
+        if (draw(disorder ? 150 : 500) == 0) disturb();
         if (draw(16) == 0) audit();
     }
     audit();
@@ -181,7 +204,10 @@ static void run(const char *text)
     if (gpuarena_config_parse(text, &config, message, sizeof message)) blame(message);
     config.environment = "";
     config.driver = &bench.driver;
+    config.host_alloc = guarded_alloc;
+    config.host_free = guarded_free;
     if (gpuarena_create(&config, &arena)) blame("an arena is made");
+    arena->heaps.wanted = (uint32_t)draw(2);     /* as if another thread had named a stream */
     for (uint32_t at = 0; at < STREAMS; at++) (void)sim_stream_create(bench.machine, 0, 0, &streams[at]);
     if (bench.driver.events.create(&bench.driver, &bridge)) blame("an event is made");
     live_count = 0;
