@@ -175,11 +175,11 @@ static void end(const char *keys, const char *what)
     CHECK_MSG(!self.trouble, "%s: %s%s%s", keys, what, self.trouble ? ": " : "", self.trouble ? self.trouble : "");
 }
 
-/* Two heaps rise together beyond the peak of live bytes, which neither would pass alone, while requested bytes stay
-   below theirs; and again, for one heap, after peaks were reset. */
-static void test_leases(const char *keys)
+/* Two heaps rise by so many blocks, up to 40, together beyond the peak of live bytes, which neither would pass alone,
+   while requested bytes stay below theirs; and again, for one heap, after peaks were reset. */
+static void test_leases(const char *keys, int rise)
 {
-    enum { FIRST = 200, FREED = 20, MORE = 40, RISE = 30, FEW = 30 };
+    enum { FIRST = 200, FREED = 20, MORE = 40, FEW = 30 };
     static void *slots[2][FIRST + MORE];
     void *large;
     begin(keys, 1, 2);
@@ -190,9 +190,9 @@ static void test_leases(const char *keys)
     gpuarena_reset_peaks(self.arena);
     for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST - FREED, FREED, at);
     WANT(live_peak_now() == (2 * FIRST + 16) * unit);
-    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, RISE, 1, at);
-    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST, RISE, at);
-    WANT(live_peak_now() == (2 * (FIRST - FREED + RISE) + 16) * unit);
+    for (uint64_t at = 0; at < 2; at++) fill(slots[at] + FIRST, rise, 1, at);
+    for (uint64_t at = 0; at < 2; at++) empty(slots[at] + FIRST, rise, at);
+    WANT(live_peak_now() == (2 * (FIRST - FREED + (uint64_t)rise) + 16) * unit);
     gpuarena_reset_peaks(self.arena);
     WANT(gpuarena_free(self.arena, large, self.streams[0]) == GPUARENA_OK);
     fill(slots[0] + FIRST, FEW, 1, 0);
@@ -232,9 +232,10 @@ int main(void)
         CHECK_MSG(!trouble, "%s, %d streams: peaks, serials and limits as a shadow has them%s%s", kind, (int)count,
                   trouble ? ": " : "", trouble ? trouble : "");
     }
+    for (size_t at = 0; at < COUNT(kinds); at++) test_leases(kinds[at], 40);     /* one page for two heaps */
     static const char *const large[] = { "backing=segments,initial=64M", "backing=paged,initial=64M" };
     for (size_t at = 0; at < COUNT(large); at++) {           /* pages enough for both heaps */
-        test_leases(large[at]);
+        test_leases(large[at], 30);
         test_requested_leases(large[at]);
     }
     return tap_done();

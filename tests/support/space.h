@@ -4,6 +4,7 @@
 #ifndef TESTS_SPACE_H
 #define TESTS_SPACE_H
 
+#include <pthread.h>
 #include "space_state.h"
 
 /* ---- what each tag has */
@@ -206,12 +207,34 @@ static inline uint64_t space_pending(void)
     return stats.pending_bytes;
 }
 
+/* An allocation as a thread makes it. */
+typedef struct space_call {
+    gpuarena_request request;
+    int is_scoped;
+    uint32_t scope;                              /* then the thread's tag */
+    gpuarena_result result;
+    void *ptr;
+    int keeps_scope;
+} space_call;
+
+static inline void *space_call_alloc(void *user)
+{
+    space_call *self = user;
+    const gpuarena_request *request = &self->request;
+    if (self->is_scoped) (void)gpuarena_tag_scope(self->scope);
+    self->result = self->is_scoped && !request->alignment_bytes && !request->flags && !request->room_bytes
+        ? gpuarena_alloc(space.arena, &self->ptr, request->bytes, request->stream)
+        : gpuarena_alloc_ex(space.arena, &self->ptr, request);
+    self->keeps_scope = !self->is_scoped || gpuarena_tag_scope(0) == self->scope;
+    return NULL;
+}
+
 static inline void space_do_alloc(const space_op *op)
 {
     gpuarena_request request = GPUARENA_INIT;
     shadow_block *block = &space.shadow.blocks[op->slot];
-    void *ptr = NULL;
     uint64_t unit = space.config.alignment;
+    pthread_t thread;
     if (block->address || !op->bytes) return;
     request.bytes = op->bytes;
     request.alignment_bytes = op->alignment;
@@ -226,11 +249,13 @@ static inline void space_do_alloc(const space_op *op)
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
     /* what those make room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
-    if (scoped) (void)gpuarena_tag_scope(space.tags[tag]);
-    gpuarena_result result = scoped && !request.alignment_bytes && !request.flags && !request.room_bytes
-        ? gpuarena_alloc(space.arena, &ptr, request.bytes, request.stream)
-        : gpuarena_alloc_ex(space.arena, &ptr, &request);
-    if (scoped && gpuarena_tag_scope(0) != space.tags[tag]) space_blame("the thread's tag is another");
+    space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, NULL, 0 };
+    if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
+    else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
+        space_blame("the test has no thread");
+    if (!call.keeps_scope) space_blame("the thread's tag is another");
+    gpuarena_result result = call.result;
+    void *ptr = call.ptr;
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
     if (result != can && !space.struck && !space_is_the_drivers(&request) && !fits_beside
         && (result || (request.alignment_bytes <= unit && !drains)))

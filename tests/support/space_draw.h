@@ -18,7 +18,7 @@ static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bou
 /* What sequences are like; each has about half of it. */
 enum { DRAW_FAULTS = 1, DRAW_LIMITS = 2, DRAW_ALIGNED = 4, DRAW_STREAMS = 8, DRAW_RIVAL = 16, DRAW_FLAGS = 32,
        DRAW_LARGE = 64, DRAW_RESIZE = 128, DRAW_CALM = 256, DRAW_TAGS = 512, DRAW_MARKS = 1024,
-       DRAW_LIKES = 2048 };
+       DRAW_THREADS = 2048, DRAW_LIKES = 4096 };
 
 static uint64_t draw_bytes(uint64_t like)
 {
@@ -81,6 +81,7 @@ static space_op draw_op(uint64_t like)
         if (like & DRAW_FLAGS && !draw(4)) op.flags = (uint32_t)draw(8);
         if (like & DRAW_TAGS) op.flags |= SPACE_TAG * (uint32_t)draw(2 * SPACE_TAGS);
         if (like & DRAW_STREAMS && !draw(16)) op.flags |= SPACE_UNUSED;
+        if (like & DRAW_THREADS && !draw(16)) op.flags |= SPACE_ELSEWHERE;
         return op;
     }
     if (what >= 92) return draw_rare(like);

@@ -10,7 +10,8 @@ enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_T
        SPACE_LATEST = 32, SPACE_LOOK = 256,
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
-enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64 };
+enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
+       SPACE_ELSEWHERE = 128 };                     /* another thread allocates */
 typedef enum space_kind {                        /* what an op is: */
     SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
     SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
