@@ -227,12 +227,14 @@ static void run_point(worker *sum, uint64_t ops)
 {
     char message[200];
     memset(workers, 0, sizeof workers);
+    pthread_rwlock_wrlock(&world_lock);          /* no call before all threads run, or the first ends alone */
     for (int thread = 0; thread < THREADS; thread++) {
         workers[thread].index = (uint32_t)thread;
         workers[thread].random = draw(UINT64_MAX);
         workers[thread].ops = ops / THREADS;
         pthread_create(&workers[thread].thread, NULL, work, &workers[thread]);
     }
+    pthread_rwlock_unlock(&world_lock);
     for (int thread = 0; thread < THREADS; thread++) pthread_join(workers[thread].thread, NULL);
     for (int thread = 0; thread < THREADS; thread++) {
         worker *self = &workers[thread];
