@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/crowd.h"
 #include "../base/progress.h"
 #include "../base/rounds.h"
 #include "../base/splitmix64.h"
@@ -314,62 +314,34 @@ static double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold)
     return (double)total_ns / (double)count;
 }
 
-/* ---- Threads that begin together */
+/* ---- The same on several threads at once */
 
-enum { CROWD_WAIT, CROWD_GO, CROWD_LEAVE };
-
-typedef struct crowd_gate { size_t ready; int state; } crowd_gate;           /* both by atomics */
-typedef struct crowd_member {
-    pthread_t   thread;
-    pairs      *work;
-    crowd_gate *gate;
-    uint64_t    each, begin_ns, end_ns;
-} crowd_member;
+typedef struct pairs_lap { pairs *on; uint64_t each; } pairs_lap;
 
 /* A tenth of the pairs is for warming up. */
-static void *crowd_work(void *user)
+static void pairs_lap_warm(void *user)
 {
-    crowd_member *self = user;
-    int state;
-    pairs_run(self->work, self->each / 10);
-    __atomic_add_fetch(&self->gate->ready, 1, __ATOMIC_RELEASE);
-    while ((state = __atomic_load_n(&self->gate->state, __ATOMIC_ACQUIRE)) == CROWD_WAIT) sched_yield();
-    if (state == CROWD_LEAVE) return NULL;
-    self->begin_ns = progress_clock_ns();
-    pairs_run(self->work, self->each);
-    self->end_ns = progress_clock_ns();
-    return NULL;
+    pairs_lap *self = user;
+    pairs_run(self->on, self->each / 10);
 }
 
-static uint64_t crowd_span(const crowd_member *members, size_t count)
+static void pairs_lap_run(void *user)
 {
-    uint64_t begin_ns = members[0].begin_ns, end_ns = members[0].end_ns;
-    for (size_t index = 1; index < count; index++) {
-        if (members[index].begin_ns < begin_ns) begin_ns = members[index].begin_ns;
-        if (members[index].end_ns > end_ns) end_ns = members[index].end_ns;
-    }
-    return end_ns - begin_ns;
+    pairs_lap *self = user;
+    pairs_run(self->on, self->each);
 }
 
-int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
+int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
 {
-    crowd_gate gate = { 0, CROWD_WAIT };
-    crowd_member members[CROWD_MOST];
-    size_t started = 0;
-    for (; started < count; started++) {
-        crowd_member *member = &members[started];
-        member->work = &crowd[started];
-        member->gate = &gate;
-        member->each = each;
-        if (pthread_create(&member->thread, NULL, crowd_work, member)) break;
+    static const crowd_job job = { pairs_lap_warm, pairs_lap_run };
+    pairs_lap laps[CASES_MOST_THREADS];
+    uint64_t span_ns = 0;
+    for (size_t index = 0; index < count; index++) {
+        laps[index].on = &crowd[index];
+        laps[index].each = each;
     }
-    while (started == count && __atomic_load_n(&gate.ready, __ATOMIC_ACQUIRE) < count) sched_yield();
-    __atomic_store_n(&gate.state, started == count ? CROWD_GO : CROWD_LEAVE, __ATOMIC_RELEASE);
-    for (size_t index = 0; index < started; index++) (void)pthread_join(members[index].thread, NULL);
-    if (started < count) {
-        return problem_set(why, EXIT_HARNESS, "only %zu of %zu threads can be started", started, count);
-    }
-    *ns = (double)crowd_span(members, count) / (double)(each * count);
+    if (crowd_run(&job, laps, count, sizeof *laps, &span_ns, why)) return -1;
+    *ns = (double)span_ns / (double)(each * count);
     return 0;
 }
 
@@ -386,7 +358,7 @@ static const stage_length stage_lengths[] = {
 /* Handles that no call of the null device looks behind. */
 static gpuarena_stream stage_stream(size_t index)
 {
-    static char handles[CROWD_MOST];
+    static char handles[CASES_MOST_THREADS];
     return (gpuarena_stream)(void *)&handles[index];
 }
 
@@ -404,19 +376,20 @@ typedef struct stage_opening {
     int              failed;
 } stage_opening;
 
-static void *stage_open_pairs(void *user)
+static void stage_open_pairs(void *user)
 {
     stage_opening *self = user;
     self->failed = pairs_open(self->made, self->on, self->row->live, self->bytes, self->stream, self->seed,
                               self->why);
     if (!self->failed) pairs_run(self->made, STAGE_WARM_PAIRS);
-    return NULL;
 }
 
 static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint64_t seed, problem *why)
 {
+    static const crowd_job job = { NULL, stage_open_pairs };
     stage_lane *lane = &self->lanes[self->lane_count++];
     problem trouble = { 0, "" };
+    uint64_t unused_ns;
     if (subject_open(&lane->on, kind, &trouble)) {
         return trouble.exit_code == EXIT_NO_DEVICE ? 0 : problem_set(why, trouble.exit_code, "%s", trouble.text);
     }
@@ -426,14 +399,8 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     for (size_t index = 0; index < lane->members; index++) {
         stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
                                   stage_stream(index % self->row->streams), seed + index, why, 0 };
-        pthread_t thread;
-        if (lane->members == 1) {
-            stage_open_pairs(&opening);
-        } else if (pthread_create(&thread, NULL, stage_open_pairs, &opening)) {
-            return problem_set(why, EXIT_HARNESS, "no thread can be started");
-        } else {
-            (void)pthread_join(thread, NULL);
-        }
+        if (lane->members == 1) stage_open_pairs(&opening);
+        else if (crowd_run(&job, &opening, 1, sizeof opening, &unused_ns, why)) return -1;
         if (opening.failed) return -1;
     }
     return 0;
@@ -500,7 +467,7 @@ static int stage_measure_lane(void *user, size_t index, size_t round, problem *w
     switch (self->row->way) {
     case CASES_WARM:  *ns = pairs_warm_ns(lane->crowd, self->pair_count); break;
     case CASES_COLD:  *ns = pairs_cold_ns(lane->crowd, self->pair_count, self->cold); break;
-    case CASES_CROWD: return crowd_ns(lane->crowd, lane->members, self->pair_count, ns, why);
+    case CASES_CROWD: return pairs_crowd_ns(lane->crowd, lane->members, self->pair_count, ns, why);
     }
     return 0;
 }

@@ -26,6 +26,8 @@ typedef enum cases_other {                       /* who is measured beside the a
     CASES_ONE_THREAD                             /* the same arena, one of the threads: the ratio is of throughputs */
 } cases_other;
 
+enum { CASES_MOST_THREADS = 4 };
+
 typedef struct cases_row {
     const char *name;
     cases_way   way;
@@ -124,12 +126,10 @@ void pairs_counted(pairs *self, uint64_t count);
 
 /* ---- Pairs on several threads at once */
 
-enum { CROWD_MOST = 4 };
-
 /* Each of these does so many pairs on a thread of its own; they begin together, warm. The time from the first one's
    begin to the last one's end, over the pairs of all: what a pair takes, as throughput has it. -1 and a problem: a
    thread cannot be started. */
-int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
+int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
 
 enum { STAGE_ARENAS = 2, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_COUNTED_PAIRS = 5000 };
 

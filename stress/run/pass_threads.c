@@ -3,14 +3,13 @@
 #include "pass.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/crowd.h"
 #include "../base/histogram.h"
-#include "../base/progress.h"
 #include "../device/device.h"
 #include "../policy/policy.h"
 
@@ -33,8 +32,7 @@ typedef struct workers_shared {
     const pass_streams *streams;
     slot               *slots;                   /* one thread's side by side */
     int                 skip_oom;                /* 0: at a refusal all stop */
-    uint32_t            arrived;
-    int                 may_go, must_stop;
+    int                 must_stop;
 } workers_shared;
 
 enum { WORKER_ALLOCS, WORKER_FREES, WORKER_HITS, WORKER_MISSES, WORKER_HISTOGRAMS };
@@ -47,12 +45,11 @@ typedef struct worker {                          /* set before: all up to `timin
     size_t          step_count;
     histogram      *latencies;                   /* NULL: no clock */
     pass_timing     timing;                      /* these */
-    uint64_t        start_ns, end_ns, ops;
+    uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
     const char     *failed_call;                 /* NULL: none */
     gpuarena_result failed_result;
-    pthread_t       handle;
     char            apart[WORKERS_APART];
 } worker;
 
@@ -125,33 +122,14 @@ static void worker_free(worker *self, const step *next)
     self->free_count += freed->bytes != 0;
 }
 
-static void *worker_run(void *argument)
+static void worker_run(void *argument)
 {
     worker *self = argument;
-    __atomic_fetch_add(&self->shared->arrived, 1, __ATOMIC_RELAXED);
-    while (!__atomic_load_n(&self->shared->may_go, __ATOMIC_ACQUIRE)) sched_yield();
-    self->start_ns = progress_clock_ns();
     for (size_t at = 0; at < self->step_count && !worker_must_stop(self); at++) {
         const step *next = &self->steps[at];
         if (next->is_free) worker_free(self, next);
         else worker_alloc(self, next);
     }
-    self->end_ns = progress_clock_ns();
-    return NULL;
-}
-
-/* Starts all, lets them go when all are there, and returns when all have ended. How many it could start: if not all,
-   they have ended at once. */
-static uint32_t workers_go(worker *list, uint32_t count)
-{
-    uint32_t made = 0;
-    workers_shared *shared = list->shared;
-    while (made < count && !pthread_create(&list[made].handle, NULL, worker_run, &list[made])) made++;
-    if (made < count) worker_stop(list);
-    while (__atomic_load_n(&shared->arrived, __ATOMIC_RELAXED) < made) sched_yield();
-    __atomic_store_n(&shared->may_go, 1, __ATOMIC_RELEASE);
-    for (uint32_t at = 0; at < made; at++) pthread_join(list[at].handle, NULL);
-    return made;
 }
 
 /* ---- Lists of calls for each thread, made before they start */
@@ -184,18 +162,16 @@ static int threads_fail(threads *run, pass_status status, const char *format, ..
 /* -1: the machine has no more threads. */
 static int threads_go(threads *run)
 {
-    uint32_t made = workers_go(run->workers, run->count);
-    if (made == run->count) return 0;
-    return threads_fail(run, PASS_ERROR, "thread %" PRIu32 " of %" PRIu32 " cannot be started", made + 1, run->count);
+    static const crowd_job job = { NULL, worker_run };
+    problem why = { 0, "" };
+    if (!crowd_run(&job, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) return 0;
+    return threads_fail(run, PASS_ERROR, "%s", why.text);
 }
 
 static void threads_add_up(threads *run, const pass_timing *timing)
 {
-    uint64_t start_ns = UINT64_MAX, end_ns = 0;
     for (uint32_t at = 0; at < run->count; at++) {
         const worker *self = &run->workers[at];
-        if (self->start_ns < start_ns) start_ns = self->start_ns;
-        if (self->end_ns > end_ns) end_ns = self->end_ns;
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
         if (!timing) continue;
@@ -204,7 +180,6 @@ static void threads_add_up(threads *run, const pass_timing *timing)
         if (timing->hits) histogram_merge(timing->hits, self->timing.hits);
         if (timing->misses) histogram_merge(timing->misses, self->timing.misses);
     }
-    run->result->wall_ns = end_ns - start_ns;
 }
 
 static int threads_failures(threads *run)

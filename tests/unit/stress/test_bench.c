@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stress/base/crowd.h"
 #include "stress/measure/stage.h"
 #include "stress/measure/holes.h"
 #include "stress/base/splitmix64.h"
@@ -195,23 +196,56 @@ static void test_subject(subject_kind kind)
     subject_close(&on);
 }
 
+enum { TOGETHER = 4 };
+typedef struct together { size_t *warm; size_t seen, calls; } together;
+
+static void together_warm(void *user)
+{
+    const together *self = user;
+    __atomic_add_fetch(self->warm, 1, __ATOMIC_SEQ_CST);
+}
+
+static void together_work(void *user)
+{
+    together *self = user;
+    self->seen = __atomic_load_n(self->warm, __ATOMIC_SEQ_CST);
+    self->calls++;
+}
+
+static void test_together(void)
+{
+    static const crowd_job job = { together_warm, together_work };
+    together members[TOGETHER];
+    size_t warm = 0;
+    uint64_t ns = 0;
+    for (size_t index = 0; index < TOGETHER; index++) {
+        const together made = { &warm, 0, 0 };
+        members[index] = made;
+    }
+    CHECK(!crowd_run(&job, members, TOGETHER, sizeof *members, &ns, &why) && ns > 0);
+    for (size_t index = 0; index < TOGETHER; index++) {
+        CHECK_MSG(members[index].seen == TOGETHER && members[index].calls == 1,
+                  "thread %zu begins once, when all are warm", index);
+    }
+}
+
 static void test_crowd(subject_kind kind)
 {
-    static pairs crowd[CROWD_MOST];
-    static char streams[CROWD_MOST];
+    static pairs crowd[CASES_MOST_THREADS];
+    static char streams[CASES_MOST_THREADS];
     gpuarena_stats now;
     subject on;
     double ns = 0;
     CHECK(!subject_open(&on, kind, &why));
-    for (size_t index = 0; index < CROWD_MOST; index++) {
+    for (size_t index = 0; index < CASES_MOST_THREADS; index++) {
         CHECK(!pairs_open(&crowd[index], &on, 50, 0, (gpuarena_stream)(void *)&streams[index / 2], index, &why));
     }
-    CHECK(!crowd_ns(crowd, CROWD_MOST, 1000, &ns, &why) && ns > 0);
+    CHECK(!pairs_crowd_ns(crowd, CASES_MOST_THREADS, 1000, &ns, &why) && ns > 0);
     gpuarena_get_stats(on.arena, &now);
-    CHECK_U64(now.alloc_count, ==, 50 * CROWD_MOST + 1100 * CROWD_MOST);
-    CHECK_MSG(!subject_verify(&on, 50 * CROWD_MOST, &why), "%s: exact after threads: %s", subject_name(kind),
+    CHECK_U64(now.alloc_count, ==, 50 * CASES_MOST_THREADS + 1100 * CASES_MOST_THREADS);
+    CHECK_MSG(!subject_verify(&on, 50 * CASES_MOST_THREADS, &why), "%s: exact after threads: %s", subject_name(kind),
               why.text);
-    for (size_t index = 0; index < CROWD_MOST; index++) pairs_close(&crowd[index]);
+    for (size_t index = 0; index < CASES_MOST_THREADS; index++) pairs_close(&crowd[index]);
     subject_close(&on);
 }
 
@@ -315,6 +349,7 @@ int main(void)
     test_orders();
     test_sizes();
     test_targets();
+    test_together();
     for (int kind = SUBJECT_SEGMENTS; kind <= SUBJECT_MUTEX; kind++) test_subject((subject_kind)kind);
     for (int kind = SUBJECT_SEGMENTS; kind < SUBJECT_CUB; kind++) test_crowd((subject_kind)kind);
     test_holes("segments");
