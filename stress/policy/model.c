@@ -152,12 +152,16 @@ gpuarena_result model_no_memory(model *self)
     return model_refuse(self, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY, NULL, 0);
 }
 
+gpuarena_status model_status(const model *self, int code)
+{
+    return self->driver.classify ? self->driver.classify(&self->driver, code) : (gpuarena_status)code;
+}
+
 gpuarena_result model_result(model *self, const char *call, int code)
 {
-    const gpuarena_driver *driver = &self->driver;
     gpuarena_result result = GPUARENA_DRIVER_ERROR;
     if (!code) return GPUARENA_OK;
-    switch (driver->classify ? driver->classify(driver, code) : (gpuarena_status)code) {
+    switch (model_status(self, code)) {
     case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
     case GPUARENA_STATUS_NO_MEMORY:     result = GPUARENA_OUT_OF_MEMORY; break;
     case GPUARENA_STATUS_CAPTURING:     result = GPUARENA_CAPTURE; break;
@@ -252,6 +256,87 @@ gpuarena_result model_release(model *self, piece_set *set)
         result = model_give_back(self, at);
     }
     return result;
+}
+
+gpuarena_result model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const gpuarena_driver *driver = &self->driver;
+    return model_result(self, "cudaMemGetInfo",
+                        driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
+}
+
+/* ---- ranges of pages */
+
+gpuarena_result model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes)
+{
+    const gpuarena_driver *driver = &self->driver;
+    void *address = NULL;
+    made->pages = calloc((size_t)(bytes / page_bytes) + 1, sizeof *made->pages);
+    if (!made->pages) return model_no_memory(self);
+    int code = driver->vm.reserve(driver, &address, bytes, driver->page_bytes);
+    if (code) return model_result(self, "cuMemAddressReserve", code);
+    made->address = (uint64_t)(uintptr_t)address;
+    made->bytes = bytes;
+    made->page_bytes = page_bytes;
+    return GPUARENA_OK;
+}
+
+static void *model_range_at(const model_range *range, uint64_t page)
+{
+    return (void *)(uintptr_t)(range->address + page * range->page_bytes);
+}
+
+/* Of pages that were made so many are mapped: nothing of them is left. */
+static void model_range_undo(model *self, model_range *range, uint64_t begin, uint64_t mapped, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->driver;
+    for (uint64_t at = begin; at < end; at++) {
+        if (at < mapped) (void)driver->vm.unmap(driver, model_range_at(range, at), range->page_bytes);
+        (void)driver->vm.destroy(driver, range->pages[at], range->page_bytes);
+        range->pages[at] = 0;
+    }
+}
+
+gpuarena_result model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->driver;
+    const uint64_t bytes = range->page_bytes;
+    uint64_t made = begin, mapped = begin;
+    int code = 0;
+    for (; made < end && !code; made += !code) code = driver->vm.create(driver, &range->pages[made], bytes, 0);
+    const char *call = code ? NULL : "cuMemMap";
+    for (; mapped < end && !code; mapped += !code) {
+        code = driver->vm.map(driver, model_range_at(range, mapped), bytes, range->pages[mapped]);
+    }
+    if (!code) code = driver->vm.access(driver, model_range_at(range, begin), (end - begin) * bytes, 1);
+    if (code) model_range_undo(self, range, begin, mapped, made);
+    else self->reserved_bytes += (end - begin) * bytes;
+    return model_result(self, call, code);
+}
+
+gpuarena_result model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->driver;
+    int code = 0;
+    for (uint64_t at = begin; at < end && !code; at++) {
+        code = driver->vm.unmap(driver, model_range_at(range, at), range->page_bytes);
+        if (code) break;
+        code = driver->vm.destroy(driver, range->pages[at], range->page_bytes);
+        range->pages[at] = 0;
+        self->reserved_bytes -= range->page_bytes;
+    }
+    return model_result(self, "cuMemUnmap", code);
+}
+
+void model_range_close(model *self, model_range *range)
+{
+    const gpuarena_driver *driver = &self->driver;
+    for (uint64_t at = 0; range->bytes && at < range->bytes / range->page_bytes; at++) {
+        if (range->pages[at]) model_range_undo(self, range, at, at + 1, at + 1);
+    }
+    if (range->bytes) (void)driver->vm.release(driver, model_range_at(range, 0), range->bytes);
+    free(range->pages);
+    range->pages = NULL;
 }
 
 /* ---- streams */

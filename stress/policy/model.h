@@ -145,7 +145,8 @@ struct model {
 };
 
 uint64_t model_round(uint64_t bytes, uint64_t unit);
-/* What a driver's code means; done with reason and code in refused, unless it is success. */
+gpuarena_status model_status(const model *self, int code);                   /* what a driver's code means .. */
+/* .. as a result; done with reason and code in refused, unless it is success. */
 gpuarena_result model_result(model *self, const char *call, int code);
 gpuarena_result model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
 gpuarena_result model_no_memory(model *self);    /* HOST_MEMORY, likewise */
@@ -161,6 +162,24 @@ void            model_put(model *self, piece_set *set, piece *freed);
 piece          *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits);
 /* Pieces of the set that are alone in their chain go back to the driver. */
 gpuarena_result model_release(model *self, piece_set *set);
+
+/* ---- Addresses of the driver's virtual memory, with pages behind parts of them */
+
+typedef struct model_range {                     /* zeroed: no addresses */
+    uint64_t  address, bytes, page_bytes;
+    uint64_t *pages;                             /* handles; 0: nothing is mapped */
+} model_range;
+
+/* bytes: whole pages. map: pages from begin up to end, none of which is mapped; all, or none and why. unmap: those,
+   all mapped, up to the first that the driver keeps. close: mapped pages go back with the addresses; zeroed is
+   fine. */
+gpuarena_result model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes);
+gpuarena_result model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end);
+gpuarena_result model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end);
+void            model_range_close(model *self, model_range *range);
+
+/* Of the device: how much there is. */
+gpuarena_result model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Memory in one order: a free is noted, and a stream that is given memory comes after all frees on others. */
 gpuarena_result model_freed(model *self, gpuarena_stream stream);

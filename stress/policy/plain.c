@@ -1,36 +1,25 @@
 /* One plain range: pages are mapped at its end, and never move or go back while it is used. What is free is found by
    exact best fit, or by the lowest address: what a perfect search makes of memory that stays. */
-#include <stdlib.h>
-
 #include "model.h"
 
 enum { PLAIN_UNIT = 256 };
 
 typedef struct plain {
-    model     base;
-    piece_set free;
-    piece    *last;                              /* touches the end of what is mapped; NULL: nothing is */
-    uint64_t  address, bytes, page_bytes;
-    uint64_t *pages;
-    uint64_t  page_count;                        /* mapped */
+    model       base;
+    piece_set   free;
+    piece      *last;                            /* touches the end of what is mapped; NULL: nothing is */
+    model_range range;
+    uint64_t    page_count;                      /* mapped, from the begin on */
 } plain;
 
 static gpuarena_result plain_open(model *base, int by_address)
 {
     plain *self = (plain *)base;
-    const gpuarena_driver *driver = &base->driver;
+    const uint64_t page_bytes = base->driver.page_bytes;
     uint64_t free_bytes = 0, total_bytes = 0;
-    void *address = NULL;
-    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
-    if (code) return model_result(base, "cudaMemGetInfo", code);
+    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
     self->free.by_address = by_address;
-    self->page_bytes = driver->page_bytes;
-    self->bytes = model_round(total_bytes, self->page_bytes);
-    self->pages = calloc((size_t)(self->bytes / self->page_bytes) + 1, sizeof *self->pages);
-    if (!self->pages) return model_no_memory(base);
-    code = driver->vm.reserve(driver, &address, self->bytes, self->page_bytes);
-    self->address = (uint64_t)(uintptr_t)address;
-    return model_result(base, "cuMemAddressReserve", code);
+    return result ? result : model_range_open(base, &self->range, model_round(total_bytes, page_bytes), page_bytes);
 }
 
 static gpuarena_result best_open(model *base)
@@ -43,49 +32,34 @@ static gpuarena_result first_open(model *base)
     return plain_open(base, 1);
 }
 
-/* One more page at the end. */
-static int plain_page(plain *self)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    void *end = (void *)(uintptr_t)(self->address + self->page_count * self->page_bytes);
-    uint64_t page = 0;
-    int code = driver->vm.create(driver, &page, self->page_bytes, 0);
-    if (code) return code;
-    code = driver->vm.map(driver, end, self->page_bytes, page);
-    if (!code) code = driver->vm.access(driver, end, self->page_bytes, 1);
-    if (code) {
-        (void)driver->vm.unmap(driver, end, self->page_bytes);
-        (void)driver->vm.destroy(driver, page, self->page_bytes);
-        return code;
-    }
-    self->pages[self->page_count++] = page;
-    self->base.reserved_bytes += self->page_bytes;
-    return 0;
-}
-
-/* The memory behind the last piece; what was mapped before a refusal stays. */
+/* The memory behind the last piece. */
 static void plain_extend(plain *self, uint64_t bytes)
 {
     model *base = &self->base;
     piece *made = pieces_take(&base->pieces);
     made->bytes = bytes;
-    made->address = self->address + self->page_count * self->page_bytes - bytes;
+    made->address = self->range.address + self->page_count * self->range.page_bytes - bytes;
     made->previous = self->last;
     if (self->last) self->last->next = made;
     model_put(base, &self->free, made);
     self->last = self->last && self->last->state == PIECE_FREE ? self->last : made;
 }
 
+/* Page by page: what was mapped before a refusal stays. */
 static gpuarena_result plain_grow(plain *self, uint64_t bytes)
 {
+    const uint64_t page_bytes = self->range.page_bytes, begin = self->page_count;
     uint64_t tail = self->last && self->last->state == PIECE_FREE ? self->last->bytes : 0;
-    uint64_t need = model_round(bytes - tail, self->page_bytes), begin = self->page_count;
-    int code = 0;
-    if (model_is_over(&self->base, need) || begin * self->page_bytes + need > self->bytes)
+    uint64_t need = model_round(bytes - tail, page_bytes), end = begin + need / page_bytes;
+    gpuarena_result result = GPUARENA_OK;
+    if (model_is_over(&self->base, need) || end > self->range.bytes / page_bytes)
         return model_over_limit(&self->base);
-    for (uint64_t at = 0; at < need / self->page_bytes && !code; at++) code = plain_page(self);
-    if (self->page_count > begin) plain_extend(self, (self->page_count - begin) * self->page_bytes);
-    return model_result(&self->base, NULL, code);
+    while (self->page_count < end && !result) {
+        result = model_range_map(&self->base, &self->range, self->page_count, self->page_count + 1);
+        self->page_count += !result;
+    }
+    if (self->page_count > begin) plain_extend(self, (self->page_count - begin) * page_bytes);
+    return result;
 }
 
 static piece *plain_find(const plain *self, uint64_t bytes)
@@ -121,20 +95,18 @@ static gpuarena_result plain_free(model *base, piece *freed, gpuarena_stream str
 static gpuarena_result plain_trim(model *base)
 {
     plain *self = (plain *)base;
-    const gpuarena_driver *driver = &base->driver;
+    const uint64_t page_bytes = self->range.page_bytes;
     piece *last = self->last;
-    int code = 0;
     if (!last || last->state != PIECE_FREE) return GPUARENA_OK;
     gpuarena_result result = model_wait_all(base);
     if (result) return result;
     piece_set_remove(&self->free, last);
-    while (last->bytes >= self->page_bytes && !code) {
-        void *end = (void *)(uintptr_t)(self->address + (self->page_count - 1) * self->page_bytes);
-        code = driver->vm.unmap(driver, end, self->page_bytes);
-        if (code) break;
-        code = driver->vm.destroy(driver, self->pages[--self->page_count], self->page_bytes);
-        last->bytes -= self->page_bytes;
-        base->reserved_bytes -= self->page_bytes;
+    while (last->bytes >= page_bytes && !result) {
+        const uint64_t end = self->page_count;
+        result = model_range_unmap(base, &self->range, end - 1, end);
+        if (self->range.pages[end - 1]) break;
+        self->page_count--;
+        last->bytes -= page_bytes;
     }
     if (last->bytes) {
         piece_set_add(&self->free, last);
@@ -143,7 +115,7 @@ static gpuarena_result plain_trim(model *base)
         if (self->last) self->last->next = NULL;
         pieces_give(&base->pieces, last);
     }
-    return model_result(base, "cuMemUnmap", code);
+    return result;
 }
 
 static uint64_t plain_largest(const model *base)
@@ -155,15 +127,8 @@ static uint64_t plain_largest(const model *base)
 static void plain_close(model *base)
 {
     plain *self = (plain *)base;
-    const gpuarena_driver *driver = &base->driver;
     (void)model_wait_all(base);
-    for (uint64_t at = 0; at < self->page_count; at++) {
-        void *address = (void *)(uintptr_t)(self->address + at * self->page_bytes);
-        (void)driver->vm.unmap(driver, address, self->page_bytes);
-        (void)driver->vm.destroy(driver, self->pages[at], self->page_bytes);
-    }
-    if (self->address) (void)driver->vm.release(driver, (void *)(uintptr_t)self->address, self->bytes);
-    free(self->pages);
+    model_range_close(base, &self->range);
 }
 
 #define PLAIN_KIND(called, what, opens) { \

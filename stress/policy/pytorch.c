@@ -156,8 +156,7 @@ static int pytorch_ask(pytorch *self, const pytorch_event *asked, int must_wait,
     }
     if (pytorch_is_behind(self, asked)) return 0;
     int code = driver->events.query(driver, asked->event);
-    gpuarena_status status = driver->classify ? driver->classify(driver, code) : (gpuarena_status)code;
-    if (status == GPUARENA_STATUS_NOT_READY) return 0;
+    if (model_status(&self->base, code) == GPUARENA_STATUS_NOT_READY) return 0;
     *is_done = 1;
     return code;
 }
@@ -300,44 +299,35 @@ const model_kind model_pytorch = {
 
 struct pytorch_range {
     pytorch_range *next;
-    uint64_t       address, bytes, page_bytes;
-    uint64_t      *pages;                        /* handles; 0: not mapped */
-    uint8_t       *is_mapped;
+    model_range    of;
 };
 
-static uint64_t range_bytes(const pytorch *self, uint64_t page_bytes)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    uint64_t free_bytes = 0, total_bytes = 0;
-    if (driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes)) return 0;
-    return model_round(total_bytes + total_bytes / 8, page_bytes);
-}
-
-/* Its addresses are reserved: one hole. */
+/* Addresses for the device's memory and an eighth more: one hole. */
 static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
 {
-    const gpuarena_driver *driver = &self->base.driver;
+    model *base = &self->base;
+    const uint64_t page_bytes = pool->is_small ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
+    uint64_t free_bytes = 0, total_bytes = 0;
     pytorch_range *made = calloc(1, sizeof *made);
-    void *address = NULL;
-    if (!made) return model_no_memory(&self->base);
-    made->page_bytes = pool->is_small ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
-    made->bytes = range_bytes(self, made->page_bytes);
-    made->pages = calloc((size_t)(made->bytes / made->page_bytes) + 1, sizeof *made->pages);
-    made->is_mapped = calloc((size_t)(made->bytes / made->page_bytes) + 1, 1);
-    int failed = !made->pages || !made->is_mapped || pieces_reserve(&self->base.pieces, 6);
-    int code = failed ? 0 : driver->vm.reserve(driver, &address, made->bytes, driver->page_bytes);
-    if (failed || code) {
-        free(made->pages);
-        free(made->is_mapped);
+    if (!made || pieces_reserve(&base->pieces, 6)) {
         free(made);
-        return failed ? model_no_memory(&self->base) : model_result(&self->base, "cuMemAddressReserve", code);
+        return model_no_memory(base);
     }
-    made->address = (uint64_t)(uintptr_t)address;
+    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
+    if (!result) {
+        result = model_range_open(base, &made->of, model_round(total_bytes + total_bytes / 8, page_bytes),
+                                  page_bytes);
+    }
+    if (result) {
+        model_range_close(base, &made->of);
+        free(made);
+        return result;
+    }
     made->next = pool->ranges;
     pool->ranges = made;
-    piece *hole = pieces_take(&self->base.pieces);
-    hole->address = made->address;
-    hole->bytes = made->bytes;
+    piece *hole = pieces_take(&base->pieces);
+    hole->address = made->of.address;
+    hole->bytes = made->of.bytes;
     hole->state = PIECE_HOLE;
     hole->owner = pool;
     hole->stream = pool->stream;
@@ -345,62 +335,11 @@ static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
     return GPUARENA_OK;
 }
 
-static pytorch_range *range_of(const pytorch_pool *pool, uint64_t address)
+static model_range *range_of(const pytorch_pool *pool, uint64_t address)
 {
     pytorch_range *at = pool->ranges;
-    while (address - at->address >= at->bytes) at = at->next;
-    return at;
-}
-
-/* ---- pages */
-
-static void pages_destroy(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    for (uint64_t at = begin; at < end; at++) (void)driver->vm.destroy(driver, range->pages[at], range->page_bytes);
-}
-
-/* Either all are there and mapped, or none was made. */
-static gpuarena_result pages_map(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    const uint64_t bytes = range->page_bytes;
-    char *base = (char *)(uintptr_t)range->address;
-    uint64_t at = begin;
-    int code = 0;
-    for (; at < end && !code; at += !code) code = driver->vm.create(driver, &range->pages[at], bytes, 0);
-    if (code) {
-        pages_destroy(self, range, begin, at);
-        return model_result(&self->base, NULL, code);
-    }
-    for (at = begin; at < end && !code; at += !code) {
-        code = driver->vm.map(driver, base + at * bytes, bytes, range->pages[at]);
-    }
-    if (!code) code = driver->vm.access(driver, base + begin * bytes, (end - begin) * bytes, 1);
-    if (code) {
-        for (uint64_t mapped = begin; mapped < at; mapped++)
-            (void)driver->vm.unmap(driver, base + mapped * bytes, bytes);
-        pages_destroy(self, range, begin, end);
-        return model_result(&self->base, "cuMemMap", code);
-    }
-    for (at = begin; at < end; at++) range->is_mapped[at] = 1;
-    self->base.reserved_bytes += (end - begin) * bytes;
-    return GPUARENA_OK;
-}
-
-static gpuarena_result pages_unmap(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    int code = 0;
-    for (uint64_t at = begin; at < end && !code; at++) {
-        void *address = (void *)(uintptr_t)(range->address + at * range->page_bytes);
-        code = driver->vm.unmap(driver, address, range->page_bytes);
-        if (!code) code = driver->vm.destroy(driver, range->pages[at], range->page_bytes);
-        if (code) break;
-        range->is_mapped[at] = 0;
-        self->base.reserved_bytes -= range->page_bytes;
-    }
-    return model_result(&self->base, "cuMemUnmap", code);
+    while (address - at->of.address >= at->of.bytes) at = at->next;
+    return &at->of;
 }
 
 /* ---- growth */
@@ -408,11 +347,11 @@ static gpuarena_result pages_unmap(pytorch *self, pytorch_range *range, uint64_t
 /* Pages from the front of a hole, as many as hold so many bytes; they join the free blocks around. */
 static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes, piece **mapped)
 {
-    pytorch_range *range = range_of(pool, hole->address);
+    model_range *range = range_of(pool, hole->address);
     uint64_t begin = (hole->address - range->address) / range->page_bytes;
     uint64_t end = begin + model_round(bytes, range->page_bytes) / range->page_bytes;
     if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
-    gpuarena_result result = pages_map(self, range, begin, end);
+    gpuarena_result result = model_range_map(&self->base, range, begin, end);
     if (result) return result;
     piece_set_remove(&pool->holes, hole);
     if (hole->bytes > (end - begin) * range->page_bytes) {
@@ -504,14 +443,14 @@ static void join_holes(pytorch *self, pytorch_pool *pool, piece *hole)
 /* Whole pages inside a free block become a hole. */
 static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
 {
-    pytorch_range *range = range_of(pool, block->address);
+    model_range *range = range_of(pool, block->address);
     uint64_t offset = block->address - range->address;
     uint64_t begin = model_round(offset, range->page_bytes) / range->page_bytes;
     uint64_t end = (offset + block->bytes) / range->page_bytes;
     if (begin >= end) return GPUARENA_OK;
     if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
     gpuarena_result result = model_wait(&self->base, pool->stream);
-    if (!result) result = pages_unmap(self, range, begin, end);
+    if (!result) result = model_range_unmap(&self->base, range, begin, end);
     if (result) return result;
     piece_set_remove(&pool->free, block);
     if (begin * range->page_bytes > offset) {
@@ -563,21 +502,6 @@ static gpuarena_result expandable_alloc(model *base, uint64_t bytes, gpuarena_st
     return GPUARENA_OK;
 }
 
-static void range_close(pytorch *self, pytorch_range *range)
-{
-    const gpuarena_driver *driver = &self->base.driver;
-    for (uint64_t at = 0; at < range->bytes / range->page_bytes; at++) {
-        void *address = (void *)(uintptr_t)(range->address + at * range->page_bytes);
-        if (!range->is_mapped[at]) continue;
-        (void)driver->vm.unmap(driver, address, range->page_bytes);
-        (void)driver->vm.destroy(driver, range->pages[at], range->page_bytes);
-    }
-    (void)driver->vm.release(driver, (void *)(uintptr_t)range->address, range->bytes);
-    free(range->pages);
-    free(range->is_mapped);
-    free(range);
-}
-
 static void expandable_close(model *base)
 {
     pytorch *self = (pytorch *)base;
@@ -586,7 +510,8 @@ static void expandable_close(model *base)
         while (pool->ranges) {
             pytorch_range *gone = pool->ranges;
             pool->ranges = gone->next;
-            range_close(self, gone);
+            model_range_close(base, &gone->of);
+            free(gone);
         }
     }
     pytorch_close(base);

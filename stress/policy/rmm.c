@@ -398,15 +398,14 @@ static gpuarena_result rmm_arena_free(model *base, piece *freed, gpuarena_stream
 static gpuarena_result rmm_arena_open(model *base)
 {
     rmm_arena *self = (rmm_arena *)base;
-    const gpuarena_driver *driver = &base->driver;
     uint64_t free_bytes = 0, total_bytes = 0, bytes = base->limit_bytes;
     piece *whole = NULL;
-    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
-    if (code) return model_result(base, "cudaMemGetInfo", code);
+    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
+    if (result) return result;
     if (bytes == GPUARENA_NO_LIMIT) bytes = free_bytes / 2;
     bytes -= bytes % RMM_ARENA_UNIT;
     if (bytes < RMM_ARENA_LEAST) return model_over_limit(base);
-    gpuarena_result result = model_obtain(base, bytes, &whole);
+    result = model_obtain(base, bytes, &whole);
     if (result) return result;
     superblock *first = superblock_make(self, whole->address, whole->bytes);
     if (!first) return model_no_memory(base);
