@@ -50,6 +50,14 @@ void histogram_merge(histogram *self, const histogram *other)
     for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) self->buckets[bucket] += other->buckets[bucket];
 }
 
+void latencies_merge(latencies *self, const latencies *other)
+{
+    histogram_merge(&self->allocs, &other->allocs);
+    histogram_merge(&self->frees, &other->frees);
+    histogram_merge(&self->hits, &other->hits);
+    histogram_merge(&self->misses, &other->misses);
+}
+
 uint64_t histogram_percentile(const histogram *self, unsigned per_mille)
 {
     uint64_t whole = self->count / 1000 * per_mille;

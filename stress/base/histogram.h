@@ -26,6 +26,15 @@ uint64_t histogram_percentile(const histogram *self, unsigned per_mille);
 /* Whether there are ten samples above that percentile: with fewer it says nothing that max does not. */
 int      histogram_supports(const histogram *self, unsigned per_mille);
 
+/* ---- How long calls take */
+
+typedef struct latencies {
+    histogram allocs, frees;
+    histogram hits, misses;                      /* the allocs apart: without or with a call of the driver */
+} latencies;
+
+void latencies_merge(latencies *self, const latencies *other);
+
 /* ---- Operations that come at fixed times, whether or not the ones before are done: of each the time from when it
         was due to its end, as whoever waits sees it, and from when it could begin, as the allocator does */
 

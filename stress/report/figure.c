@@ -444,13 +444,13 @@ void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *sh
 
 /* ---- Curves by policy: latency at percentiles, cost of a pair against holes */
 
-static size_t figure_latency_points(const histogram *latency, plot_point points[LATENCY_POINTS])
+static size_t figure_latency_points(const latencies *times, plot_point points[LATENCY_POINTS])
 {
     size_t count = 0;
-    for (size_t at = 0; latency && at < LATENCY_POINTS; at++) {
+    for (size_t at = 0; times && at < LATENCY_POINTS; at++) {
         unsigned per_mille = latency_points[at].per_mille;
-        if (!histogram_supports(latency, per_mille)) continue;
-        double ns = (double)histogram_percentile(latency, per_mille);
+        if (!histogram_supports(&times->allocs, per_mille)) continue;
+        double ns = (double)histogram_percentile(&times->allocs, per_mille);
         const plot_point made = { -log10(1.0 - per_mille / 1000.0), ns };
         points[count++] = made;
     }
@@ -506,7 +506,7 @@ void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, p
     figure_words words;
     plot on;
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
-        figure_hold(&y, points, figure_latency_points(list->rows[at].allocs, points));
+        figure_hold(&y, points, figure_latency_points(list->rows[at].times, points));
     }
     figure_title(frame, &words, &list->rows[shown->first], 0, "latency");
     frame->description = "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale.";
@@ -517,7 +517,7 @@ void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, p
     figure_percentile_names(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         if (!row_is_first(list, shown->first, at)) continue;
-        size_t count = figure_latency_points(list->rows[at].allocs, points);
+        size_t count = figure_latency_points(list->rows[at].times, points);
         figure_curve(&on, list, shown->first, at, points, count, "alloc");
     }
     plot_close(&on);
@@ -606,7 +606,7 @@ static void figure_add_run(figure_maker *maker, const row_list *list, size_t fir
     for (size_t at = first; at < first + count; at++) {
         const row *shown = &list->rows[at];
         is_whole |= table_is_ok(shown);
-        is_timed |= shown->allocs && histogram_supports(shown->allocs, 500);
+        is_timed |= shown->times && histogram_supports(&shown->times->allocs, 500);
         has_samples |= shown->recording && shown->recording->sample_count;
         has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
     }

@@ -33,15 +33,15 @@ static void json_run(FILE *out, const row *shown)
     fputs(",\"oom\":", out);
     json_oom(out, shown);
     fputs(",\"lat\":", out);
-    if (shown->allocs) {
+    if (shown->times) {
         fputs("{\"unit\":\"ns\",", out);
-        json_histogram(out, "alloc", shown->allocs, 0);
+        json_histogram(out, "alloc", &shown->times->allocs, 0);
         fputc(',', out);
-        json_histogram(out, "hit", shown->hits, 0);
+        json_histogram(out, "hit", &shown->times->hits, 0);
         fputc(',', out);
-        json_histogram(out, "miss", shown->misses, 0);
+        json_histogram(out, "miss", &shown->times->misses, 0);
         fputc(',', out);
-        json_histogram(out, "free", shown->frees, 0);
+        json_histogram(out, "free", &shown->times->frees, 0);
         fputc('}', out);
     } else {
         fputs("null", out);
@@ -82,7 +82,7 @@ static void json_repeats(FILE *out, const row_list *list)
 static int json_is_timed(const row_list *list)
 {
     size_t timed = 0;
-    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].allocs != NULL;
+    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
     return timed != 0;
 }
 

@@ -70,8 +70,8 @@ void latency_write(FILE *out, const output_material *material)
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         if (shown->is_baseline) continue;
-        latency_row(out, shown, number, "alloc", shown->allocs);
-        latency_row(out, shown, number++, "free", shown->frees);
+        latency_row(out, shown, number, "alloc", shown->times ? &shown->times->allocs : NULL);
+        latency_row(out, shown, number++, "free", shown->times ? &shown->times->frees : NULL);
     }
     series_end(out, list);
 }

@@ -58,9 +58,12 @@ static int repeats_take(repeats_group *of, repeats_part part, const histogram *f
 
 static int repeats_take_row(repeats_group *of, const row *made)
 {
-    const histogram *parts[REPEATS_PARTS] = { made->allocs, made->hits, made->misses, made->frees,
-                                              made->arrivals ? &made->arrivals->waited : NULL,
-                                              made->arrivals ? &made->arrivals->served : NULL };
+    const latencies *times = made->times;
+    const arrivals *rated = made->arrivals;
+    const histogram *parts[REPEATS_PARTS] = {
+        times ? &times->allocs : NULL, times ? &times->hits : NULL, times ? &times->misses : NULL,
+        times ? &times->frees : NULL, rated ? &rated->waited : NULL, rated ? &rated->served : NULL,
+    };
     char text[64];
     const cell *ns = &made->cells[COLUMN_HOST_NS];
     int failed = ns->kind != CELL_NONE && repeats_take_ns(of, strtod(cell_print(ns, text, sizeof text), NULL));

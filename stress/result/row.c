@@ -116,11 +116,8 @@ const char *row_column_name(row_column column)
 
 void row_untime(row *self)
 {
-    free(self->allocs);
-    free(self->frees);
-    free(self->hits);
-    free(self->misses);
-    self->allocs = self->frees = self->hits = self->misses = NULL;
+    free(self->times);
+    self->times = NULL;
 }
 
 void row_free(row *self)

@@ -181,8 +181,7 @@ typedef struct cell {
 typedef struct row {
     cell cells[COLUMN_COUNT];
     int  is_baseline;                            /* run for the table alone: in no file */
-    histogram *allocs, *frees;                   /* NULL: not timed; owned; so are these: */
-    histogram *hits, *misses;                    /* allocs apart; NULL: not timed */
+    latencies *times;                            /* NULL: not timed; owned */
     arrivals *arrivals;                          /* NULL: without --rate */
     struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */

@@ -59,7 +59,7 @@ static void caller_served(caller *self)
 
 gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    const pass_timing *timing = self->timing;
+    latencies *timing = self->timing;
     uint64_t calls = device_calls(self->pool->device), start_ns = timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_alloc(self->pool, ptr, bytes, stream);
     uint64_t spent_ns = timing ? progress_clock_ns() - start_ns : 0;
@@ -67,9 +67,8 @@ gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_
     self->misses += (uint64_t)is_miss;
     caller_served(self);
     if (!timing) return result;
-    histogram *apart = is_miss ? timing->misses : timing->hits;
-    histogram_add(timing->allocs, spent_ns);
-    if (apart) histogram_add(apart, spent_ns);
+    histogram_add(&timing->allocs, spent_ns);
+    histogram_add(is_miss ? &timing->misses : &timing->hits, spent_ns);
     return result;
 }
 
@@ -77,7 +76,7 @@ gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_st
 {
     uint64_t start_ns = self->timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_free(self->pool, ptr, bytes, stream);
-    if (self->timing) histogram_add(self->timing->frees, progress_clock_ns() - start_ns);
+    if (self->timing) histogram_add(&self->timing->frees, progress_clock_ns() - start_ns);
     caller_served(self);
     return result;
 }
@@ -365,7 +364,7 @@ typedef struct pass {
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
-    pass_timing         *timing;                 /* NULL: verifying pass, probe */
+    latencies           *timing;                 /* NULL: verifying pass, probe */
     caller               by;
     pass_result         *result;
     device_counters      before;
@@ -779,7 +778,7 @@ static void pass_close(pass *run)
     if (device_close(run->device, &kept)) pass_kept(run, kept.text);
 }
 
-void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
+void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result)
 {
     problem why = { 0, "" };

@@ -23,14 +23,9 @@
 /* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and
         when it was meant to begin */
 
-typedef struct pass_timing {                     /* of a timing pass: one clock pair around each call */
-    histogram *allocs, *frees;
-    histogram *hits, *misses;                    /* the allocs apart: without or with a call of the driver; or NULL */
-} pass_timing;
-
 typedef struct caller {                          /* set before: the first four; the rest zero */
     pool              *pool;
-    const pass_timing *timing;                   /* NULL: none */
+    latencies         *timing;                   /* of a timing pass: one clock pair around each call; NULL: none */
     arrivals          *arrivals;                 /* NULL: none is kept .. */
     uint64_t           rate;                     /* .. arrivals a second; 0: each when the one before is done */
     uint64_t           start_ns, begun_ns, due_ns;           /* virtual */
@@ -143,7 +138,7 @@ typedef struct pass_result {
 
 /* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR; so is, soon, what a
    signal ends (interrupt.h). */
-void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
+void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result);
 
 /* ---- By real threads: the allocations and frees of an op stream, by as many as make it, for their time alone. What
@@ -164,6 +159,6 @@ typedef struct pass_threads_result {
    off, when all have ended, an arena's sums, its limit and the device's books are compared with the threads' own
    counts, and gpuarena_check is asked; and then everything must go back to the device. */
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
-                      pass_timing *timing, pass_threads_result *result);
+                      latencies *timing, pass_threads_result *result);
 
 #endif

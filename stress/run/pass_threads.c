@@ -35,16 +35,13 @@ typedef struct workers_shared {
     int                 must_stop;
 } workers_shared;
 
-enum { WORKER_ALLOCS, WORKER_FREES, WORKER_HITS, WORKER_MISSES, WORKER_HISTOGRAMS };
-
 typedef struct worker {                          /* set before: all up to `timing`; the rest zero */
     workers_shared *shared;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
     caller          by;
     const step     *steps;
     size_t          step_count;
-    histogram      *latencies;                   /* NULL: no clock */
-    pass_timing     timing;                      /* these */
+    latencies      *timing;                      /* NULL: no clock */
     uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
@@ -168,17 +165,13 @@ static int threads_go(threads *run)
     return threads_fail(run, PASS_ERROR, "%s", why.text);
 }
 
-static void threads_add_up(threads *run, const pass_timing *timing)
+static void threads_add_up(threads *run, latencies *timing)
 {
     for (uint32_t at = 0; at < run->count; at++) {
         const worker *self = &run->workers[at];
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
-        if (!timing) continue;
-        histogram_merge(timing->allocs, self->timing.allocs);
-        histogram_merge(timing->frees, self->timing.frees);
-        if (timing->hits) histogram_merge(timing->hits, self->timing.hits);
-        if (timing->misses) histogram_merge(timing->misses, self->timing.misses);
+        if (timing) latencies_merge(timing, self->timing);
     }
 }
 
@@ -307,24 +300,21 @@ static void threads_steps(threads *run, const uint32_t *slot_of)
     }
 }
 
-static int threads_workers(threads *run, const pass_timing *timing)
+static int threads_workers(threads *run, int is_timed)
 {
     for (uint32_t at = 0; at < run->count; at++) {
         worker *self = &run->workers[at];
         self->shared = &run->shared;
         self->pool = run->pool;
         self->by.pool = &self->pool;
-        if (!timing) continue;
-        histogram *own = self->latencies = calloc(WORKER_HISTOGRAMS, sizeof *own);
-        if (!own) return -1;
-        const pass_timing apart = { &own[WORKER_ALLOCS], &own[WORKER_FREES], &own[WORKER_HITS], &own[WORKER_MISSES] };
-        self->timing = apart;
-        self->by.timing = &self->timing;
+        if (!is_timed) continue;
+        self->by.timing = self->timing = calloc(1, sizeof *self->timing);
+        if (!self->timing) return -1;
     }
     return 0;
 }
 
-static int threads_prepare(threads *run, const pass_timing *timing)
+static int threads_prepare(threads *run, int is_timed)
 {
     const op_stream *stream = run->stream;
     size_t step_count = (size_t)(stream->alloc_count + stream->free_count);
@@ -332,7 +322,7 @@ static int threads_prepare(threads *run, const pass_timing *timing)
     run->steps = calloc(step_count + 1, sizeof *run->steps);
     run->workers = calloc(run->count, sizeof *run->workers);
     int failed = !slot_of || !run->steps || !run->workers || threads_slots(run, slot_of)
-                 || threads_workers(run, timing);
+                 || threads_workers(run, is_timed);
     if (!failed) threads_steps(run, slot_of);
     free(slot_of);
     return failed ? threads_fail(run, PASS_ERROR, "no host memory for %" PRIu32 " threads", run->count) : 0;
@@ -352,7 +342,7 @@ static int threads_open(threads *run, const policy *chosen)
 static void threads_close(threads *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].latencies);
+    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].timing);
     free(run->workers);
     free(run->steps);
     free(run->shared.slots);
@@ -364,7 +354,7 @@ static void threads_close(threads *run)
 }
 
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
-                      pass_timing *timing, pass_threads_result *result)
+                      latencies *timing, pass_threads_result *result)
 {
     threads run;
     memset(&run, 0, sizeof run);
@@ -375,7 +365,7 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
     run.stream = stream;
     run.count = op_stream_threads(stream);
     run.result = result;
-    if (!threads_open(&run, chosen) && !threads_prepare(&run, timing) && !threads_go(&run)) {
+    if (!threads_open(&run, chosen) && !threads_prepare(&run, timing != NULL) && !threads_go(&run)) {
         threads_add_up(&run, timing);
         int is_verified = run.pool.arena && settings->verify != VERIFY_OFF;
         if (!threads_failures(&run) && is_verified && !threads_sums(&run)) (void)threads_end(&run);

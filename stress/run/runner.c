@@ -109,15 +109,16 @@ static void runner_percentile(row *made, row_column column, const histogram *lat
 
 static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
 {
-    const histogram *allocs = made->allocs, *frees = made->frees;
+    const latencies *times = made->times;
+    const histogram *allocs = &times->allocs;
     if (ops) row_real(made, COLUMN_HOST_NS, (double)spent_ns / (double)ops);
     runner_percentile(made, COLUMN_ALLOC_P50, allocs, 500);
     runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
     if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);
-    runner_percentile(made, COLUMN_FREE_P50, frees, 500);
-    runner_percentile(made, COLUMN_HIT_P50, made->hits, 500);
-    runner_percentile(made, COLUMN_HIT_P99, made->hits, 990);
-    runner_percentile(made, COLUMN_MISS_P50, made->misses, 500);
+    runner_percentile(made, COLUMN_FREE_P50, &times->frees, 500);
+    runner_percentile(made, COLUMN_HIT_P50, &times->hits, 500);
+    runner_percentile(made, COLUMN_HIT_P99, &times->hits, 990);
+    runner_percentile(made, COLUMN_MISS_P50, &times->misses, 500);
 }
 
 static void runner_arrivals(row *made)
@@ -150,11 +151,10 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
                                 runner_outcome *outcome)
 {
     pass_threads_result whole, each;
-    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
     uint64_t left = settings->warmup + 1;
     do pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
     while (--left && whole.status == outcome->status);
-    if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, &timing, &each);
+    if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, made->times, &each);
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
     outcome->kept |= last->kept;
     if (last->status > PASS_OOM) runner_void(made, last->status, last->message, outcome);
@@ -172,14 +172,10 @@ static int runner_is_same(const pass_result *timed, const pass_result *verified)
 static void runner_timing_pass(const runner_job *job, const pass_settings *settings, const pass_result *verified,
                                row *made, pass_result *timed)
 {
-    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
     uint64_t left = settings->warmup + 1;
     do {
-        memset(made->allocs, 0, sizeof *made->allocs);
-        memset(made->frees, 0, sizeof *made->frees);
-        memset(made->hits, 0, sizeof *made->hits);
-        memset(made->misses, 0, sizeof *made->misses);
-        pass_run(settings, job->stream, job->chosen, &timing, timed);
+        memset(made->times, 0, sizeof *made->times);
+        pass_run(settings, job->stream, job->chosen, made->times, timed);
     } while (--left && runner_is_same(timed, verified) && !timed->kept);
 }
 
@@ -196,7 +192,7 @@ static void runner_time_one(const runner_job *job, const pass_settings *settings
         return;
     }
     if (runner_is_same(&timed, verified)) {
-        runner_times(made, made->allocs->sum + made->frees->sum, timed.ops);
+        runner_times(made, made->times->allocs.sum + made->times->frees.sum, timed.ops);
         return;
     }
     if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {
@@ -220,12 +216,8 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
         return;
     }
-    made->allocs = calloc(1, sizeof *made->allocs);
-    made->frees = calloc(1, sizeof *made->frees);
-    made->hits = calloc(1, sizeof *made->hits);
-    made->misses = calloc(1, sizeof *made->misses);
-    int is_short = !made->allocs || !made->frees || !made->hits || !made->misses;
-    if (is_short) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
+    made->times = calloc(1, sizeof *made->times);
+    if (!made->times) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
     else if (has_threads) runner_time_threads(job, settings, made, outcome);
     else runner_time_one(job, settings, verified, made, outcome);
 }
@@ -326,7 +318,7 @@ int repeat_is_over(repeat *self, row_list *rows, uint64_t times)
     rounds_end end = rounds_over(&self->length, (size_t)times, progress_clock_ns() - self->begin_ns,
                                  repeat_worst_share, self);
     for (size_t at = self->first; end != ROUNDS_GO_ON && at < rows->count; at++) {
-        if (rows->rows[at].allocs) row_text(&rows->rows[at], COLUMN_ENDED, rounds_end_name(end));
+        if (rows->rows[at].times) row_text(&rows->rows[at], COLUMN_ENDED, rounds_end_name(end));
     }
     return end != ROUNDS_GO_ON;
 }

@@ -61,7 +61,7 @@ static inline void add_wait(bench *bed, uint64_t stream, uint64_t other)
     add(bed, OP_WAIT, other, stream, 0, 0);
 }
 
-static inline pass_result *run(bench *bed, const char *text, pass_timing *timing)
+static inline pass_result *run(bench *bed, const char *text, latencies *timing)
 {
     policy chosen;
     CHECK_INT(policy_parse(text, 0, &chosen, &why), ==, 0);

@@ -55,18 +55,17 @@ static void test_support(void)
 static void test_repeats(void)
 {
     static row rows[3];
-    static histogram parts[3][4];
+    static latencies times[3];
     repeats all = { NULL, 0, 0, 0 };
     for (size_t at = 0; at < 3; at++) {
         row *made = &rows[at];
-        made->allocs = &parts[at][0];
-        made->hits = &parts[at][1];
-        made->misses = &parts[at][2];
-        made->frees = &parts[at][3];
+        made->times = &times[at];
         row_text(made, COLUMN_WORKLOAD, "a");
         row_text(made, COLUMN_POLICY, at == 2 ? "other" : "one");
         row_real(made, COLUMN_HOST_NS, 10.0 + (double)at);
-        for (int sample = 0; sample < 1000; sample++) histogram_add(made->allocs, at || sample >= 985 ? 3000 : 20);
+        for (int sample = 0; sample < 1000; sample++) {
+            histogram_add(&times[at].allocs, at || sample >= 985 ? 3000 : 20);
+        }
     }
     for (size_t at = 0; at < 3; at++) CHECK(!repeats_add(&all, &rows[at]));
     CHECK_INT(all.count, ==, 2);
@@ -75,10 +74,10 @@ static void test_repeats(void)
     CHECK_U64(sum->count, ==, 2000);
     CHECK_U64(sum->buckets[histogram_bucket(20)], ==, 985);
     CHECK_U64(sum->buckets[histogram_bucket(3000)], ==, 1015);
-    CHECK_MSG(histogram_percentile(rows[0].allocs, 500) == 20 && histogram_percentile(rows[1].allocs, 500) == 3000
+    CHECK_MSG(histogram_percentile(&times[0].allocs, 500) == 20 && histogram_percentile(&times[1].allocs, 500) == 3000
               && histogram_percentile(sum, 500) == 3000, "the median is that of all samples, not the mean of two");
     CHECK_INT(histogram_supports(sum, 995), ==, 1);
-    CHECK_INT(histogram_supports(rows[0].allocs, 995), ==, 0);
+    CHECK_INT(histogram_supports(&times[0].allocs, 995), ==, 0);
     rounds_interval time = repeats_time(&all.groups[0]);
     CHECK(time.median > 10.49 && time.median < 10.51 && time.low < 10.01 && time.high > 10.99);
     CHECK(!all.groups[0].sums[REPEATS_WAITED]);

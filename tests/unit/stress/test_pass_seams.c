@@ -41,7 +41,7 @@ static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
 
 #include "pass_bench.h"
 
-static pass_result *seam_run(bench *bed, pass_timing *timing)
+static pass_result *seam_run(bench *bed, latencies *timing)
 {
     memset(&seam, 0, sizeof seam);
     return run(bed, "segments", timing);
@@ -61,7 +61,7 @@ static void test_unjudged(void)
         { VERIFY_FULL, 0 }, { VERIFY_SAMPLE, 0 }, { VERIFY_OFF, 1 }
     };
     bench bed;
-    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)), NULL, NULL };
+    static latencies timing;
     add_blocks(&bed);
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) {
         bed.settings.verify = cases[index].verify;
@@ -70,8 +70,6 @@ static void test_unjudged(void)
         CHECK_INT(seam_run(&bed, &timing)->status, ==, PASS_OK);
         CHECK_MSG(seam.is_unjudged, "the timing pass asks nobody");
     }
-    free(timing.allocs);
-    free(timing.frees);
 }
 
 /* At the end each stream is forgotten, once, while it is there still; but for the default one, which stays. */

@@ -42,11 +42,10 @@ static void test_runs(const char *text, uint64_t threads, const char *policy_tex
 {
     bench bed;
     pass_threads_result whole, each;
-    static histogram apart[4];
-    const histogram *allocs = &apart[0], *frees = &apart[1], *hits = &apart[2], *misses = &apart[3];
-    pass_timing timing = { &apart[0], &apart[1], &apart[2], &apart[3] };
+    static latencies timing;
+    const histogram *allocs = &timing.allocs, *hits = &timing.hits, *misses = &timing.misses;
     const policy chosen = policy_of(policy_text);
-    memset(apart, 0, sizeof apart);
+    memset(&timing, 0, sizeof timing);
     bench_open(&bed, text, threads);
     pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &whole);
     pass_threads_run(&bed.settings, &bed.stream, &chosen, &timing, &each);
@@ -55,7 +54,7 @@ static void test_runs(const char *text, uint64_t threads, const char *policy_tex
     CHECK_U64(whole.ops, ==, bed.stream.alloc_count + bed.stream.free_count);
     CHECK_U64(each.ops, ==, whole.ops);
     CHECK_U64(allocs->count, ==, bed.stream.alloc_count);
-    CHECK_U64(frees->count, ==, bed.stream.free_count);
+    CHECK_U64(timing.frees.count, ==, bed.stream.free_count);
     CHECK_U64(hits->count + misses->count, ==, allocs->count);
     CHECK_U64(hits->sum + misses->sum, ==, allocs->sum);
     if (chosen.family == POLICY_RAW) CHECK_U64(misses->count, ==, allocs->count);

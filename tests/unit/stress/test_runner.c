@@ -56,8 +56,7 @@ static void test_random(void)
 static void test_timing(void)
 {
     static bench bed;
-    static histogram apart[4];
-    pass_timing timing = { &apart[0], &apart[1], &apart[2], &apart[3] };
+    static latencies timing;
     bench_open(&bed);
     for (uint32_t pair = 0; pair < PAIRS; pair++) {
         add_alloc(&bed, MIB, pair % 2);
@@ -69,10 +68,10 @@ static void test_timing(void)
     CHECK(verified.status == PASS_OK && timed.status == PASS_OK && verified.misses == timed.misses);
     CHECK(timed.digest == verified.digest && timed.driver_calls == verified.driver_calls);
     CHECK(timed.driver_vns == verified.driver_vns && timed.ops == verified.ops);
-    CHECK(apart[0].count == PAIRS && apart[1].count == PAIRS);
-    CHECK_U64(apart[2].count, ==, PAIRS - timed.misses);
-    CHECK_U64(apart[3].count, ==, timed.misses);
-    CHECK_U64(apart[2].sum + apart[3].sum, ==, apart[0].sum);
+    CHECK(timing.allocs.count == PAIRS && timing.frees.count == PAIRS);
+    CHECK_U64(timing.hits.count, ==, PAIRS - timed.misses);
+    CHECK_U64(timing.misses.count, ==, timed.misses);
+    CHECK_U64(timing.hits.sum + timing.misses.sum, ==, timing.allocs.sum);
 }
 
 /* Someone who lets the verifying pass be, and changes an op of the timing pass while that is under way. */
@@ -115,7 +114,7 @@ static void test_void(size_t changed, uint64_t value, int after, int is_void)
     CHECK_INT(outcome.status, ==, is_void ? PASS_ERROR : PASS_OK);
     CHECK_INT(!strncmp(made.note, "the timing pass differs: digest ", 32), ==, is_void);
     CHECK_STR(made.cells[COLUMN_STATUS].text, is_void ? "error" : "ok");
-    CHECK_INT(made.allocs == NULL && made.cells[COLUMN_HOST_NS].kind == CELL_NONE, ==, is_void);
+    CHECK_INT(made.times == NULL && made.cells[COLUMN_HOST_NS].kind == CELL_NONE, ==, is_void);
     CHECK_INT(user.allocs, ==, 6);
     row_free(&made);
 }
