@@ -1,6 +1,7 @@
 /* Texts that others read: well-formed UTF-8, and text in XML and HTML documents. */
 #include "text.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 /* ---- The well-formed sequences of UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF */
@@ -57,7 +58,16 @@ void json_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* ---- Bytes for people */
+/* ---- Text that grows, and bytes for people */
+
+void text_add(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text + used, size - used, format, values);
+    va_end(values);
+}
 
 const char *text_bytes(uint64_t bytes, char *text, size_t size)
 {

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "problem.h"
+
 /* ---- UTF-8: what of a text is well-formed */
 
 size_t utf8_length(const unsigned char *text);   /* of the sequence that text starts with; 0: it is none */
@@ -21,7 +23,10 @@ void xml_text(FILE *out, const char *text);
 /* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
 void json_text(FILE *out, const char *text);
 
-/* ---- Bytes for people */
+/* ---- Text that grows, and bytes for people */
+
+/* Appends to a text in so many bytes; what there is no room for is left out. */
+void text_add(char *text, size_t size, const char *format, ...) PROBLEM_FORMAT(3, 4);
 
 /* "17.4 MiB", "512 B": in the unit that suits. Returns text. */
 const char *text_bytes(uint64_t bytes, char *text, size_t size);

@@ -166,15 +166,13 @@ static int bench_write(const bench *self, problem *why)
 
 static int bench_options(const cli *asked, problem *why)
 {
-    const uint64_t takes = CLI_TAKES(CLI_SEED) | CLI_TAKES(CLI_QUICK) | CLI_TAKES(CLI_NO_TIMING)
+    const command self = {
+        "bench", "", 0, CLI_TAKES(CLI_SEED) | CLI_TAKES(CLI_QUICK) | CLI_TAKES(CLI_NO_TIMING)
         | CLI_TAKES(CLI_PRECISION) | CLI_TAKES(CLI_BUDGET) | CLI_TAKES(CLI_INSTRUCTIONS) | CLI_TAKES(CLI_OUT)
-        | CLI_TAKES(CLI_QUIET) | CLI_TAKES(CLI_COLOR);
+        | CLI_TAKES(CLI_QUIET) | CLI_TAKES(CLI_COLOR), NULL,
+    };
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
-    for (size_t index = 0; cli_option_at(index); index++) {
-        if (!asked->values[index].given || takes & CLI_TAKES(index)) continue;
-        return problem_set(why, EXIT_USAGE, "--%s means nothing to bench", cli_option_at(index)->name);
-    }
-    return 0;
+    return command_check(&self, asked, why);
 }
 
 static int bench_start(bench *self, problem *why)

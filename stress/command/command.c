@@ -9,6 +9,7 @@
 #include "../../gpuarena.h"
 #include "../base/nearest.h"
 #include "../base/program.h"
+#include "../base/text.h"
 #include "../device/cuda_environment.h"
 #include "../report/output.h"
 #include "help.h"
@@ -131,17 +132,15 @@ static const command *command_find(const char *name)
 /* Which commands take the option: ", only to run, batch". */
 static const char *command_takers(size_t option, char *text, size_t size)
 {
-    size_t used = 0;
     text[0] = '\0';
     for (size_t index = 0; command_at(index); index++) {
-        if (!(command_at(index)->takes & CLI_TAKES(option)) || used >= size) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : ", only to ",
-                                 command_at(index)->name);
+        if (!(command_at(index)->takes & CLI_TAKES(option))) continue;
+        text_add(text, size, "%s%s", *text ? ", " : ", only to ", command_at(index)->name);
     }
     return text;
 }
 
-static int command_check(const command *self, const cli *asked, problem *why)
+int command_check(const command *self, const cli *asked, problem *why)
 {
     char takers[120];
     for (size_t index = 0; cli_option_at(index); index++) {
@@ -160,8 +159,7 @@ static void command_unknown(const char *name, problem *why)
     nearest search = nearest_to(name);
     for (size_t index = 0; command_at(index); index++) {
         nearest_offer(&search, command_at(index)->name);
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", index ? ", " : "",
-                 command_at(index)->name);
+        text_add(names, sizeof names, "%s%s", index ? ", " : "", command_at(index)->name);
     }
     if (!*name) problem_set(why, EXIT_USAGE, "no command; there are %s", names);
     else problem_set(why, EXIT_USAGE, "unknown command '%s'%s; there are %s", name,

@@ -30,6 +30,9 @@ int run_check_reference(const plan *made, const rule *asked, const char *besides
 
 const command *command_at(size_t index);         /* NULL past the last */
 
+/* That it takes each option that was given, and as many words. -1 and a problem. */
+int command_check(const command *self, const cli *asked, problem *why);
+
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
 int command_run(const cli *asked, const char *const *argv, problem *why);
 

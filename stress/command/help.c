@@ -637,10 +637,10 @@ static void help_offer(nearest *search)
 
 const char *help_names(char *text, size_t size, const char *between)
 {
-    size_t used = 0;
-    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS && used < size; each++) {
+    text[0] = '\0';
+    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
         if (each > help_topics && each->text && each->text == each[-1].text) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? between : "", each->name);
+        text_add(text, size, "%s%s", *text ? between : "", each->name);
     }
     return text;
 }

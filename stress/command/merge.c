@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/text.h"
 #include "../result/gate.h"
 #include "../result/csv.h"
 #include "../report/output.h"
@@ -160,14 +161,12 @@ static int merge_place(merge *self, merge_file *file, problem *why)
 static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
 {
     char names[160] = "";
-    size_t used = 0, told = 0;
+    size_t told = 0;
     for (uint64_t index = 0; index < count && told < 16; index++) {
         if (self->of[index]) continue;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%" PRIu64, told++ ? ", " : "", index);
+        text_add(names, sizeof names, "%s%" PRIu64, told++ ? ", " : "", index);
     }
-    if (self->missing > told) {
-        snprintf(names + used, sizeof names - used, " and %" PRIu64 " more", self->missing - (uint64_t)told);
-    }
+    if (self->missing > told) text_add(names, sizeof names, " and %" PRIu64 " more", self->missing - (uint64_t)told);
     return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", self->missing, count,
                        names);
 }

@@ -148,14 +148,12 @@ static repro run_repro(const run *self, const runner_job *job, const runner_outc
 /* Memory of the device under test, asked for by an opening of its own. */
 static int run_answers(const run *self, problem *why)
 {
-    uint64_t free_bytes, total_bytes;
+    uint64_t free_bytes;
     device *trial = device_open(&self->plan.settings.device, why);
     if (!trial) return 0;
-    const gpuarena_driver *driver = device_driver(trial);
-    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
-    if (code) problem_set(why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
+    int failed = device_free_bytes(trial, &free_bytes, why);
     (void)device_close(trial, NULL);             /* nothing was obtained */
-    return !code;
+    return !failed;
 }
 
 static void run_partial(run *self, const char *cause)

@@ -161,11 +161,10 @@ int cuda_environment_count(problem *why)
 
 static void environment_uuid(const cudaUUID_t *uuid, char *text, size_t size)
 {
-    size_t length = (size_t)snprintf(text, size, "GPU");
-    for (size_t index = 0; index < sizeof uuid->bytes && length < size; index++) {
+    snprintf(text, size, "GPU");
+    for (size_t index = 0; index < sizeof uuid->bytes; index++) {
         const char *dash = index == 0 || index == 4 || index == 6 || index == 8 || index == 10 ? "-" : "";
-        length += (size_t)snprintf(text + length, size - length, "%s%02x", dash,
-                                   (unsigned)(unsigned char)uuid->bytes[index]);
+        text_add(text, size, "%s%02x", dash, (unsigned)(unsigned char)uuid->bytes[index]);
     }
 }
 

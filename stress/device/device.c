@@ -486,6 +486,13 @@ static int device_failed(const device *self, const char *call, int code, problem
     return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code);
 }
 
+int device_free_bytes(const device *self, uint64_t *free_bytes, problem *why)
+{
+    uint64_t total_bytes;
+    int code = self->driver.memory.info(&self->driver, GPUARENA_MEMORY_DEVICE, free_bytes, &total_bytes);
+    return device_failed(self, "cudaMemGetInfo", code, why);
+}
+
 int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
 {
     if (!self->machine) return cuda_device_stream_create(self->cuda, stream, why);

@@ -87,6 +87,9 @@ int  device_access(device *self, gpuarena_stream stream, const void *ptr, uint64
                    problem *why);
 int  device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why);
 
+/* How much of its memory is free now: the driver is asked. */
+int  device_free_bytes(const device *self, uint64_t *free_bytes, problem *why);
+
 /* As sim_rival. CUDA has no other process to ask: -1 and a problem. */
 int  device_rival(device *self, uint64_t bytes, int gives_back, problem *why);
 

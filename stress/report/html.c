@@ -55,15 +55,6 @@ static const char html_style[] =
 
 /* ---- Rows and verdicts as tables, the columns and cells those of the terminal's table */
 
-static int html_is_used(const row_list *kept, const table_column *column)
-{
-    char text[1024];
-    for (size_t at = 0; at < kept->count; at++) {
-        if (strcmp(table_fill(column, &kept->rows[at], text, sizeof text), "-")) return 1;
-    }
-    return !(column->flags & TABLE_OPTIONAL);
-}
-
 /* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
    others. */
 static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
@@ -121,7 +112,7 @@ static void html_table(FILE *out, const row_list *kept)
     size_t count = table_columns(kept->kind, &columns), used = 0;
     int is_used[TABLE_MOST];
     char above[1024] = "", text[1024];
-    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = html_is_used(kept, &columns[at]));
+    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = table_is_used(kept, &columns[at]));
     html_headings(out, columns, count, is_used);
     for (size_t line = 0; line < kept->count && line < HTML_MOST_ROWS; line++) {
         const char *group = html_group(&kept->rows[line], &columns[0], text, sizeof text);

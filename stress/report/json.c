@@ -71,11 +71,7 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
 static void json_repeats(FILE *out, const row_list *list)
 {
     repeats all = { NULL, 0, 0, 0 };
-    int failed = 0;
-    for (size_t index = 0; index < list->count && !failed; index++) {
-        if (!list->rows[index].is_baseline) failed = repeats_add(&all, &list->rows[index]);
-    }
-    if (!failed) repeats_write(out, &all);
+    if (!repeats_add_all(&all, list)) repeats_write(out, &all);
     repeats_free(&all);
 }
 

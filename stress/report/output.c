@@ -13,6 +13,7 @@
 
 #include "../base/nearest.h"
 #include "../base/problem.h"
+#include "../base/text.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../result/record.h"
@@ -220,13 +221,13 @@ static int output_is_of(const output_kind *kind, const char *command)
 /* "csv, json or trace": the kinds that the command writes. Returns text. */
 static const char *output_names(const char *command, char *text, size_t size)
 {
-    size_t used = 0, left = 0;
+    size_t left = 0;
+    text[0] = '\0';
     for (size_t index = 0; index < OUTPUT_KINDS; index++) left += (size_t)output_is_of(&output_kinds[index], command);
-    for (size_t index = 0; index < OUTPUT_KINDS && used < size; index++) {
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
         if (!output_is_of(&output_kinds[index], command)) continue;
         left--;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", output_kinds[index].name,
-                                 left > 1 ? ", " : left ? " or " : "");
+        text_add(text, size, "%s%s", output_kinds[index].name, left > 1 ? ", " : left ? " or " : "");
     }
     return text;
 }

@@ -65,12 +65,10 @@ static const row *table_added(const row_list *list, size_t number)
     }
 }
 
-static size_t table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text,
-                               size_t size)
+static void table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text, size_t size)
 {
-    if (!histogram_supports(latency, per_mille)) return 0;
-    int length = snprintf(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
-    return (size_t)length < size ? (size_t)length : size - 1;
+    if (!histogram_supports(latency, per_mille)) return;
+    text_add(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
 }
 
 static const char *table_repeats_text(const repeats_group *of, char *text, size_t size)
@@ -78,9 +76,9 @@ static const char *table_repeats_text(const repeats_group *of, char *text, size_
     char interval[64] = " (an interval takes six times)", ends[200] = "";
     rounds_interval time = repeats_time(of);
     const histogram *allocs = of->sums[REPEATS_ALLOC];
-    size_t used = table_percentile(allocs, 500, "p50", ends, sizeof ends);
-    used += table_percentile(allocs, 990, "p99", ends + used, sizeof ends - used);
-    (void)table_percentile(allocs, 999, "p99.9", ends + used, sizeof ends - used);
+    table_percentile(allocs, 500, "p50", ends, sizeof ends);
+    table_percentile(allocs, 990, "p99", ends, sizeof ends);
+    table_percentile(allocs, 999, "p99.9", ends, sizeof ends);
     if (of->ns_count >= ROUNDS_LEAST_COUNT) snprintf(interval, sizeof interval, " [%.1f,%.1f]", time.low, time.high);
     snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
              "%s", of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
@@ -92,10 +90,7 @@ size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t w
     char text[512];
     repeats all = { NULL, 0, 0, 0 };
     size_t told = 0;
-    int failed = 0;
-    for (size_t index = 0; index < list->count && !failed; index++) {
-        if (!list->rows[index].is_baseline) failed = repeats_add(&all, &list->rows[index]);
-    }
+    int failed = repeats_add_all(&all, list);
     for (size_t at = 0; at < all.count && !failed; at++) {
         const repeats_group *of = &all.groups[at];
         if (of->ns_count > 1 && of->sums[REPEATS_ALLOC]) {
@@ -183,15 +178,13 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
     memset(layout, 0, sizeof *layout);
     layout->count = table_columns(list->kind, &layout->columns);
     for (size_t column = 0; column < layout->count; column++) {
-        int is_empty = (layout->columns[column].flags & TABLE_OPTIONAL) != 0;
         layout->widths[column] = strlen(layout->columns[column].heading);
         layout->has_marks |= (layout->columns[column].flags & TABLE_LEAST) != 0;
         for (size_t index = 0; index < list->count; index++) {
             const char *filled = table_fill(&layout->columns[column], &list->rows[index], text, sizeof text);
             if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
-            is_empty &= !strcmp(filled, "-");
         }
-        if (is_empty) layout->widths[column] = 0;
+        if (!table_is_used(list, &layout->columns[column])) layout->widths[column] = 0;
     }
     table_fit(layout, width);
 }
@@ -277,13 +270,13 @@ static void table_fold(FILE *out, const char *text, size_t width)
 static void table_dropped(FILE *out, const table_layout *layout, size_t width)
 {
     char text[512];
-    int used = snprintf(text, sizeof text, "no room in %zu columns for:", width), begun = used;
+    size_t dropped = 0;
+    snprintf(text, sizeof text, "no room in %zu columns for:", width);
     for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->is_dropped[column] || used >= (int)sizeof text) continue;
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s %s", used > begun ? "," : "",
-                         layout->columns[column].heading);
+        if (!layout->is_dropped[column]) continue;
+        text_add(text, sizeof text, "%s %s", dropped++ ? "," : "", layout->columns[column].heading);
     }
-    if (used > begun) table_fold(out, text, width);
+    if (dropped) table_fold(out, text, width);
 }
 
 static void table_notes(FILE *out, const row_list *list, size_t width)
@@ -344,18 +337,18 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
                              const cuda_environment *environment, size_t width)
 {
     char line[1200];
-    int used = 0;
     if (environment) table_fold(out, cuda_environment_line(environment, line, sizeof line), width);
+    line[0] = '\0';
     for (size_t column = 0; column < layout->count; column++) {
         const table_column *shown = &layout->columns[column];
         if (!layout->widths[column] || !shown->note) continue;
-        used += snprintf(line + used, sizeof line - (size_t)used, "%s: %s; ", shown->heading, shown->note);
+        text_add(line, sizeof line, "%s: %s; ", shown->heading, shown->note);
     }
     if (table_shows_time(layout)) {
-        used += snprintf(line + used, sizeof line - (size_t)used, "host/op: measured on this machine%s; ",
-                         environment ? "" : ", simulated driver included");
+        text_add(line, sizeof line, "host/op: measured on this machine%s; ",
+                 environment ? "" : ", simulated driver included");
     }
-    snprintf(line + used, sizeof line - (size_t)used, "*: best of the workload.%s%s",
+    text_add(line, sizeof line, "*: best of the workload.%s%s",
              environment ? " What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in which "
              "their blocks lie." : " The device is simulated (stress help costs).", table_has_baseline(list)
              ? " cudaMalloc was not asked for: it is there to compare with, and neither marked nor judged." : "");

@@ -73,6 +73,15 @@ const char *table_fill(const table_column *of, const row *shown, char *text, siz
     return of->show(shown, of->column, text, size);
 }
 
+int table_is_used(const row_list *list, const table_column *column)
+{
+    char text[1024];
+    for (size_t at = 0; at < list->count; at++) {
+        if (strcmp(table_fill(column, &list->rows[at], text, sizeof text), "-")) return 1;
+    }
+    return !(column->flags & TABLE_OPTIONAL);
+}
+
 static const char *table_workload(const row *shown, row_column column, char *text, size_t size)
 {
     return table_name(shown->cells[column].text, text, size);

@@ -10,6 +10,7 @@
 #include "../../gpuarena.h"
 #include "../base/nearest.h"
 #include "../base/program.h"
+#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "csv.h"
 
@@ -102,10 +103,9 @@ static int metric_has_word(const column_info *measure, const char *word)
 
 static const char *metric_list_words(const column_info *measure, char *text, size_t size)
 {
-    size_t used = 0;
-    for (const char *at = column_words(measure); at && used + 2 < size; at = strchr(at + 1, '|')) {
-        int length = (int)strcspn(at + 1, "|");
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", length, at + 1);
+    text[0] = '\0';
+    for (const char *at = column_words(measure); at; at = strchr(at + 1, '|')) {
+        text_add(text, size, "%s%.*s", *text ? " " : "", (int)strcspn(at + 1, "|"), at + 1);
     }
     return text;
 }

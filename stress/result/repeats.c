@@ -87,6 +87,15 @@ int repeats_add(repeats *self, const row *made)
     return failed ? -1 : 0;
 }
 
+int repeats_add_all(repeats *self, const row_list *list)
+{
+    int failed = 0;
+    for (size_t index = 0; index < list->count && !failed; index++) {
+        if (!list->rows[index].is_baseline) failed = repeats_add(self, &list->rows[index]);
+    }
+    return failed;
+}
+
 void repeats_free(repeats *self)
 {
     for (size_t at = 0; at < self->count; at++) {

@@ -257,17 +257,13 @@ static int batch_room(batch *self)
 {
     pool trial;
     problem why = { 0, "" };
-    uint64_t total_bytes;
     const policy *chosen = self->job->chosen;
     gpuarena_backing backing = chosen->config.backing;
     self->is_confined = chosen->family != POLICY_ARENA
         || (backing != GPUARENA_BACKING_PINNED && backing != GPUARENA_BACKING_MANAGED);
     device *made = device_open(&self->settings->device, &why);
     if (made) {
-        const gpuarena_driver *driver = device_driver(made);
-        int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &self->room_bytes, &total_bytes);
-        if (code) problem_set(&why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
-        else if (!pool_open(&trial, chosen, made, &why)) {
+        if (!device_free_bytes(made, &self->room_bytes, &why) && !pool_open(&trial, chosen, made, &why)) {
             if (trial.limit_bytes < self->room_bytes) self->room_bytes = trial.limit_bytes;
             pool_close(&trial);
         }

@@ -5,19 +5,18 @@
 #include <string.h>
 
 #include "../base/nearest.h"
+#include "../base/text.h"
 
 int spec_unknown(const char *what, slice word, spec_names names, const void *context, problem *why)
 {
     char typed[32] = "", hint[80], known[200] = "";
-    size_t used = 0;
     if (word.length < sizeof typed) {            /* longer than any name: near to none */
         memcpy(typed, word.bytes, word.length);
     }
     nearest search = nearest_to(typed);
-    for (size_t i = 0; names(context, i) && used < sizeof known; i++) {
+    for (size_t i = 0; names(context, i); i++) {
         nearest_offer(&search, names(context, i));
-        int length = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names(context, i));
-        used += length > 0 ? (size_t)length : 0;
+        text_add(known, sizeof known, "%s%s", i > 0 ? ", " : "", names(context, i));
     }
     return problem_set(why, EXIT_USAGE, "%s %s%s, expected one of %s", what, slice_show(word).text,
                        nearest_hint(&search, hint, sizeof hint), known);
@@ -46,15 +45,13 @@ static int spec_bad_value(const family *of, const family_option *option, slice v
 static int spec_word(const family *of, const family_option *option, slice text, family_value *value, problem *why)
 {
     char known[120] = "";
-    size_t used = 0;
     for (uint64_t i = 0; i <= option->highest; i++) {
         if (slice_is(text, option->words[i])) {
             value->from = value->to = i;
             value->is_given = 1;
             return 0;
         }
-        int length = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", option->words[i]);
-        used += length > 0 && used + (size_t)length < sizeof known ? (size_t)length : 0;
+        text_add(known, sizeof known, "%s%s", i > 0 ? ", " : "", option->words[i]);
     }
     return problem_set(why, EXIT_USAGE, "workload %s: %s is %s, expected one of %s", of->shown.name, option->key,
                        slice_show(text).text, known);

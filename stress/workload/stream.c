@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/text.h"
 
 int stream_refuse(stream_builder *builder, const char *format, ...)
 {
@@ -291,15 +292,14 @@ int op_stream_write(const op_stream *stream, FILE *out)
 const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
 {
     uint64_t number = 0;
-    size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < stream->op_count; i++) {
         char rival[64];
         number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
         if (stream->ops[i].kind != OP_RIVAL) continue;
         size_t length = (size_t)write_rival(&stream->ops[i], number, rival, sizeof rival);
-        if (used + length + 2 > size) break;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ";" : "", rival);
+        if (strlen(text) + length + 2 > size) break;
+        text_add(text, size, "%s%s", *text ? ";" : "", rival);
     }
     return text;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/splitmix64.h"
+#include "../base/text.h"
 #include "family.h"
 #include "stream.h"
 
@@ -73,19 +74,16 @@ const workload_family *workload_family_at(size_t index)
 
 static void workload_range_text(const family_option *option, char *text, size_t size)
 {
-    int length = snprintf(text, size, option->from == option->to ? "%s=%" PRIu64 : "%s=%" PRIu64 "-%" PRIu64,
-                          option->key, option->from, option->to);
-    size_t used = length > 0 && (size_t)length < size ? (size_t)length : 0;
-    snprintf(text + used, size - used, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
+    snprintf(text, size, "%s=%" PRIu64, option->key, option->from);
+    if (option->to != option->from) text_add(text, size, "-%" PRIu64, option->to);
+    text_add(text, size, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
              option->is_range ? ", or LO-HI" : "");
 }
 
 static void workload_words_text(const family_option *option, char *text, size_t size)
 {
-    int length = snprintf(text, size, "%s=%s ", option->key, option->words[option->from]);
-    for (uint64_t i = 0; length > 0 && (size_t)length < size && i <= option->highest; i++) {
-        length += snprintf(text + length, size - (size_t)length, "%s %s", i > 0 ? "," : "", option->words[i]);
-    }
+    snprintf(text, size, "%s=%s ", option->key, option->words[option->from]);
+    for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i > 0 ? "," : "", option->words[i]);
 }
 
 int workload_option_text(size_t family_index, size_t option, char *text, size_t size)
