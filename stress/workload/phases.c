@@ -6,10 +6,7 @@
 
 #include "../base/splitmix64.h"
 
-enum {                                           /* up to the seed, in the order of train's options */
-    PHASES_LAYERS, PHASES_HIDDEN, PHASES_FF, PHASES_HEADS, PHASES_VOCAB, PHASES_BATCH, PHASES_SEQ, PHASES_STEPS,
-    PHASES_SEED, PHASES_UPDATES, PHASES_GENERATE, PHASES_STREAMS, PHASES_OPTION_COUNT
-};
+enum { PHASES_UPDATES = TRAIN_SHARED, PHASES_GENERATE, PHASES_STREAMS, PHASES_OPTION_COUNT };
 enum { PHASES_RESULTS = 2 };                     /* blocks a trial: the prompt's likelihoods, and all tokens */
 
 typedef struct phases {
@@ -307,8 +304,8 @@ static int phases_make(const family_request *request, stream_builder *builder)
     maker *words = &run.model.words;
     train_request(&model, values, 1);
     train_begin(&run.model, &model, builder);
-    run.batch_low = values[PHASES_BATCH].from;
-    run.batch_high = values[PHASES_BATCH].to;
+    run.batch_low = values[TRAIN_BATCH].from;
+    run.batch_high = values[TRAIN_BATCH].to;
     run.updates = values[PHASES_UPDATES].from;
     run.generate = values[PHASES_GENERATE].from;
     run.copy_stream = values[PHASES_STREAMS].from - 1;

@@ -10,10 +10,7 @@
    The program trains a transformer meanwhile, with weights gathered layer by layer and sequences of varying length:
    what it holds when the memory is gone must do for all lengths that follow. Every policy meets the same rival, `raw`
    too. It is a simulated device's: nobody can be told to take a GPU's memory. */
-enum {                                           /* up to the seed in the order of train's options */
-    RIVAL_LAYERS, RIVAL_HIDDEN, RIVAL_FF, RIVAL_HEADS, RIVAL_VOCAB, RIVAL_BATCH, RIVAL_SEQ, RIVAL_STEPS, RIVAL_SEED,
-    RIVAL_ZERO3, RIVAL_SIZE, RIVAL_FROM, RIVAL_UNTIL, RIVAL_REPEAT, RIVAL_OPTION_COUNT
-};
+enum { RIVAL_ZERO3 = TRAIN_SHARED, RIVAL_SIZE, RIVAL_FROM, RIVAL_UNTIL, RIVAL_REPEAT, RIVAL_OPTION_COUNT };
 
 static const family_option rival_options[RIVAL_OPTION_COUNT] = {
     { "layers", 1, 1000000,    8,     8,     0, NULL },

@@ -325,7 +325,7 @@ void train_one_step(train *state)
 void train_request(family_request *model, const family_value *values, uint64_t zero3)
 {
     memset(model, 0, sizeof *model);
-    memcpy(model->values, values, (TRAIN_SEED + 1) * sizeof values[0]);
+    memcpy(model->values, values, TRAIN_SHARED * sizeof values[0]);
     model->values[TRAIN_ZERO3].from = zero3;
     model->values[TRAIN_STREAMS].from = 1;
 }

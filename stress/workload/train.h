@@ -8,7 +8,8 @@
 
 enum {
     TRAIN_LAYERS, TRAIN_HIDDEN, TRAIN_FF, TRAIN_HEADS, TRAIN_VOCAB, TRAIN_BATCH, TRAIN_SEQ, TRAIN_STEPS, TRAIN_SEED,
-    TRAIN_RECOMPUTE, TRAIN_ZERO3, TRAIN_LORA, TRAIN_STREAMS, TRAIN_OPTION_COUNT
+    TRAIN_RECOMPUTE, TRAIN_ZERO3, TRAIN_LORA, TRAIN_STREAMS, TRAIN_OPTION_COUNT,
+    TRAIN_SHARED = TRAIN_SEED + 1                /* options that a family which trains begins with, in this order */
 };
 extern const family_option train_options[TRAIN_OPTION_COUNT];
 
@@ -38,7 +39,7 @@ typedef struct train {
     uint64_t narrow_bytes, wide_bytes, sums_bytes, layer_ns; /* tokens x hidden, tokens x ff, 4 B a token */
 } train;
 
-/* What a family asks of train whose first options, up to the seed, are train's in its order. */
+/* What a family asks of train whose first options are the TRAIN_SHARED ones. */
 void train_request(family_request *model, const family_value *values, uint64_t zero3);
 /* Fills what does not change from step to step, and makes room for what a step keeps. Returns 0, or -1 with a
    problem; train_end must follow in both cases, and returns the same for all that was done since. */
