@@ -28,7 +28,7 @@ static const char *spec_key(const void *context, size_t index)
     return index < of->option_count ? of->options[index].key : NULL;
 }
 
-static size_t spec_find(const family *of, slice key)
+size_t spec_find(const family *of, slice key)
 {
     size_t index = 0;
     while (index < of->option_count && !slice_is(key, of->options[index].key)) index++;
@@ -111,22 +111,21 @@ int spec_parse(const family *of, slice arguments, family_request *request, probl
     return 0;
 }
 
-int spec_override(const family *of, const char *flag, const char *key, uint64_t value, family_request *request,
-                  problem *why)
+int spec_override(const family *of, const char *key, uint64_t value, family_request *request, problem *why)
 {
     size_t index = spec_find(of, slice_of(key));
     if (index == of->option_count) return 0;
     family_value *held = &request->values[index];
     const family_option *option = &of->options[index];
     if (held->is_given) {
-        return problem_set(why, EXIT_USAGE, "workload %s: option %s and %s are both given, expected one of them",
-                           of->shown.name, key, flag);
+        return problem_set(why, EXIT_USAGE, "workload %s: option %s and --%s are both given, expected one of them",
+                           of->shown.name, key, key);
     }
     held->from = held->to = value;
     if (!spec_in_range(option, held)) {
         return problem_set(why, EXIT_USAGE,
-                           "workload %s: %s is %" PRIu64 ", expected a number from %" PRIu64 " to %" PRIu64,
-                           of->shown.name, flag, value, option->lowest, option->highest);
+                           "workload %s: --%s is %" PRIu64 ", expected a number from %" PRIu64 " to %" PRIu64,
+                           of->shown.name, key, value, option->lowest, option->highest);
     }
     return 0;
 }

@@ -51,10 +51,11 @@ FAMILIES(X)
 /* All return 0, or -1 with a problem that names the family, the key and what is allowed; EXIT_USAGE. */
 int spec_parse(const family *of, slice arguments, family_request *request, problem *why);
 
-/* A value from the command line, `flag` there, for the option `key`. A family without that option is not concerned;
-   an option given on both sides is a problem. */
-int spec_override(const family *of, const char *flag, const char *key, uint64_t value, family_request *request,
-                  problem *why);
+/* A value from the command line, --KEY there, for the option `key`. A family without that option is not concerned; an
+   option given on both sides is a problem. */
+int spec_override(const family *of, const char *key, uint64_t value, family_request *request, problem *why);
+
+size_t spec_find(const family *of, slice key);   /* its place among the options; option_count: there is none */
 
 /* names(context, i): the known names in order, NULL past the last. The problem `WHAT "word"; did you mean ..,
    expected one of ..`. Returns -1. */

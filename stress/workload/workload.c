@@ -131,20 +131,12 @@ static int workload_path(const family *of, slice path, family_request *request, 
     return 0;
 }
 
-/* Its place among the options; option_count: it has none of that name. */
-static size_t workload_option(const family *of, const char *key)
-{
-    size_t option = 0;
-    while (option < of->option_count && strcmp(of->options[option].key, key) != 0) option++;
-    return option;
-}
-
 int workload_has_option(slice spec, const char *key)
 {
     slice name = spec;
     slice_take(&spec, ':', &name);
     const family *of = workload_find(name);
-    return of && workload_option(of, key) < of->option_count;
+    return of && spec_find(of, slice_of(key)) < of->option_count;
 }
 
 /* What may be varied, in the order of the options. */
@@ -164,7 +156,7 @@ static size_t workload_scale(const family *of)
     static const char *const keys[] = { "batch", "seq", "requests", "depth", "cap", "blocks", "n" };
     size_t option = of->option_count;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && option == of->option_count; i++) {
-        option = workload_option(of, keys[i]);
+        option = spec_find(of, slice_of(keys[i]));
     }
     return option;
 }
@@ -179,7 +171,7 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     if (of->option_count == 0) {
         return problem_set(why, EXIT_USAGE, "workload %s: a recording, which has no options to vary", of->shown.name);
     }
-    size_t option = key ? workload_option(of, key) : workload_scale(of);
+    size_t option = key ? spec_find(of, slice_of(key)) : workload_scale(of);
     if (option == of->option_count) {
         char what[80];
         snprintf(what, sizeof what, "--vary: workload %s: no option", of->shown.name);
@@ -213,13 +205,9 @@ static int workload_request(const family *of, slice arguments, const workload_op
                               : spec_parse(of, arguments, request, why)) {
         return -1;
     }
-    if (options->seed_given && spec_override(of, "--seed", "seed", options->seed, request, why)) {
-        return -1;
-    }
-    if (options->steps_given && spec_override(of, "--steps", "steps", options->steps, request, why)) {
-        return -1;
-    }
-    if (options->threads_given && spec_override(of, "--threads", "threads", options->threads, request, why)) {
+    if ((options->seed_given && spec_override(of, "seed", options->seed, request, why))
+        || (options->steps_given && spec_override(of, "steps", options->steps, request, why))
+        || (options->threads_given && spec_override(of, "threads", options->threads, request, why))) {
         return -1;
     }
     if (options->ops_given && options->ops == 0) {
@@ -231,7 +219,7 @@ static int workload_request(const family *of, slice arguments, const workload_op
 /* The seed asked for; the stream is made from the thread's own. */
 static uint64_t workload_seed(const family *of, const workload_options *options, family_request *request)
 {
-    size_t option = workload_option(of, "seed");
+    size_t option = spec_find(of, slice_of("seed"));
     if (option == of->option_count) return options->seed_given ? options->seed : 1;
     uint64_t seed = request->values[option].from;
     request->values[option].from = request->values[option].to = turns_seed(seed, options->thread);
