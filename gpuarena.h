@@ -1421,11 +1421,12 @@ static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct gpuarena__spin {
     uint32_t taken;
-    char     padding[60];                        /* who waits reads no line that its holder writes */
+    uint32_t wanted;                             /* 1: somebody is in spin_claim */
+    char     padding[56];                        /* who waits reads no line that its holder writes */
 } gpuarena__spin;
 static int gpuarena__spin_make(gpuarena__spin *spin)
 {
-    spin->taken = 0;
+    spin->taken = spin->wanted = 0;
     return 1;
 }
 
@@ -1440,6 +1441,40 @@ static void gpuarena__spin_wait(gpuarena__spin *spin)
 GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
 {
     if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))) gpuarena__spin_wait(spin);
+}
+
+/* A thread that takes a spin again and again keeps its line, so that another processor hardly ever sees it
+   free. So who calls spin_enter waits while somebody is in spin_claim. One thread at a time may be in
+   spin_claim. Both wait for the length of a hit, and so ask without a rest, unless it takes longer: then who
+   has the spin may have no processor. */
+static void gpuarena__spin_relax(uint32_t asked)
+{
+    if (asked % 64 == 0) gpuarena__pause();
+#if defined(__x86_64__) || defined(__i386__)
+    else __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    else __asm__ __volatile__("yield");
+#endif
+}
+
+GPUARENA__NOINLINE void gpuarena__spin_give_way(const gpuarena__spin *spin)
+{
+    uint32_t asked = 0;
+    while (__atomic_load_n(&spin->wanted, __ATOMIC_RELAXED)) gpuarena__spin_relax(++asked);
+}
+
+GPUARENA__INLINE void gpuarena__spin_enter(gpuarena__spin *spin)
+{
+    if (!GPUARENA__LIKELY(!__atomic_load_n(&spin->wanted, __ATOMIC_RELAXED))) gpuarena__spin_give_way(spin);
+    gpuarena__spin_lock(spin);
+}
+
+static void gpuarena__spin_claim(gpuarena__spin *spin)
+{
+    uint32_t asked = 0;
+    __atomic_store_n(&spin->wanted, 1, __ATOMIC_RELAXED);
+    while (__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)) gpuarena__spin_relax(++asked);
+    __atomic_store_n(&spin->wanted, 0, __ATOMIC_RELAXED);
 }
 
 GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
@@ -1460,6 +1495,8 @@ static void gpuarena__pause(void)               {}
 static int  gpuarena__spin_make(char *spin)     { *spin = 0; return 1; }
 static void gpuarena__spin_end(char *spin)      { (void)spin; }
 static void gpuarena__spin_lock(char *spin)     { (void)spin; }
+static void gpuarena__spin_enter(char *spin)    { (void)spin; }
+static void gpuarena__spin_claim(char *spin)    { (void)spin; }
 static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
 #endif
 
@@ -1659,27 +1696,28 @@ typedef enum gpuarena__stream_state {
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
     GPUARENA__CLOSED                             /* not found: forgotten, or of a capture that has ended */
 } gpuarena__stream_state;
-typedef struct gpuarena__stream {
+typedef struct gpuarena__stream {                /* what hits use is 40 bytes in a row, so that records side
+                                                    by side have no cache line of it in common */
     gpuarena_stream handle;
     uint64_t key;                                /* a thread's own default stream: its thread. A capture set's
                                                     home: the set's number. Else 0 */
     uint64_t ticket;                             /* of the latest free */
+    gpuarena__bins *bins;                        /* the arena's own while there is one stream */
     uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
     uint32_t heap;                               /* whose hits its own are; 0: the arena's */
+    uint32_t home;                               /* where its blocks go; a home's is itself */
+    gpuarena__stream_state state;
     uint64_t recorded;                           /* the latest that an event was recorded after */
     uint64_t quiet;                              /* the GPU is done with all up to this one */
     uint64_t asked;                              /* the latest when the device was waited for last */
     uint64_t waited, waited_for, refused;        /* the pass in which a stream was made to wait, and for which
                                                     ticket; in which it was not */
-    gpuarena__stream_state state;
     uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
     uint32_t event_count;
     uint32_t use_count;                          /* uses of freed blocks that wait for it */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
-    uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
-    gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -2023,7 +2061,9 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
      A heap's lock      a spin lock, guards what the heap owns: see the structs. Its hits and frees hold it
                         alone. Whoever locks the short lock locks those of all heaps, too, in their order
                         (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
-                        read with a heap's lock and not its own is changed with all locks alone.
+                        read with a heap's lock and not its own is changed with all locks alone, save
+                        `prev` and `set` of nodes beside its own: see heap_joins. A heap's lock is taken
+                        with others by spin_claim, and alone by spin_enter.
      The slow mutex     is held by one call at a time that may do more: call the driver, grow, move pages,
                         release memory, make stream records, destroy. That call holds the short lock too, and
                         unlocks it around each driver call (GPUARENA__ASK), so that other threads' hits and
@@ -2210,7 +2250,7 @@ GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
 {
     uint32_t at;
     for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__spin_lock(&arena->heaps.list[at]->lock);
+        gpuarena__spin_claim(&arena->heaps.list[at]->lock);
         gpuarena__heap_fold(arena, arena->heaps.list[at]);
     }
 }
@@ -3312,6 +3352,14 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     }
 }
 
+/* Writes `prev` of a node, which another heap may read at the same time: see heap_joins. heap NULL: all locks
+   are held. */
+GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__node *node, uint32_t prev)
+{
+    if (heap) GPUARENA__STORE(&node->prev, prev, RELAXED);
+    else node->prev = prev;
+}
+
 /* Cuts a free node that is in no bin after `keep` bytes. Returns the new node behind the cut, node->next,
    which is free and in no bin. */
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
@@ -3327,8 +3375,9 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__
     rest->next = after;
     node->size = keep;
     node->next = tail;
-    if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = tail;
-    rest->set = node->set;
+    if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), tail);
+    if (heap) GPUARENA__STORE(&rest->set, node->set, RELAXED);
+    else rest->set = node->set;
     rest->ticket = node->ticket;
     rest->use_at = 0;
     /* node is the nearest start below; if it lies in another page, rest is the first start in its page */
@@ -3357,7 +3406,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     }
     node->size += gone->size;
     node->next = after;
-    if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = index;
+    if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
     gpuarena__node_drop(gpuarena__pool_of(arena, heap), dropped, gone);
 }
 
@@ -3400,12 +3449,23 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
+/* As block_slice, but takes the bytes at the node's end. Returns the node that has them. */
+GPUARENA__NOINLINE uint32_t gpuarena__block_slice_end(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                      uint64_t bytes)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__set_remove_in(arena, heap, index);
+    (void)gpuarena__block_cut(arena, heap, index, node, node->size - bytes);
+    gpuarena__set_insert_in(arena, heap, index);
+    return node->next;
+}
+
 /* Ends the waits of a free node that is about to become a live block. */
 static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
     if (node->set) stats->pending_bytes -= req->bytes;
     if (node->set != req->set) node->ticket = 0;
-    GPUARENA__STORE(&node->set, req->set, RELAXED);          /* another heap may look: see heap_may_join */
+    GPUARENA__STORE(&node->set, req->set, RELAXED);          /* another heap may look: see heap_joins */
 }
 
 /* Records a peak of live or requested bytes. */
@@ -3459,7 +3519,7 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 
 /* Whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need not be
    the neighbour's: if the neighbour waits for the same set, then no other heap changes it; if not, its set is
-   all that is read. */
+   all that is read, or that of a node which lay there a moment ago and was another heap's, too. */
 GPUARENA__INLINE int gpuarena__heap_may_join(const gpuarena__node *node, const gpuarena__node *other)
 {
     return GPUARENA__LOAD(&other->set, RELAXED) == node->set && gpuarena__is_free(other);
@@ -3491,7 +3551,8 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
 GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node)
 {
-    gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
+    gpuarena__node *prev = gpuarena__node_at(arena, GPUARENA__LOAD(&node->prev, RELAXED)),
+                   *next = gpuarena__node_at(arena, node->next);
     if (gpuarena__may_take_in(arena, heap, node, next)) {
         gpuarena__set_pull(arena, heap, node->next, next);
         gpuarena__inherit(arena, node, next);
@@ -4897,6 +4958,7 @@ static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
     while (heap->unused.count < GPUARENA__SUPPLY) {
         uint32_t index = arena->nodes.unused.first;
         gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
+        node->set = 0;                           /* of no other heap's stream: see heap_may_join */
         gpuarena__node_drop(&heap->unused, index, node);
     }
 }
@@ -4920,7 +4982,7 @@ static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t
 }
 
 /* The heap that a stream may have; NULL: none is known. Without a lock: heap_find_plain tells if it is. */
-static gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_stream stream)
+GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__hint_of(stream), tried = 0, heap;
     for (; tried < 4; tried++, at = (at + 1) % GPUARENA__HINTS) {
@@ -12512,8 +12574,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     return GPUARENA_OK;
 }
 
-/* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of nodes
-   that start in pages of the arena. */
+/* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
+   behind them: whoever owns a node writes `prev` of the next one. */
 
 /* Whether the node that starts at `address` is the heap's; one that starts at `from` is. */
 GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
@@ -12522,34 +12584,29 @@ GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__
     return gpuarena__same_page(from, address) || gpuarena__owner_of(arena, address) == heap->number;
 }
 
-/* Whether a heap may write `prev` of a node that starts at `address`, behind one of its own that starts at
-   `from`. index 0: there is no node behind. */
-GPUARENA__INLINE int gpuarena__heap_links(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
-                                          uint64_t address, uint32_t index)
-{
-    return !index || gpuarena__heap_owns(arena, heap, from, address) || !gpuarena__owner_of(arena, address);
-}
-
 /* Whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page that has
    another owner. */
 GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__heap *heap,
                                          const gpuarena__node *node, uint64_t keep)
 {
     uint64_t from = node->address, end = from + gpuarena__node_bytes(node);
-    if (!node->next || gpuarena__heap_owns(arena, heap, from, end)) return 1;
-    return !gpuarena__same_page(from + keep, end) && !gpuarena__owner_of(arena, end);
+    return !node->next || !gpuarena__same_page(from + keep, end)
+        || gpuarena__heap_owns(arena, heap, from, end);
 }
 
-/* A free block for a request of the heap's recent stream that the heap may cut; 0: none. */
+/* A free block for a request of the heap's recent stream that the heap may cut; 0: none. *at_end: 1 if the
+   request must lie at the block's end, because the rest would start in another's page. */
 GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
-                                              const gpuarena__request *req)
+                                              const gpuarena__request *req, int *at_end)
 {
     const gpuarena__node *node;
     uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->set].bins, req->bytes);
+    uint64_t rest;
     if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
     node = gpuarena__node_at(arena, index);
-    return !index || gpuarena__node_bytes(node) == req->bytes
-            || gpuarena__heap_cuts(arena, heap, node, req->bytes) ? index : 0;
+    rest = index ? gpuarena__node_bytes(node) - req->bytes : 0;
+    *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
+    return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;
 }
 
 /* Whether a heap has leases, and host memory, for a request. */
@@ -12569,35 +12626,35 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     gpuarena__request req;
     gpuarena__node *node;
     uint32_t index = 0;
-    gpuarena__spin_lock(&heap->lock);
+    int at_end = 0;
+    gpuarena__spin_enter(&heap->lock);
     if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
                          && bytes <= GPUARENA__HEAP_MOST && !arena->config.observe
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
         if (GPUARENA__LIKELY(!req.place && gpuarena__heap_has(heap, &req)))
-            index = gpuarena__heap_find(arena, heap, &req);
+            index = gpuarena__heap_find(arena, heap, &req, &at_end);
     }
     if (GPUARENA__LIKELY(index)) {
+        if (!GPUARENA__LIKELY(!at_end)) index = gpuarena__block_slice_end(arena, heap, index, req.bytes);
         node = gpuarena__node_at(arena, index);
-        gpuarena__block_slice(arena, heap, index, node, req.bytes);
+        if (GPUARENA__LIKELY(!at_end)) gpuarena__block_slice(arena, heap, index, node, req.bytes);
         gpuarena__hit_use(arena, heap, ptr, index, node, &req);
     }
     gpuarena__spin_unlock(&heap->lock);
     return index != 0;
 }
 
-/* Whether a heap may join a block that it frees with its neighbours, as far as that is to be done. */
+/* Whether a heap may join a block that it frees with its neighbours, as far as that is to be done. The heap
+   that owns the node before may cut or join it now, and writes the block's `prev`. */
 GPUARENA__INLINE int gpuarena__heap_joins(const gpuarena *arena, const gpuarena__heap *heap,
                                           const gpuarena__node *node)
 {
-    const gpuarena__node *prev = gpuarena__node_at(arena, node->prev),
+    const gpuarena__node *prev = gpuarena__node_at(arena, GPUARENA__LOAD(&node->prev, RELAXED)),
                          *next = gpuarena__node_at(arena, node->next);
     uint64_t at = node->address, end = at + gpuarena__node_bytes(node);
-    int with_prev = gpuarena__heap_may_join(node, prev), with_next = gpuarena__heap_may_join(node, next);
-    if (with_prev && !gpuarena__heap_owns(arena, heap, at, prev->address)) return 0;
-    if (!with_next) return !with_prev || gpuarena__heap_links(arena, heap, at, end, node->next);
-    return gpuarena__heap_owns(arena, heap, at, end)
-        && gpuarena__heap_links(arena, heap, end, end + gpuarena__node_bytes(next), next->next);
+    return (!gpuarena__heap_may_join(node, prev) || gpuarena__heap_owns(arena, heap, at, prev->address))
+        && (!gpuarena__heap_may_join(node, next) || gpuarena__heap_owns(arena, heap, at, end));
 }
 
 /* A plain free of a block in a heap's pages, on the stream of its allocation. 0: it needs all locks. */
@@ -12607,7 +12664,7 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     gpuarena__node *node;
     uint32_t *place, index;
     int may;
-    gpuarena__spin_lock(&heap->lock);
+    gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &place);
     may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
         && gpuarena__heap_find_plain(arena, heap, stream) && node->set == heap->recent_record && !node->use_at
@@ -12694,9 +12751,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__has_one_heap(arena) && !gpuarena__frames))
-        return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
-    return gpuarena__alloc_fast(arena, ptr, bytes, stream);
+    if (GPUARENA__LIKELY(arena && !gpuarena__frames)) {
+        if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena)))
+            return gpuarena__alloc_fast(arena, ptr, bytes, stream);
+        if (gpuarena__has_magic(arena, GPUARENA__MAGIC))
+            return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
+    }
+    return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
@@ -12883,9 +12944,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *p
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__has_one_heap(arena) && !gpuarena__frames && ptr))
-        return gpuarena__free_aside(arena, ptr, stream);
-    return gpuarena__free_fast(arena, ptr, stream);
+    if (GPUARENA__LIKELY(arena && !gpuarena__frames && ptr)) {
+        if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
+        if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
+    }
+    return gpuarena__free_aside(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
