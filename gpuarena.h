@@ -6513,6 +6513,23 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
     return run.size ? count + gpuarena__pages_beside(arena, &run, begin, end) : count;
 }
 
+/* The number of idle pages outside the whole pages around [begin, end), whatever they wait for. 0 and 0: of
+   all. */
+static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
+             high = gpuarena__whole(end, page), count = arena->paged.idle_count, longest;
+    gpuarena__iterator at;
+    if (arena->streams.many || arena->multi_stream)          /* blocks of two streams may share pages */
+        return gpuarena__free_runs(arena, low, high, &longest);
+    at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+    for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
+        if (gpuarena__is_free(at.node))
+            count -= gpuarena__whole_pages(arena, at.node)
+                - gpuarena__pages_beside(arena, at.node, low, high);
+    return count;
+}
+
 /* Lists a run of pages that may move. 0: no host memory. */
 static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 {
@@ -6670,13 +6687,10 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
    what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
-    uint64_t count = 0, longest;
+    uint64_t count = 0;
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet && !arena->streams.many
-        && !arena->multi_stream) count = arena->paged.idle_count; /* no pages shared by blocks of two
-                                                                     streams */
-    else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
+    if (!quiet) count = gpuarena__idle_pages(arena, 0, 0);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->as.chain.link)
         count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
@@ -6760,22 +6774,6 @@ typedef struct gpuarena__commit {
     uint32_t first, next;                        /* the first new handle in the table, and the next to map */
 } gpuarena__commit;
 
-/* The number of idle pages outside [begin, end), whatever they wait for. */
-static uint64_t gpuarena__idle_outside(const gpuarena *arena, uint64_t begin, uint64_t end)
-{
-    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
-             high = gpuarena__whole(end, page), count = arena->paged.idle_count, longest;
-    gpuarena__iterator at;
-    if (arena->streams.many || arena->multi_stream)          /* blocks of two streams may share pages */
-        return gpuarena__free_runs(arena, low, high, &longest);
-    at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
-    for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
-        if (!(at.node->size & (GPUARENA__LIVE | GPUARENA__HOLE)))
-            count -= gpuarena__whole_pages(arena, at.node)
-                - gpuarena__pages_beside(arena, at.node, low, high);
-    return count;
-}
-
 /* The peak of live bytes since pages were last released; reserved memory is measured against it. */
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
@@ -6849,7 +6847,7 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
     plan->first = arena->paged.spare_count;
     plan->spare = gpuarena__min(plan->need, plan->first - large_spares);
     left = plan->need - plan->spare;
-    idle = gpuarena__idle_outside(arena, plan->begin, plan->end);
+    idle = gpuarena__idle_pages(arena, plan->begin, plan->end);
     share = gpuarena__commit_share(arena, plan->begin, plan->end);
     plan->create = gpuarena__min(left, room);
     if (may_move && left > share)
@@ -7203,25 +7201,16 @@ static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *plac
     return rest;
 }
 
-/* The number of idle pages outside a place, whatever they wait for. */
-static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__place *place)
-{
-    uint64_t page = arena->paged.page_bytes, longest;
-    return gpuarena__free_runs(arena, gpuarena__round_down(place->begin, page),
-                               gpuarena__whole(place->end, page), &longest);
-}
-
 /* After no pages were found for a place that may contain idle pages. 1: another place needs fewer pages that
    are neither there nor can move to it. */
 static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request *req,
                                  const gpuarena__error *error, gpuarena__place *place)
 {
     gpuarena__place other;
-    uint64_t longest;
     if (error->result != GPUARENA_OUT_OF_MEMORY || place->apart
         || !gpuarena__place_find_apart(arena, req, &other)
-        || other.page_count + gpuarena__pages_outside(arena, place)
-            >= place->page_count + gpuarena__free_runs(arena, 0, 0, &longest)) return 0;
+        || other.page_count + gpuarena__idle_pages(arena, place->begin, place->end)
+            >= place->page_count + gpuarena__idle_pages(arena, 0, 0)) return 0;
     *place = other;
     return 1;
 }
@@ -7317,7 +7306,8 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *re
 /* The idle memory that could be released or moved to a place once all work is done. */
 static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
 {
-    uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
+    uint64_t count = arena->config.idle_fraction < 1
+        ? gpuarena__idle_pages(arena, place->begin, place->end) : 0;
     return gpuarena__idle_segments(arena, 0)
         + (count + arena->paged.spare_pages) * arena->paged.page_bytes;
 }
