@@ -6433,11 +6433,13 @@ static void gpuarena__room_look(const gpuarena *arena, const gpuarena__request *
     best->gap_bytes = size;
 }
 
-/* The best place for a request. 0: no gap can hold it. O(free blocks + holes). */
-static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
-                                  gpuarena__place *best)
+/* The best place for a request. apart 1: for pages that must move, a place with few idle pages of its own,
+   which could not move to it. 0: no gap can hold it, or pages do not move. O(free blocks + holes). */
+static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
+                                gpuarena__place *best)
 {
     uint32_t hole, first, prev;
+    if (apart && (arena->config.idle_fraction >= 1 || req->room)) return 0;
     best->apart = apart;
     best->begin = best->end = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
@@ -6458,19 +6460,6 @@ static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request
             gpuarena__gap_look(arena, req, first, best);
     }
     return best->page_count != UINT64_MAX;
-}
-
-static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *req, gpuarena__place *best)
-{
-    return gpuarena__place_search(arena, req, 0, best);
-}
-
-/* As place_find, for pages that must move: a place with few idle pages of its own, which could not move to
-   it. */
-static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__request *req,
-                                      gpuarena__place *best)
-{
-    return arena->config.idle_fraction < 1 && !req->room && gpuarena__place_search(arena, req, 1, best);
 }
 
 /* >>commit =============================================================================================
@@ -7168,11 +7157,11 @@ static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, 
 static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place)
 {
     uint64_t made;
-    if (!gpuarena__place_find(arena, req, place)) return 0;
+    if (!gpuarena__place_find(arena, req, 0, place)) return 0;
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
                          gpuarena__commit_share(arena, place->begin, place->end));
     if (place->page_count <= arena->paged.spare_pages + made) return 1;
-    return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, place);
+    return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, 0, place);
 }
 
 /* A place for a request; further addresses are reserved if necessary. 0 and an error. */
@@ -7186,7 +7175,7 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error))
         return 0;
     *fresh = 1;
-    return gpuarena__place_find(arena, req, place);          /* the driver has no more addresses */
+    return gpuarena__place_find(arena, req, 0, place);       /* the driver has no more addresses */
 }
 
 /* Puts the backed part for a request with room next to the hole that is its room. Returns the free node. */
@@ -7208,7 +7197,7 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
 {
     gpuarena__place other;
     if (error->result != GPUARENA_OUT_OF_MEMORY || place->apart
-        || !gpuarena__place_find_apart(arena, req, &other)
+        || !gpuarena__place_find(arena, req, 1, &other)
         || other.page_count + gpuarena__idle_pages(arena, place->begin, place->end)
             >= place->page_count + gpuarena__idle_pages(arena, 0, 0)) return 0;
     *place = other;
@@ -7233,7 +7222,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
         else                                /* memory that has become quiet meanwhile may lie beside a hole */
-            found = error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, req, &place)
+            found = error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, req, 0, &place)
                 && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
     if (fresh) (void)gpuarena__spans_release(arena, &ignored);
@@ -7323,10 +7312,10 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     if (!need || !gpuarena__is_paged(arena, req)) return need;
     after_sync.after_sync = 1;
     need = gpuarena__whole(req->bytes, page);                /* in new addresses; or: */
-    if (gpuarena__place_find(arena, &after_sync, &place)) {
+    if (gpuarena__place_find(arena, &after_sync, 0, &place)) {
         need = place.page_count * page;
         *idle = gpuarena__idle_beside(arena, &place);
-        if (need > *idle && gpuarena__place_find_apart(arena, &after_sync, &place)
+        if (need > *idle && gpuarena__place_find(arena, &after_sync, 1, &place)
             && place.page_count * page + *idle < need + all) {
             need = place.page_count * page;
             *idle = all;
@@ -12042,7 +12031,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
     need = gpuarena__need(arena, req, &idle);
     if ((arena->config.idle_fraction >= 1                    /* a wait makes no page quiet, .. */
          || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
-        && gpuarena__place_find(arena, req, &place)          /* .. no gap lacks fewer, .. */
+        && gpuarena__place_find(arena, req, 0, &place)       /* .. no gap lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
         && gpuarena__idle_beside(arena, &place) >= idle) return 0;    /* .. or has more idle memory outside */
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
