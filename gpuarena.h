@@ -8143,44 +8143,37 @@ static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuar
                                         arena->paged.page_bytes != 0, stream, error);
 }
 
-/* Whether a segment is due; if not, *due becomes at most its time. */
-static int gpuarena__is_aged(const gpuarena *arena, const gpuarena__range *range, uint64_t now, uint64_t *due)
+/* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
+static void gpuarena__note_idle_low(gpuarena *arena)
 {
-    uint64_t then = range->used + arena->config.release_age;
-    if (!gpuarena__range_idle(arena, range, 0)) return 0;
-    if (then > now) *due = gpuarena__min(*due, then);
-    return then <= now;
+    arena->paged.idle_low_count =
+        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_pages);
 }
 
 /* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
    counts as young again. */
 static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, idle_low;
+    uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age;
     gpuarena__paged *paged = &arena->paged;
     gpuarena__range *range, *after;
     uint32_t asked = 0;
     for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
+        uint64_t then = range->used + arena->config.release_age;
         after = range->after;
-        if (gpuarena__is_aged(arena, range, now, &due)
-            && ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
-                || !gpuarena__segment_return(arena, range, stream, error))) range->used = now;
+        if (!gpuarena__range_idle(arena, range, 0)) continue;
+        if (then > now) due = gpuarena__min(due, then);
+        else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
+                || !gpuarena__segment_return(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
     if (!paged->page_bytes) return error->result == GPUARENA_OK;
-    idle_low = gpuarena__min(paged->idle_low_count, paged->idle_count + paged->spare_pages);
-    if (idle_low)
-        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - idle_low * paged->page_bytes,
-                                           1, stream, error);
+    gpuarena__note_idle_low(arena);
+    if (paged->idle_low_count)
+        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes
+                                               - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = paged->idle_count + paged->spare_pages;
     return error->result == GPUARENA_OK;
-}
-
-/* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
-static void gpuarena__note_idle_low(gpuarena *arena)
-{
-    arena->paged.idle_low_count =
-        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_pages);
 }
 
 /* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
