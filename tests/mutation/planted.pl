@@ -37,13 +37,17 @@ sub mutate {
     return '';
 }
 
+# A folder with all that a test includes; a mutant stands there in the header's place.
+sub copy_tree { my ($folder) = @_; mkdir $folder or die $!; system("cp -r stress tests gpuarena.h $folder/") == 0 or die 'cp' }
+
 # Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
 # which does not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
     my ($path, $test, $environment, $seconds) = @_;
-    my $program = $path =~ s/\.h$//r;
+    my $folder = $path =~ s{/gpuarena\.h$}{}r;
+    my $program = "$folder/program";
     return "does not compile\n" . slurp("$program.err")
-        if system "$cc $flags -O0 -DGPUARENA_STATIC -include $path $test $scratch/*.o "
+        if system "cd $folder && $cc $flags -O0 -DGPUARENA_STATIC $test $scratch/*.o "
                   . "-o $program -lpthread -lm 2>$program.err";
     my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program 2>&1`;
     return "status $?\n$out";
@@ -59,7 +63,8 @@ sub run_all {
             my $number = shift @numbers;
             my $process = fork // die "fork: $!";
             if ($process == 0) {
-                my $path = "$scratch/planted$number.h";
+                my $path = "$scratch/planted$number/gpuarena.h";
+                copy_tree("$scratch/planted$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
                     || build_and_run($path, @$asked{qw(test environment)}, $asked->{seconds} // 60);
                 open my $file, '>', "$scratch/result$number" or die $!;
@@ -76,8 +81,7 @@ sub run_all {
 
 sub planted {
     my (%asked) = @_;
-    # A mutant is included before the test is, so that it gets the macros that the test sets for the header.
-    my $header = join('', slurp($asked{test}) =~ /^(#define GPUARENA__.*\n)/mg) . slurp('gpuarena.h');
+    my $header = slurp('gpuarena.h');
     my $wanted = $ENV{PLANTED} // '.';
     my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
     BAIL_OUT('the simulated device does not build') unless build_device();

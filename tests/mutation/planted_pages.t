@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Plants one mistake after the other with the handles of paged ranges in a copy of gpuarena.h, and demands that
-# tests/property/test_paged_random.c finds each.
+# tests/property/test_space.c finds each, on small devices.
 # It must not know the test. Run: prove tests/mutation/planted_pages.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
@@ -63,10 +63,10 @@ my @planted = (
     (void)gpuarena__spares_part(arena);@],
 );
 
-planted(test => 'tests/property/test_paged_random.c', environment => 'GPUARENA_PAGED_OPS=200000', seconds => 6,
+planted(test => 'tests/property/test_space.c', environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_OPS=750000', seconds => 40,
         mistakes => \@planted, found => sub {
             my ($result) = @_;
-            my ($found) = $result =~ /^not ok \d+ - (\d+ programs: .*)$/m;
+            my ($found) = $result =~ /^not ok \d+ - (seed \d+: .*)$/m;
             $found //= 'it never ends' if $result =~ /^Killed$/m;
             return $result !~ /^status 0$/m && $found;
         });

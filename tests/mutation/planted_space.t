@@ -35,26 +35,23 @@ my @planted = (
 
 sub spew { my ($name, $text) = @_; open my $file, '>', $name or die "$name: $!"; print $file $text; close $file or die $! }
 
-sub compile { my (@what) = @_; return system("$cc $flags @what 2>$scratch/err") == 0 }
-
-# Links a test with a header's code, and runs it: its status, and what it prints on both.
+# Builds a test with the header of a folder, and runs it: its status, and what it prints on both.
 sub run_with {
-    my ($code, $test) = @_;
-    compile("$test $code $scratch/*.o -o $scratch/program -lpthread -lm") or return (-1, slurp("$scratch/err"));
+    my ($folder, $test) = @_;
+    system("cd $folder && $cc $flags $test $scratch/*.o -o $scratch/program -lpthread -lm 2>$scratch/err") == 0
+        or return (-1, slurp("$scratch/err"));
     my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $scratch/program 2>&1`;
     return ($?, $out);
 }
 
-my $made = build_device() && mkdir("$scratch/made") && compile("-DGPUARENA_IMPLEMENTATION -x c -c gpuarena.h -o $scratch/made/sound.o")
-    && compile("-O1 -c tests/property/test_space.c -o $scratch/made/space.o");
-$made or BAIL_OUT('what is needed does not build: ' . slurp("$scratch/err"));
+build_device() or BAIL_OUT('what is needed does not build');
+copy_tree("$scratch/planted");
 my $wanted = $ENV{PLANTED} // '.';
 for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     my ($name, @pairs) = @{ $planted[$number] };
-    my $why = mutate("$scratch/planted.h", slurp('gpuarena.h'), $name, @pairs);
+    my $why = mutate("$scratch/planted/gpuarena.h", slurp('gpuarena.h'), $name, @pairs);
     ok(!$why, "$name: can be planted") or diag($why), next;
-    compile("-DGPUARENA_IMPLEMENTATION -x c -c $scratch/planted.h -o $scratch/made/planted.o") or diag(slurp("$scratch/err"));
-    my ($status, $out) = run_with("$scratch/made/planted.o", "$scratch/made/space.o");
+    my ($status, $out) = run_with("$scratch/planted", 'tests/property/test_space.c');
     my ($found) = $out =~ /^not ok \d+ - (seed \d+: .*)$/m;
     my ($program) = $out =~ m{^(/\* Shrunk from seed.*^\})$}ms;
     ok($status == 256 && $found && $program, "$name: is found") or diag($out), next;
@@ -62,8 +59,8 @@ for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     spew("$scratch/shrunk.c", "$program\n");
     my $ops = () = $program =~ /^ +\{ SPACE_/mg;
     ok($ops >= 1 && $ops <= $most_ops, "$name: is shrunk to $ops operations") or diag($program);
-    is((run_with("$scratch/made/planted.o", "-Itests $scratch/shrunk.c"))[0], 256, "$name: what is printed fails with the defect");
-    ($status, $out) = run_with("$scratch/made/sound.o", "-Itests $scratch/shrunk.c");
+    is((run_with("$scratch/planted", "-Itests $scratch/shrunk.c"))[0], 256, "$name: what is printed fails with the defect");
+    ($status, $out) = run_with('.', "-Itests $scratch/shrunk.c");
     is($status, 0, "$name: .. and passes without") or diag($out);
 }
 done_testing();

@@ -1,6 +1,7 @@
 /* Property: random programs at random points of the whole configuration space, on the simulated device, with tags,
-   marks, and memory that scrub is to clear. What fails is shrunk, and printed on stderr as a test in C.
-   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N. */
+   marks, and memory that scrub is to clear; one in ten on a small device, where paged arenas are looked into and
+   driver calls fail. What fails is shrunk, and printed on stderr as a test in C.
+   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N, GPUARENA_SPACE_SMALL=1: all on small devices. */
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS
@@ -11,8 +12,10 @@
 #endif
 #endif
 
-enum { SEQUENCE_OPS = 250 };
-static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count;
+enum { SEQUENCE_OPS = 250, SMALL_ONE_IN = 10 };
+static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
+                fired_count, stuck_count;
+static int all_small;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
 
 static uint64_t number_of(const char *name, uint64_t otherwise)
@@ -69,16 +72,25 @@ static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *pro
 {
     uint64_t like;
     const char *trouble;
+    int small = all_small || seed % SMALL_ONE_IN == 0;
     draw_state = seed << 20;
+    program->device_bytes = small ? SPACE_SMALL : DRAW_DEVICE;
     program->count = 0;
-    if (!draw_valid(program)) return space.trouble;
+    if (small) draw_small_text(program->text);
+    else if (!draw_valid(program)) return space.trouble;
     count_keys(program->text);
     like = draw(DRAW_LIKES);
-    for (; program->count < ops; program->count++) program->ops[program->count] = draw_op(like);
-    trouble = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 0);
+    for (; program->count < ops; program->count++)
+        program->ops[program->count] = small
+            ? draw_small_op(program->count ? &program->ops[program->count - 1] : NULL) : draw_op(like);
+    trouble = space_run(program->device_bytes, program->text, program->ops, program->count, 0);
     alloc_count += space.alloc_count;
     fail_count += space.fail_count;
     foreign_count += space.foreign_count;        /* none where memory is cleared: that would be a trouble */
+    small_count += space.small_count;
+    compared_count += space.compared_count;
+    fired_count += space.fired_count;
+    stuck_count += space.stuck_count;
     return trouble;
 }
 
@@ -100,6 +112,7 @@ int main(void)
     static shrink_program program;
     uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS);
     uint64_t done = 0;
+    all_small = number_of("GPUARENA_SPACE_SMALL", 0) != 0;
     test_keys();
     for (; done < ops; seed++, done += SEQUENCE_OPS)
         if (run_sequence(seed, SEQUENCE_OPS, &program)[0]) {
@@ -112,8 +125,11 @@ int main(void)
     CHECK_MSG(done < 50000 || foreign_count > done / 1000, "%" PRIu64 " times without scrub new memory held what was "
               "another's", foreign_count);
     for (size_t at = 0; at < COUNT(draw_keys); at++)
-        CHECK_MSG(done < 50000 || key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name,
+        CHECK_MSG(done < 50000 || all_small || key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name,
                   key_counts[at]);
+    CHECK_MSG(done < 250000 || (compared_count > 500 && fired_count > 1000 && stuck_count > 20),
+              "on small devices %" PRIu64 " were refused, of which %" PRIu64 " are compared; %" PRIu64 " faults; "
+              "stuck %" PRIu64 " times", small_count, compared_count, fired_count, stuck_count);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* What tests of paged ranges share: an arena on a simulated device of its own, host memory that can fail, the state
    before and after a call, blocks whose contents are watched.
-   It must not know what is tested. Included by test_paged_*.c. */
+   It must not know what is tested. Included by test_section_pages.c. */
 #ifndef TESTS_PAGED_H
 #define TESTS_PAGED_H
 
@@ -115,36 +115,6 @@ static inline gpuarena_result paged_free(paged_bench *bench, int number)
     bench->block_count--;
     for (int at = number; at < bench->block_count; at++) bench->blocks[at] = bench->blocks[at + 1];
     return result;
-}
-
-/* How many blocks do not have their contents. */
-static inline int paged_spoilt(const paged_bench *bench)
-{
-    int spoilt = 0;
-    uint64_t bad;
-    for (int at = 0; at < bench->block_count; at++) {
-        const paged_block *block = &bench->blocks[at];
-        spoilt += !sim_verify(bench->machine, 0, block->ptr, block->bytes, block->pattern, &bad);
-    }
-    return spoilt;
-}
-
-/* "": sums are exact, the check finds nothing, the device agrees, contents are there, and the judge is content. */
-static inline const char *paged_audit(const paged_bench *bench)
-{
-    static char message[300];
-    gpuarena_stats stats = paged_stats(bench);
-    sim_counters counters = paged_counters(bench);
-    if (sim_finding_count(bench->machine)) return sim_finding(bench->machine, 0);
-    if (gpuarena_check(bench->arena, message, sizeof message)) return message;
-    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) return "requested + slack is not live";
-    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
-        return "live + pending + cached is not reserved";
-    if (stats.live_count != (uint64_t)bench->block_count) return "live_count is not the test's";
-    if (stats.reserved_bytes != counters.held_bytes) return "reserved is not what the device holds";
-    if (counters.held_peak_bytes > stats.limit_bytes && stats.reserved_bytes <= stats.limit_bytes
-        && counters.held_peak_bytes > stats.reserved_peak_bytes) return "more than the limit was held for an instant";
-    return paged_spoilt(bench) ? "contents are spoilt" : "";
 }
 
 /* Frees all, destroys, and says what is left on the device or the host; "": nothing. */

@@ -5,7 +5,7 @@
 #define TESTS_SPACE_H
 
 #include <pthread.h>
-#include "space_state.h"
+#include "space_small.h"
 
 /* ---- what each tag has */
 
@@ -207,6 +207,16 @@ static inline uint64_t space_pending(void)
     return stats.pending_bytes;
 }
 
+/* The slot of the op. */
+static inline int space_slot(const space_op *op)
+{
+    int slot = op->slot, empty = op->kind == SPACE_ALLOC, tried = 0;
+    if (!(op->flags & SPACE_NEXT)) return slot;
+    while (tried++ < SHADOW_SLOTS && (space.shadow.blocks[slot].address == 0) != empty)
+        slot = (slot + 1) % SHADOW_SLOTS;
+    return slot;
+}
+
 /* An allocation as a thread makes it. */
 typedef struct space_call {
     gpuarena_request request;
@@ -232,7 +242,8 @@ static inline void *space_call_alloc(void *user)
 static inline void space_do_alloc(const space_op *op)
 {
     gpuarena_request request = GPUARENA_INIT;
-    shadow_block *block = &space.shadow.blocks[op->slot];
+    int slot = space_slot(op);
+    shadow_block *block = &space.shadow.blocks[slot];
     uint64_t unit = space.config.alignment;
     pthread_t thread;
     if (block->address || !op->bytes) return;
@@ -242,7 +253,7 @@ static inline void space_do_alloc(const space_op *op)
     request.flags = op->flags & 3;
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED
         && !(op->flags & GPUARENA_ALLOC_DEDICATED))
-        request.room_bytes = op->bytes;
+        request.room_bytes = op->bytes + MIB(op->slot % 12);
     if (request.flags & GPUARENA_ALLOC_DEDICATED && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
     int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS), scoped = (op->flags & SPACE_SCOPED) != 0;
     if (!scoped) request.tag = space.tags[tag];
@@ -254,7 +265,7 @@ static inline void space_do_alloc(const space_op *op)
     else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
         space_blame("the test has no thread");
     if (!call.keeps_scope) space_blame("the thread's tag is another");
-    gpuarena_result result = call.result;
+    gpuarena_result result = space.result = call.result;
     void *ptr = call.ptr;
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
     if (result != can && !space.struck && !space_is_the_drivers(&request) && !fits_beside
@@ -277,7 +288,7 @@ static inline void space_do_alloc(const space_op *op)
     if (request.alignment_bytes > unit) unit = request.alignment_bytes;
     if (block->address % unit) space_blame("an address is not aligned");
     space_measure(block);
-    if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
+    if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
     for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
         space_look_foreign(block->address + at, share);
@@ -304,7 +315,7 @@ static inline void space_leave(shadow_block *block, int stream)
 
 static inline void space_do_free(const space_op *op)
 {
-    shadow_block *block = &space.shadow.blocks[op->slot];
+    shadow_block *block = &space.shadow.blocks[space_slot(op)];
     void *ptr = (void *)(uintptr_t)block->address;
     if (!block->address) return;
     space_leave(block, op->stream);
@@ -355,11 +366,14 @@ static inline void space_do_use(const space_op *op)
 
 static inline void space_do_resize(const space_op *op)
 {
-    shadow_block *block = &space.shadow.blocks[op->slot];
+    int slot = space_slot(op);
+    shadow_block *block = &space.shadow.blocks[slot];
     uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
     if (!block->address || !op->bytes) return;
+    if (op->stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
     gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes,
-                                             GPUARENA_OWN_STREAM);
+                                             space_stream(op->stream));
+    space.result = result;
     if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck)
         space_blame("resize answers %s", gpuarena_result_name(result));
     if (result && op->bytes <= block->bytes && !space.struck) space_blame("to shrink is refused");
@@ -371,7 +385,7 @@ static inline void space_do_resize(const space_op *op)
     space_measure(block);
     if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
     if (block->held > had) space_look_foreign(block->address + had, block->held - had);
-    if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
+    if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
     sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
     space_access(block, block->stream);
 }
@@ -380,7 +394,7 @@ static inline void space_do_limit(uint64_t bytes)
 {
     uint64_t before = space.shadow.limit;
     space.shadow.limit = bytes;
-    gpuarena_result result = gpuarena_set_limit(space.arena, bytes);
+    gpuarena_result result = space.result = gpuarena_set_limit(space.arena, bytes);
     if (result && !space.struck) space_blame("set_limit answers %s", gpuarena_result_name(result));
     space.config.limit_bytes = bytes;
     if (bytes < before && !space.struck && space_held() > bytes
@@ -390,7 +404,7 @@ static inline void space_do_limit(uint64_t bytes)
 
 static inline void space_do_reserve(uint64_t bytes)
 {
-    gpuarena_result result = gpuarena_reserve(space.arena, bytes);
+    gpuarena_result result = space.result = gpuarena_reserve(space.arena, bytes);
     gpuarena_failure failure;
     uint64_t held = space_held();
     gpuarena_last_failure(space.arena, &failure);
@@ -408,6 +422,7 @@ static inline void space_do_rival(uint64_t bytes)
     if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
     space.rival = NULL;
     space.shadow.rival_bytes = 0;
+    if (bytes > bench_free_bytes(&space.driver)) bytes = bench_free_bytes(&space.driver);
     bytes = bytes / SIM_GRANULE * SIM_GRANULE;
     if (bytes && bench_obtain(&space.driver, bytes, &space.rival) == SIM_SUCCESS) space.shadow.rival_bytes = bytes;
 }
@@ -422,6 +437,14 @@ static inline void space_do_reset(int stream)
     if (result) space_blame("reset fails");
 }
 
+static inline void space_do_fault(const space_op *op)
+{
+    sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, (op->flags & SPACE_LASTING) != 0,
+                  op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
+    space.struck = 1;
+    if (op->flags & SPACE_BRIEF) space.fault = *op;
+}
+
 static inline void space_do(const space_op *op)
 {
     sim_begin_op(space.machine, space.op);
@@ -431,7 +454,8 @@ static inline void space_do(const space_op *op)
     case SPACE_USE: space_do_use(op); break;
     case SPACE_RESIZE: space_do_resize(op); break;
     case SPACE_TRIM:
-        if (gpuarena_trim(space.arena, op->bytes, NULL) && !space.struck) space_blame("trim fails");
+        space.result = gpuarena_trim(space.arena, op->bytes, NULL);
+        if (space.result && !space.struck) space_blame("trim fails");
         break;
     case SPACE_LIMIT: space_do_limit(op->bytes); break;
     case SPACE_RESERVE: space_do_reserve(op->bytes); break;
@@ -444,14 +468,25 @@ static inline void space_do(const space_op *op)
         break;
     case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
     case SPACE_RIVAL: space_do_rival(op->bytes); break;
-    case SPACE_FAULT:
-        sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, 0,
-                      op->flags ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
-        space.struck = 1;
-        break;
+    case SPACE_FAULT: space_do_fault(op); break;
     default: break;
     }
     sim_advance(space.machine, 2000);
+}
+
+/* An op on a small device, with what is judged there. */
+static inline void space_do_small(const space_op *op)
+{
+    pages_state before = pages_look(space.machine, space.arena);
+    int gives_back = small_gives_back(op);
+    space.result = GPUARENA_OK;
+    space_do(op);
+    if (space.fault.kind == SPACE_FAULT) {
+        space.fired_count += (uint64_t)sim_fail_fired(space.machine);
+        sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
+    }
+    small_judge(&before, gives_back);
+    space.fault.kind = SPACE_KINDS;
 }
 
 /* ---- a program from its beginning to its end */
@@ -486,6 +521,10 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     space.driver = bench.driver;
     space.shadow.device_bytes = device_bytes;
     space.shadow.limit = UINT64_MAX;
+    space.small = device_bytes <= SPACE_SMALL;
+    space.fault.kind = SPACE_KINDS;
+    space.struck = space.small;                  /* sums alone prove nothing where handles are large */
+    space_handle_part = space.small ? 2 : 256;
     detail[0] = '\0';
     for (int at = 1; at < SPACE_STREAMS; at++) (void)sim_stream_create(space.machine, 0, 0, &space.streams[at]);
     space.tags[SPACE_OWN_TAG] = 77;
@@ -529,13 +568,23 @@ static inline void space_judge_text(void)
     if (gpuarena_destroy(arena)) space_blame("destroy fails");
 }
 
+static inline void space_judge_left(void)
+{
+    sim_counters counters;
+    sim_get_counters(space.machine, 0, &counters);
+    if (space_held()) space_blame("memory is left");
+    if (counters.handle_count) space_blame("handles are left");
+    if (counters.mapping_count) space_blame("mappings are left");
+    if (counters.reserved_address_bytes) space_blame("addresses are left");
+}
+
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
         space_do_rival(0);
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
-        if (space_held()) space_blame("memory is left");
+        space_judge_left();
         space_judge_text();
         if (space.host_bytes) space_blame("host memory is left");
         if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
@@ -551,8 +600,9 @@ static inline const char *space_run(uint64_t device_bytes, const char *text, con
     char detail[96];
     if (!space_open(device_bytes, text, detail)) space_blame("refused: %s", detail);
     for (space.op = 0; space.op < count && !space.trouble[0]; space.op++) {
-        space_do(&ops[space.op]);
-        int whole = thorough || space.op % 16 == 0;
+        if (space.small && ops[space.op].kind != SPACE_FAULT) space_do_small(&ops[space.op]);
+        else space_do(&ops[space.op]);
+        int whole = thorough || space.small || space.op % 16 == 0;
         if (whole || space.op / 64 % 2) space_audit(whole);
     }
     space_close();

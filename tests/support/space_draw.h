@@ -89,8 +89,68 @@ static space_op draw_op(uint64_t like)
     if (!draw(4)) op.stream = SPACE_OWN;
     if (like & DRAW_TAGS && !draw(4)) op.flags = SPACE_SCOPED;
     if (what >= 84 && like & DRAW_STREAMS) op.kind = draw(3) ? SPACE_WORK : SPACE_USE;
-    else if (what >= 80 && like & DRAW_RESIZE) op.kind = SPACE_RESIZE;
+    else if (what >= 80 && like & DRAW_RESIZE) {
+        op.kind = SPACE_RESIZE;
+        op.stream = SPACE_OWN;
+    }
     if (op.kind == SPACE_WORK) op.bytes = draw(300000);
+    return op;
+}
+
+/* ---- small devices: large handles, and driver calls that fail, at any of them */
+
+static const char *const draw_small_texts = "limit=90M||limit=80M,idle=0|page=4M,limit=80M,large=1M|idle=100%"
+                                            "|large=1,limit=70M|headroom=10M|release=idle,release_at=8M";
+
+static void draw_small_text(char text[DRAW_TEXT])
+{
+    char more[64];
+    draw_value(draw_small_texts, more, sizeof more);
+    snprintf(text, DRAW_TEXT, "backing=paged%s%s", more[0] ? "," : "", more);
+}
+
+static space_op draw_small_fault(void)
+{
+    static const int kinds[] = { SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE, SIM_CALL_VM_DESTROY,
+                                 SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP, SIM_CALL_INFO,
+                                 SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_KINDS };
+    space_op op = { SPACE_FAULT, 0, 0, 0, 0, SPACE_BRIEF };
+    op.slot = kinds[draw(COUNT(kinds))];
+    if (!draw(3)) op.flags |= SPACE_LASTING;
+    op.alignment = 1 + draw(draw(2) ? 3 : 24);
+    if (draw(2)) op.flags |= SPACE_UNKNOWN;
+    return op;
+}
+
+static space_op draw_small_alloc(int slot)
+{
+    static const uint64_t alignments[] = { 0, 0, 0, MIB(1), MIB(8) };
+    space_op op = { SPACE_ALLOC, slot, SPACE_ANY, 0, 0, SPACE_NEXT };    /* nothing is pending, nor becomes quiet */
+    op.bytes = draw(4) ? 1 + draw(KIB(3000)) : 1 + draw(MIB(40));
+    if (draw(60) == 0) op.bytes = GIB(1) << draw(14);
+    if (draw(6) == 0) op.flags |= SPACE_ROOM;
+    else if (draw(12) == 0) op.flags |= GPUARENA_ALLOC_DEDICATED;
+    if (!(op.flags & GPUARENA_ALLOC_DEDICATED)) op.alignment = alignments[draw(COUNT(alignments))];
+    return op;
+}
+
+/* after: the op before; two calls in three meet a fault. */
+static space_op draw_small_op(const space_op *after)
+{
+    space_op op = { SPACE_FREE, (int)draw(SHADOW_SLOTS), SPACE_ANY, 0, 0, SPACE_NEXT };
+    uint64_t what = draw(24);
+    if ((!after || after->kind != SPACE_FAULT) && draw(3)) return draw_small_fault();
+    if (draw(20) == 0) {
+        op.kind = SPACE_RIVAL;
+        op.bytes = draw(MIB(100));
+    } else if (what < 10) return draw_small_alloc(op.slot);
+    else if (what >= 17 && what < 20) {
+        op.kind = SPACE_RESIZE;
+        op.bytes = draw(2) ? 1 + draw(MIB(20)) : 1 + draw(MIB(2));
+    } else if (what >= 20) {
+        op.kind = what == 20 ? SPACE_RESERVE : what == 21 ? SPACE_TRIM : SPACE_LIMIT;
+        op.bytes = what > 21 ? MIB(20) + draw(MIB(70)) : draw(MIB(90));
+    }
     return op;
 }
 

@@ -10,6 +10,7 @@
 
 enum { SHRINK_OPS = 512 };
 typedef struct shrink_program {
+    uint64_t device_bytes;
     char text[DRAW_TEXT];
     space_op ops[SHRINK_OPS];
     size_t count;
@@ -33,7 +34,7 @@ static const char *shrink_run(const shrink_program *program)
     if (child == 0) {
         setrlimit(RLIMIT_CPU, &(struct rlimit) { 5, 5 });
         alarm(600);                              /* of one that sleeps */
-        const char *text = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 1);
+        const char *text = space_run(program->device_bytes, program->text, program->ops, program->count, 1);
         got = write(ends[1], text, strlen(text));
         _exit(got < 0);
     }
@@ -137,7 +138,7 @@ static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed
                 op->slot, op->stream, op->bytes, op->alignment, op->flags, at + 1 < program->count ? "," : "");
     }
     fprintf(out, "    };\n    CHECK_STR(space_run(MIB(%u), \"%s\", ops, COUNT(ops), 1), \"\");\n"
-            "    return tap_done();\n}\n", (unsigned)(DRAW_DEVICE >> 20), program->text);
+            "    return tap_done();\n}\n", (unsigned)(program->device_bytes >> 20), program->text);
 }
 
 #endif

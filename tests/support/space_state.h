@@ -3,7 +3,7 @@
 #ifndef TESTS_SPACE_STATE_H
 #define TESTS_SPACE_STATE_H
 
-#include "sim_device.h"
+#include "space_pages.h"
 #include "space_fit.h"
 
 enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4,
@@ -11,7 +11,10 @@ enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_T
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
-       SPACE_ELSEWHERE = 128 };                     /* another thread allocates */
+       SPACE_ELSEWHERE = 128,                       /* another thread allocates */
+       SPACE_NEXT = 256 };                          /* the next slot that is empty, or taken, from this one on */
+/* Of a fault: its code is SIM_UNKNOWN; every later call fails too; only the next op meets it. */
+enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4 };
 typedef enum space_kind {                        /* what an op is: */
     SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
     SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
@@ -20,7 +23,8 @@ typedef enum space_kind {                        /* what an op is: */
     SPACE_PEAKS,                                 /* peaks begin again */
     SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
     SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
-    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on */
+    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on,
+                                                    at most what is free */
     SPACE_FAULT,                                 /* slot: kind of driver call; alignment: which of the next fails */
     SPACE_KINDS
 } space_kind;
@@ -47,6 +51,10 @@ typedef struct space_state {
     void *rival;
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
+    int small;                                   /* the device: see space_small.h */
+    space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
+    gpuarena_result result;                      /* of an op that may be refused */
+    uint64_t small_count, compared_count, fired_count, stuck_count;
     char trouble[400];
 } space_state;
 

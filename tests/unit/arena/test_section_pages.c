@@ -1,7 +1,8 @@
 /* Sections >>pages and >>tree of the header, from inside: every invariant of holes, rooms, pages and trees is
    violated in turn, named by the check, and mended again. It must not change what is checked: each row puts one
    field wrong and back. */
-#include "paged_pages.h"
+#define GPUARENA_STATIC
+#include "paged.h"
 #include "violate.h"
 
 /* state bits of a node's size, which the header takes back at its end */

@@ -1,36 +1,41 @@
-/* What tests of paged ranges look at from inside: which page backs what, which handles are spare, and so the state
-   that a call which fails must leave as it was. The implementation is private here.
-   It must not know what is tested. Included by test_paged_*.c and test_section_pages.c. */
-#ifndef TESTS_PAGED_PAGES_H
-#define TESTS_PAGED_PAGES_H
+/* Paged ranges from inside: which page backs what, which handles are spare, and so the state that a call which fails
+   must leave as it was. The implementation is private here.
+   It must not know what is tested. Included by space_state.h. */
+#ifndef TESTS_SPACE_PAGES_H
+#define TESTS_SPACE_PAGES_H
 
+#include <stdint.h>
+
+static uint64_t space_handle_part = 256;         /* 2: large handles, though the device is small */
+#define GPUARENA__HANDLE_PART space_handle_part
 #define GPUARENA_STATIC
-#include "paged.h"
+#include "gpuarena.h"
+#include "sim_device.h"
 
-typedef struct paged_state {
+typedef struct pages_state {
     gpuarena_stats stats;
     uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
     uint32_t spare_count;
     gpuarena__spare spare[64];
-} paged_state;
+} pages_state;
 
-static inline uint64_t paged_mix(uint64_t hash, uint64_t value)
+static inline uint64_t pages_mix(uint64_t hash, uint64_t value)
 {
     hash ^= value;
     return splitmix64_next(&hash);
 }
 
-static inline gpuarena_result paged_walk_visit(const gpuarena_block *at, void *user)
+static inline gpuarena_result pages_visit(const gpuarena_block *at, void *user)
 {
     uint64_t *hash = user;
     if (at->state == GPUARENA_STATE_HOLE) return GPUARENA_OK;
-    *hash = paged_mix(paged_mix(paged_mix(*hash, bench_number(at->ptr)), at->bytes), at->resident_bytes);
-    *hash = paged_mix(paged_mix(*hash, (uint64_t)at->state), at->requested_bytes);
+    *hash = pages_mix(pages_mix(pages_mix(*hash, bench_number(at->ptr)), at->bytes), at->resident_bytes);
+    *hash = pages_mix(pages_mix(*hash, (uint64_t)at->state), at->requested_bytes);
     return GPUARENA_OK;
 }
 
 /* Which page backs what. */
-static inline uint64_t paged_mapped(const gpuarena *arena)
+static inline uint64_t pages_mapped(const gpuarena *arena)
 {
     uint64_t hash = 0, page = arena->paged.page_bytes;
     for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
@@ -38,32 +43,33 @@ static inline uint64_t paged_mapped(const gpuarena *arena)
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
             for (; !(node->size & GPUARENA__HOLE) && begin < end; begin = (begin / page + 1) * page)
-                hash = paged_mix(paged_mix(hash, begin / page),
+                hash = pages_mix(pages_mix(hash, begin / page),
                                  range->pages[begin / page - gpuarena__pages_back(range, begin / page)]);
         }
     }
     return hash;
 }
 
-static inline paged_state paged_look(const paged_bench *bench)
+static inline pages_state pages_look(const sim *machine, const gpuarena *arena)
 {
-    paged_state state;
-    sim_counters counters = paged_counters(bench);
+    pages_state state;
+    sim_counters counters;
+    sim_get_counters(machine, 0, &counters);
     memset(&state, 0, sizeof state);
-    state.stats = paged_stats(bench);
-    (void)gpuarena_walk(bench->arena, paged_walk_visit, &state.walked);
-    state.mapped = paged_mapped(bench->arena);
+    gpuarena_walk_stats(arena, &state.stats);
+    (void)gpuarena_walk(arena, pages_visit, &state.walked);
+    state.mapped = pages_mapped(arena);
     state.held_bytes = counters.held_bytes;
     state.handle_count = counters.handle_count;
     state.mapping_count = counters.mapping_count;
-    state.spare_count = bench->arena->paged.spare_count;
+    state.spare_count = arena->paged.spare_count;
     for (uint32_t at = 0; at < state.spare_count && at < COUNT(state.spare); at++)
-        state.spare[at] = bench->arena->paged.spare[at];
+        state.spare[at] = arena->paged.spare[at];
     return state;
 }
 
 /* Whether some spare handle was not spare before. */
-static inline int paged_has_new_spare(const paged_state *before, const paged_state *after)
+static inline int pages_have_new_spare(const pages_state *before, const pages_state *after)
 {
     for (uint32_t at = 0, old; at < after->spare_count && at < COUNT(after->spare); at++) {
         for (old = 0; old < before->spare_count && old < COUNT(before->spare); old++)
@@ -74,7 +80,7 @@ static inline int paged_has_new_spare(const paged_state *before, const paged_sta
 }
 
 /* The pages whose handle lies inside one free block, counted page by page. */
-static inline uint64_t paged_idle_pages(const gpuarena *arena)
+static inline uint64_t pages_idle(const gpuarena *arena)
 {
     uint64_t count = 0, page = arena->paged.page_bytes;
     for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
@@ -93,7 +99,7 @@ static inline uint64_t paged_idle_pages(const gpuarena *arena)
 
 /* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may
    have been reserved: they cost nothing, and the next request has them. */
-static inline const char *paged_differs(const paged_state *before, const paged_state *after)
+static inline const char *pages_differ(const pages_state *before, const pages_state *after)
 {
 #define SAME(field) if (before->field != after->field) return #field
     SAME(stats.requested_bytes); SAME(stats.live_bytes); SAME(stats.pending_bytes); SAME(stats.cached_bytes);
@@ -106,16 +112,15 @@ static inline const char *paged_differs(const paged_state *before, const paged_s
     return "";
 }
 
-/* As paged_audit, and of the handles all are mapped or spare. */
-static inline const char *paged_audit_pages(const paged_bench *bench)
+/* "": all handles are mapped or spare, and idle pages are those counted. */
+static inline const char *pages_audit(const sim *machine, const gpuarena *arena)
 {
-    sim_counters counters = paged_counters(bench);
-    if (!bench->arena->paged.unmap_failed_count
-        && counters.mapping_count + bench->arena->paged.spare_count != counters.handle_count)
+    sim_counters counters;
+    sim_get_counters(machine, 0, &counters);
+    if (!arena->paged.unmap_failed_count
+        && counters.mapping_count + arena->paged.spare_count != counters.handle_count)
         return "handles are not those mapped and those spare";
-    const char *trouble = paged_audit(bench);
-    if (trouble[0]) return trouble;
-    return bench->arena->paged.idle_count == paged_idle_pages(bench->arena) ? "" : "idle pages are not those counted";
+    return arena->paged.idle_count == pages_idle(arena) ? "" : "idle pages are not those counted";
 }
 
 #endif
