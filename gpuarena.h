@@ -6348,8 +6348,8 @@ static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint6
     return 0;
 }
 
-/* The bytes of [begin, end) that are not backed. */
-static uint64_t gpuarena__unmapped_bytes(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+/* The number of pages of [begin, end), also those partly in it, that are not backed. */
+static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
 {
     uint64_t count = 0, from = begin, to = end;
     for (; (index = gpuarena__hole_next(arena, index, &from, &to)) != 0; from = to, to = end)
@@ -7098,7 +7098,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         gpuarena__error said = gpuarena__no_error();
         memset(&plan, 0, sizeof plan);
         plan.begin = begin; plan.end = end;
-        plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
+        plan.need = gpuarena__unmapped_pages(arena, gpuarena__node_around(arena, begin), begin, end);
         plan.is_last = is_last;
         again = 0;
         if (gpuarena__try_relax(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
@@ -13029,7 +13029,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t step, set = 1;
     for (step = 0; step < 4; step++) {
-        uint64_t need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end),
+        uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__node_around(arena, begin), begin, end),
                                       idle;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
@@ -13145,7 +13145,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     if (!page) return 0;
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__unmapped_bytes(arena, index, begin, end);
+    else count = gpuarena__unmapped_pages(arena, index, begin, end);
     *idle += arena->paged.spare_pages * page;
     if (arena->config.idle_fraction < 1)
         *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
