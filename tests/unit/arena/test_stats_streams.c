@@ -15,6 +15,7 @@ static gpuarena_stream streams[STREAMS];
 static uint64_t stream_count;                    /* of them, used */
 static block blocks[BLOCKS];
 static uint64_t looks;                           /* figures that took no walk */
+static uint64_t spans;                           /* counts of idle pages outside a span */
 
 static uint64_t draw(uint64_t bound) { return splitmix64_next(&random_state) % bound; }
 
@@ -24,6 +25,25 @@ static uint64_t walked(void)
     if (arena->config.idle_fraction >= 1) count = 0;
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return longest > count ? longest : count;
+}
+
+/* The idle pages outside a drawn span, which begins in a paged range, against the walk. */
+static int idle_agrees(void)
+{
+    uint64_t page = arena->paged.page_bytes, longest, begin, end, low, high;
+    const block *at = &blocks[draw(BLOCKS)];
+    const gpuarena__range *range = gpuarena__range_of(arena, gpuarena__address(at->ptr));
+    if (!page || !at->ptr || !range->pages) return 1;
+    begin = gpuarena__address(at->ptr) - draw(gpuarena__address(at->ptr) - range->address + 1);
+    end = begin + 1 + draw(range->address + range->bytes - begin < MIB(64) ? range->address + range->bytes - begin
+                                                                           : MIB(64));
+    low = gpuarena__round_down(begin, page);
+    high = gpuarena__whole(end, page);
+    spans++;
+    if (gpuarena__idle_pages(arena, begin, end) == gpuarena__free_runs(arena, low, high, &longest)) return 1;
+    printf("# idle pages outside %" PRIx64 " .. %" PRIx64 ": %" PRIu64 ", walked %" PRIu64 "\n", begin, end,
+           gpuarena__idle_pages(arena, begin, end), gpuarena__free_runs(arena, low, high, &longest));
+    return 0;
 }
 
 static int agrees(void)
@@ -90,7 +110,7 @@ static void test_under(const char *text, uint64_t count)
     int op = 0, right = 1, full = 0;
     stream_count = count;
     open_arena(text);
-    looks = 0;
+    looks = spans = 0;
     for (; op < OPS && right; op++) {
         block *at = &blocks[draw(BLOCKS)];
         if (draw(300) == 0) (void)gpuarena_trim(arena, draw(MIB(64)), NULL);
@@ -102,10 +122,11 @@ static void test_under(const char *text, uint64_t count)
         else do_alloc(at);
         for (uint32_t set = 1; set < arena->streams.count && !full; set++)
             full = is_full(arena->streams.list[set].bins);
-        right = agrees();
+        right = agrees() && idle_agrees();
     }
     CHECK_MSG(right, "%s: %d figures, %d streams", text[0] ? text : "paged", op, (int)count);
     CHECK_MSG(looks > OPS / 2, "%s: %d of them by a few looks", text, (int)looks);
+    if (arena->paged.page_bytes) CHECK_MSG(spans > OPS / 8, "%s: idle pages outside %d spans", text, (int)spans);
     if (count > 1) CHECK_MSG(full, "%s: a stream had more than fits in slots", text);
     CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_reset(arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
