@@ -902,7 +902,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
 
-/* As gpuarena_alloc, with alignment, tag, flags and room.
+/* Allocates like gpuarena_alloc, with alignment, tag, flags and room.
      GPUARENA_ALLOC_TRY        a miss fails after stage 1, without a driver call: reason TRY_ONLY.
      GPUARENA_ALLOC_DEDICATED  the block gets a segment of its own from memory.obtain, in whole granules and
                                within the limit. The segment goes back when the block is freed, at the cost of
@@ -1113,8 +1113,8 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
    progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
-/* As gpuarena_get_stats, with largest_free_bytes. Cost: with one stream O(free blocks of the highest occupied
-   bin); with several O(free blocks that are not quiet); with capture sets O(blocks). */
+/* Gives the figures of gpuarena_get_stats and largest_free_bytes. Cost: with one stream O(free blocks of the
+   highest occupied bin); with several O(free blocks that are not quiet); with capture sets O(blocks). */
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* Compares the device's figures with the arena's.
@@ -1840,7 +1840,7 @@ typedef struct gpuarena__heaps {
     } hints[GPUARENA__HINTS];
 } gpuarena__heaps;
 
-/* What an arena and all arenas below it have together; under the registry's lock. Kept by arenas that have a
+/* Sums over an arena and all arenas below it; under the registry's lock. Kept by arenas that have a
    parent or have had a sub-arena; the others use their own figures. Invariants:
      reserved, growing   are the arena's own plus those of its sub-arenas
      reserved + growing  is raised at most up to the limit, and only if that holds for all arenas above */
@@ -2002,7 +2002,7 @@ typedef struct gpuarena__request {
                                                     any */
 } gpuarena__request;
 
-/* What stood in the way so far: the error of the last stage that failed. */
+/* The obstacle so far: the error of the last stage that failed. */
 typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
@@ -2422,7 +2422,8 @@ static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* As nodes_reserve, and keeps the nodes for the caller across driver calls, until it lowers kept_count. */
+/* Reserves nodes for the caller, and keeps them across driver calls until it lowers kept_count. 0: no host
+   memory. */
 static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
 {
     if (!gpuarena__nodes_reserve(arena, count)) return 0;
@@ -2430,8 +2431,8 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* What a function of the fast paths changes: the heap's if it has the heap's lock, otherwise, with all locks
-   and the heap NULL, the arena's. */
+/* The pool of nodes, and the statistics, that a function of the fast paths changes: the heap's if it has the
+   heap's lock; the arena's if it has all locks, and the heap is NULL. */
 GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap)
 {
     return heap ? &heap->unused : &arena->nodes.unused;
@@ -3057,7 +3058,7 @@ static uint32_t gpuarena__owner_of(const gpuarena *arena, uint64_t address)
     return range ? range->owners[gpuarena__page_of(range, address)] : 0;
 }
 
-/* As bins_of, where there are several streams, with all locks. */
+/* The bins of a free block in an arena with several streams, with all locks. */
 GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpuarena__node *node)
 {
     const gpuarena__stream *stream = &arena->streams.list[node->set];
@@ -3160,8 +3161,8 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
     gpuarena__set_remove_in(arena, NULL, index);
 }
 
-/* As set_insert and set_remove, inline for small blocks, which lie in bins and wait for at most one
-   stream. */
+/* Puts a free block into its bin (set_pull: takes it out). A small block lies in a bin and waits for at most
+   one stream, and needs no call. */
 GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                         gpuarena__node *node)
 {
@@ -3250,7 +3251,7 @@ static const gpuarena__lookup *gpuarena__lookup_nth(const gpuarena *arena, uint3
     return n <= arena->heaps.count ? &arena->heaps.list[n]->lookup : NULL;
 }
 
-/* As lookup_reserve, in every heap's table and in the arena's. */
+/* Reserves host memory for one more live node in every heap's table and in the arena's. 0: no host memory. */
 GPUARENA__NOINLINE int gpuarena__lookups_reserve(gpuarena *arena)
 {
     uint64_t count = arena->stats.live_count;
@@ -3458,7 +3459,8 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
-/* As block_slice, but takes the bytes at the node's end. Returns the node that has them. */
+/* Takes `bytes` at the end of a free node, whose rest stays in a bin. Returns the node that has them. Needs
+   what block_slice needs. */
 GPUARENA__NOINLINE uint32_t gpuarena__block_slice_end(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                       uint64_t bytes)
 {
@@ -5003,7 +5005,8 @@ GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_
     return NULL;
 }
 
-/* As find_plain, for a stream of this heap. If so, the heap's recent_record is its record. */
+/* Makes a stream of this heap the heap's recent one if it is plain. 1: it is, and the heap's recent_record is
+   its record. */
 GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__heap *heap,
                                              gpuarena_stream stream)
 {
@@ -5555,7 +5558,7 @@ static int gpuarena__begins_segment(const gpuarena__request *req)
     return (req->flags & (GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT)) == GPUARENA_ALLOC_DEDICATED;
 }
 
-/* What the size of a request's segment is a multiple of. */
+/* The unit of a segment's size for a request. */
 static uint64_t gpuarena__segment_unit(const gpuarena *arena, const gpuarena__request *req)
 {
     if (gpuarena__is_guarded(arena)) return gpuarena__max(arena->driver.page_bytes, GPUARENA__GRANULE);
@@ -5699,8 +5702,8 @@ static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t set, uint64_t 
     return stream->home || bytes > GPUARENA__HEAP_MOST ? 0 : stream->heap;
 }
 
-/* As set_search, of the set `set` or `home`, or a quiet one: for a request that its stream's heap may serve,
-   first of that heap. */
+/* The best free block of the set `set` or `home`, or a quiet one. A request that its stream's heap may serve
+   gets one of that heap first. */
 static uint32_t gpuarena__sets_search(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes,
                                       const gpuarena__request *req)
 {
@@ -5713,7 +5716,7 @@ static uint32_t gpuarena__sets_search(const gpuarena *arena, uint32_t set, uint3
     return index ? index : gpuarena__set_search(arena, 0, bytes, req);
 }
 
-/* As hit, where there are several streams. */
+/* A hit in an arena with several streams. */
 GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_t set, uint32_t home,
                                                   uint64_t bytes)
 {
@@ -5740,7 +5743,7 @@ static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request
     return gpuarena__hit(arena, req->set, req->home, req->bytes + lead);
 }
 
-/* As hit_for, but looks at every free block that may serve the request. */
+/* Looks for a request at every free block that may serve it. */
 static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request *req)
 {
     return gpuarena__sets_search(arena, req->set, req->home, req->bytes, req);
@@ -5749,7 +5752,7 @@ static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request 
 enum { GPUARENA__NOT_FREE, GPUARENA__AVAILABLE_NOW, GPUARENA__AVAILABLE_AFTER_STREAMS,
       GPUARENA__AVAILABLE_AFTER_SYNC };
 
-/* What must happen before a request may take this node. */
+/* The condition on which a request may take this node. */
 static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
                                        const gpuarena__node *node)
 {
@@ -6041,7 +6044,7 @@ static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
                            arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
 }
 
-/* As is_beyond, after asking the driver for its free bytes again. */
+/* Whether the device has less free memory than `count` pages, now that it is asked again. */
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
     uint64_t free_bytes, total_bytes;
@@ -6661,8 +6664,9 @@ static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t b
     return all;
 }
 
-/* As pick, after looking for quiet pages; none while a stream is captured. may_wait: if quiet pages are too
-   few, the host waits for streams, event by event, as long as that makes some quiet. */
+/* Makes quiet what completed events show to be, and picks pages for a move; none while a stream is captured.
+   may_wait: if quiet pages are too few, the host waits for streams, event by event, as long as that makes
+   some quiet. */
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                    int may_wait, gpuarena__error *error)
 {
@@ -7982,7 +7986,7 @@ static void gpuarena__plan_leave(gpuarena *arena)
     now->fresh.count = 0;
 }
 
-/* What is recorded of a kind, or else of the one whose step was longest ago. */
+/* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
 static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
 {
     gpuarena__plan *oldest = plans->list;
@@ -8058,7 +8062,8 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     return 0;
 }
 
-/* As range_release, after waiting for the work on the segment if that is necessary. */
+/* Gives one idle segment back to the driver, after its work if that is still in progress. 0: the
+   wait or the driver failed, and *error says why, or the segment is not idle any more. */
 static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
@@ -8068,7 +8073,7 @@ static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpu
     return gpuarena__range_release(arena, range, stream, error);
 }
 
-/* As segment_return, unless a stream is captured. */
+/* Gives one idle segment back to the driver, unless a stream is captured. */
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
@@ -8123,7 +8128,8 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
     return 0;
 }
 
-/* As range_release_more, in a new pass: segments refused before are tried again. */
+/* Releases idle segments and pages in a new pass: segments that the driver has refused to take are tried
+   again. */
 static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                       gpuarena__error *error)
 {
@@ -11691,7 +11697,7 @@ typedef struct gpuarena__miss {
     uint32_t over;                               /* 1: no stage of this round can help any more */
 } gpuarena__miss;
 
-/* What is wrong with an invalid request. */
+/* Says why a request is invalid. */
 static const char *gpuarena__wrong_request(const gpuarena_request *request)
 {
     int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
@@ -11954,7 +11960,7 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
     return gpuarena__release_for(arena, req, 1, &miss->error);
 }
 
-/* What the wait for other threads has seen so far, so that an attempt is repeated only after changes. */
+/* The state at the latest attempt of a wait for other threads: it is repeated only after changes. */
 typedef struct gpuarena__news {
     uint64_t begun;                              /* stats.free_count when the wait began */
     uint64_t freed, calls, room;                 /* free_count, call_count and room at the latest attempt */
@@ -12671,7 +12677,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
     return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
 }
 
-/* As alloc_heap, for a call that holds the arena's lock alone and finds that there are heaps now, or that the
+/* Serves a request whose caller holds the arena's lock alone, and finds that there are heaps now, or that the
    arena was destroyed. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_beside(gpuarena *arena, void **ptr, uint64_t bytes,
                                                           gpuarena_stream stream, uint32_t tag)
