@@ -6001,11 +6001,18 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created 
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;   /* a larger place has up to eight handles
                                                                         instead of four */
 
+/* The number of idle pages that is known without a walk over the blocks: spare ones, and those inside single
+   free blocks. */
+static uint64_t gpuarena__idle_known(const gpuarena *arena)
+{
+    return arena->paged.idle_count + arena->paged.spare_pages;
+}
+
 /* The free bytes in handles that are partly live, and in parts of pages: no move of pages can use them. */
 static uint64_t gpuarena__stranded(const gpuarena *arena)
 {
     return arena->stats.reserved_bytes - arena->stats.live_bytes
-        - (arena->paged.idle_count + arena->paged.spare_pages) * arena->paged.page_bytes;
+        - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
 /* Creates a spare handle of so many pages. Its place in the table and its charge are reserved. */
@@ -7305,11 +7312,10 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *re
     return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
 }
 
-/* The idle memory that could be released or moved to a place once all work is done. */
-static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
+/* The idle memory that could be released, or moved into [begin, end), once all work is done. */
+static uint64_t gpuarena__idle_beside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint64_t count = arena->config.idle_fraction < 1
-        ? gpuarena__idle_pages(arena, place->begin, place->end) : 0;
+    uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__idle_pages(arena, begin, end) : 0;
     return gpuarena__idle_segments(arena, 0)
         + (count + arena->paged.spare_pages) * arena->paged.page_bytes;
 }
@@ -7327,14 +7333,13 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     need = gpuarena__whole(req->bytes, page);                /* in new addresses; or: */
     if (gpuarena__place_find(arena, &after_sync, 0, &place)) {
         need = place.page_count * page;
-        *idle = gpuarena__idle_beside(arena, &place);
+        *idle = gpuarena__idle_beside(arena, place.begin, place.end);
         if (need > *idle && gpuarena__place_find(arena, &after_sync, 1, &place)
             && place.page_count * page + *idle < need + all) {
             need = place.page_count * page;
             *idle = all;
         }
-    } else if (arena->config.idle_fraction >= 1)
-        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_pages * page;
+    } else *idle = gpuarena__idle_beside(arena, 0, 0);
     return need;
 }
 
@@ -7891,7 +7896,7 @@ static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *re
     if (!arena->plans.region_count) return 0;
     if (!gpuarena__is_paged(arena, req)) return 1;
     count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
-    return (count + arena->paged.idle_count + arena->paged.spare_pages) * page < req->bytes;
+    return (count + gpuarena__idle_known(arena)) * page < req->bytes;
 }
 
 /* ---- steps */
@@ -8140,18 +8145,13 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet,
 
 /* ---- automatic release: config.release */
 
-/* The idle memory that is known without a walk over the blocks: of pages those inside single blocks. */
-static uint64_t gpuarena__idle_seen(const gpuarena *arena)
-{
-    return gpuarena__idle_segments(arena, 0)
-        + (arena->paged.idle_count + arena->paged.spare_pages) * arena->paged.page_bytes;
-}
-
 /* Release IDLE: releases down to release_keep if more than release_bytes are idle. */
 static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
-    uint64_t most = arena->config.release_bytes, idle = gpuarena__idle_seen(arena), stays;
+    uint64_t most = arena->config.release_bytes, stays,
+             idle = gpuarena__idle_segments(arena, 0)
+                  + gpuarena__idle_known(arena) * arena->paged.page_bytes;
     if (idle <= most) return 1;
     stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
     return gpuarena__range_release_more(arena, arena->stats.reserved_bytes - (idle - stays),
@@ -8161,8 +8161,7 @@ static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuar
 /* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
 static void gpuarena__note_idle_low(gpuarena *arena)
 {
-    arena->paged.idle_low_count =
-        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_pages);
+    arena->paged.idle_low_count = gpuarena__min(arena->paged.idle_low_count, gpuarena__idle_known(arena));
 }
 
 /* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
@@ -8187,7 +8186,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     if (paged->idle_low_count)
         (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes
                                                - paged->idle_low_count * paged->page_bytes, 1, stream, error);
-    paged->idle_low_count = paged->idle_count + paged->spare_pages;
+    paged->idle_low_count = gpuarena__idle_known(arena);
     return error->result == GPUARENA_OK;
 }
 
@@ -12041,7 +12040,8 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
          || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
         && gpuarena__place_find(arena, req, 0, &place)       /* .. no gap lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
-        && gpuarena__idle_beside(arena, &place) >= idle) return 0;    /* .. or has more idle memory outside */
+        /* .. or has more idle memory outside */
+        && gpuarena__idle_beside(arena, place.begin, place.end) >= idle) return 0;
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
@@ -13154,17 +13154,16 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
 static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t *idle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t page = arena->paged.page_bytes, count = 0, longest, end = node->address + bytes,
+    uint64_t page = arena->paged.page_bytes, count = 0, end = node->address + bytes,
              begin = node->address + gpuarena__node_bytes(node);
-    *idle = gpuarena__idle_segments(arena, 0);
-    if (!page) return 0;
+    if (!page) {
+        *idle = gpuarena__idle_segments(arena, 0);
+        return 0;
+    }
+    *idle = gpuarena__idle_beside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
     else count = gpuarena__unmapped_pages(arena, index, begin, end);
-    *idle += arena->paged.spare_pages * page;
-    if (arena->config.idle_fraction < 1)
-        *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
-                                     gpuarena__whole(end, page), &longest) * page;
     return count * page;
 }
 
