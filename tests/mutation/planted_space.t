@@ -24,9 +24,20 @@ my @planted = (
      q@if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;@,
      q@if (error->result || wish == need) return 0;@],
     ['idle memory is measured without what waits for streams',
-     q@return gpuarena__idle_segments(arena, 0)
-        + (arena@, q@return gpuarena__idle_segments(arena, 1)
-        + (arena@],
+     q@idle = gpuarena__idle_segments(arena, 0)
+                  + gpuarena__idle_known@, q@idle = gpuarena__idle_segments(arena, 1)
+                  + gpuarena__idle_known@],
+    ['a guarded block has no unmapped page behind it',
+     q@memory, bytes + page, gpuarena__max(page, arena->unit))@, q@memory, bytes, gpuarena__max(page, arena->unit))@],
+    ['addresses of guarded blocks are used again soon', q@enum { GPUARENA__RETIRED = 256 };@,
+     q@enum { GPUARENA__RETIRED = 3 };@],
+    ['a guarded block does not end where its pages end',
+     q@lead = gpuarena__round_down(last, req->alignment)@,
+     q@lead = gpuarena__round_down(last - last % 4096, req->alignment)@],
+    ['a guarded block goes back before its work is done',
+     q@    if (range->guarded == GPUARENA__GUARDED
+        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
+@, q@@],
     ['a lowered limit is not in force before memory went back',
      q@gpuarena__limit_to(arena, bytes);
     gpuarena__tell@, q@if (bytes > arena->limit) gpuarena__limit_to(arena, bytes);

@@ -31,10 +31,38 @@ static inline void space_uncount(int tag, uint64_t bytes)
 }
 
 /* The block is no more. */
+/* With debug=guard a block has a mapping of its own, which it begins (dedicated) or ends, as far as its alignment
+   allows. The page behind is not mapped, nor are the addresses of the latest freed blocks. */
+static inline void space_guard(const shadow_block *block, int is_dedicated, uint64_t alignment)
+{
+    const shadow_range *own = &space.mapped;
+    uint64_t end = own->address + own->bytes, bytes = shadow_up(block->bytes, space.config.alignment);
+    if (block->address - own->address >= own->bytes) space_blame("a block has pages of another");
+    if (is_dedicated ? block->address != own->address : end - block->address >= bytes + alignment)
+        space_blame("a block is not at the end of its pages");
+    for (int at = 0; at < space.shadow.range_count; at++)
+        if (shadow_ranges[at].address == end) space_blame("the page behind a block is mapped");
+    for (int at = 0; at < SPACE_GUARDED; at++)
+        if (own->address < space.guarded[at].address + space.guarded[at].bytes && space.guarded[at].address < end)
+            space_blame("a block has addresses of one freed lately");
+    if (!shadow_enter(&space.shadow, own->address, own->bytes)) space_blame("too many segments");
+}
+
+static inline void space_unguard(uint64_t address)
+{
+    for (int at = 0; at < space.shadow.range_count; at++)
+        if (address - shadow_ranges[at].address < shadow_ranges[at].bytes) {
+            space.guarded[space.guarded_count++ % SPACE_GUARDED] = shadow_ranges[at];
+            shadow_ranges[at] = shadow_ranges[--space.shadow.range_count];
+            return;
+        }
+}
+
 static inline void space_drop(shadow_block *block)
 {
     space_sum(block->tag)->live_count--;
     space_uncount(block->tag, block->held);
+    if (space.config.debug == GPUARENA_DEBUG_GUARD) space_unguard(block->address);
     block->address = 0;
 }
 
@@ -287,6 +315,7 @@ static inline void space_do_alloc(const space_op *op)
     block->any = op->stream == SPACE_ANY;
     if (request.alignment_bytes > unit) unit = request.alignment_bytes;
     if (block->address % unit) space_blame("an address is not aligned");
+    if (space.config.debug == GPUARENA_DEBUG_GUARD && !request.room_bytes) space_guard(block, request.flags & GPUARENA_ALLOC_DEDICATED, unit);
     space_measure(block);
     if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
@@ -501,6 +530,7 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     watched->memory.give_back = space_give_back;
     watched->vm.create = space_create;
     watched->vm.destroy = space_destroy;
+    watched->vm.map = space_map;
     config->driver = watched;
     config->environment = "";
     config->host_alloc = space_host_alloc;

@@ -6,7 +6,7 @@
 #include "space_pages.h"
 #include "space_fit.h"
 
-enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4,
+enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
@@ -48,6 +48,9 @@ typedef struct space_state {
     gpuarena_tag_stats sums[SPACE_TAGS];
     uint64_t live_bytes, live_peak_bytes;
     uint64_t asked_bytes;                        /* of the driver, and not given back */
+    shadow_range mapped;                         /* by the last call of vm.map that succeeded */
+    shadow_range guarded[SPACE_GUARDED];         /* what the latest freed blocks had, with debug=guard */
+    uint64_t guarded_count;
     void *rival;
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
@@ -126,6 +129,14 @@ static inline int space_destroy(const gpuarena_driver *self, uint64_t page, uint
     (void)self;
     int code = space.driver.vm.destroy(&space.driver, page, bytes);
     if (!code) space.asked_bytes -= bytes;
+    return code;
+}
+
+static inline int space_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+{
+    (void)self;
+    int code = space.driver.vm.map(&space.driver, address, bytes, page);
+    if (!code) space.mapped = (shadow_range){ bench_number(address), bytes };
     return code;
 }
 

@@ -34,7 +34,7 @@ static const draw_key draw_keys[] = {
     { "wait_ms", 12, "", "1" },
     { "scrub", 8, "", "off|free|alloc|both" },
     { "plan", 12, "", "auto|off" },
-    { "debug", 12, "", "off|passthrough" },
+    { "debug", 8, "", "off|passthrough|guard" },
     { "oversubscribe", 12, "", "0|1" }
 };
 

@@ -202,7 +202,8 @@ static gpuarena_status begin_beside(const gpuarena_driver *self, slot_call call,
 static int open_point(char text[DRAW_TEXT], int kept)
 {
     gpuarena_failure failure;
-    if (strstr(text, "page=4M") || strstr(text, "page=16M") || strstr(text, "debug=passthrough"))
+    if (strstr(text, "page=4M") || strstr(text, "page=16M") || strstr(text, "debug=passthrough")
+        || strstr(text, "debug=guard"))
         return 0;                                /* the device deals slots of 2 MiB alone */
     if (!draw_has(text, "page")) snprintf(text + strlen(text), DRAW_TEXT - strlen(text), ",page=2M");
     if (!draw_has(text, "debug")) snprintf(text + strlen(text), DRAW_TEXT - strlen(text), ",debug=off");
