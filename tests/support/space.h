@@ -315,7 +315,8 @@ static inline void space_do_alloc(const space_op *op)
     block->any = op->stream == SPACE_ANY;
     if (request.alignment_bytes > unit) unit = request.alignment_bytes;
     if (block->address % unit) space_blame("an address is not aligned");
-    if (space.config.debug == GPUARENA_DEBUG_GUARD && !request.room_bytes) space_guard(block, request.flags & GPUARENA_ALLOC_DEDICATED, unit);
+    if (space.config.debug == GPUARENA_DEBUG_GUARD && !request.room_bytes)
+        space_guard(block, request.flags & GPUARENA_ALLOC_DEDICATED, unit);
     space_measure(block);
     if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
