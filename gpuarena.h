@@ -12517,17 +12517,71 @@ GPUARENA__INLINE int gpuarena__hit_reserve(gpuarena *arena, const gpuarena__requ
         && (!req->place || gpuarena__tags_reserve(arena, req->place));
 }
 
-/* A request of the recent stream that its heap has not served: makes the next ones likelier. Returns the node
-   that serves it. */
-GPUARENA__NOINLINE uint32_t gpuarena__heap_serve(gpuarena *arena, uint32_t index, gpuarena__request *req)
+/* Whether the node that starts at `address` is the heap's; one that starts at `from` is. */
+GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
+                                         uint64_t address)
 {
-    uint32_t heap = gpuarena__heap_of(arena, req->set, req->bytes);
-    if (!heap) return index;
-    gpuarena__hint_put(arena, arena->streams.recent, heap);
-    gpuarena__heap_supply(arena, arena->heaps.list[heap]);
+    return gpuarena__same_page(from, address) || gpuarena__owner_of(arena, address) == heap->number;
+}
+
+/* Whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page that has
+   another owner. */
+GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__heap *heap,
+                                         const gpuarena__node *node, uint64_t keep)
+{
+    uint64_t from = node->address, end = from + gpuarena__node_bytes(node);
+    return !node->next || !gpuarena__same_page(from + keep, end)
+        || gpuarena__heap_owns(arena, heap, from, end);
+}
+
+/* A free block for a request of one of the heap's streams that the heap may cut; 0: none. *at_end: 1 if the
+   request must lie at the block's end, because the rest would start in another's page. */
+GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
+                                              const gpuarena__request *req, int *at_end)
+{
+    const gpuarena__node *node;
+    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->set].bins, req->bytes);
+    uint64_t rest;
+    if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
+    node = gpuarena__node_at(arena, index);
+    rest = index ? gpuarena__node_bytes(node) - req->bytes : 0;
+    *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
+    return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;
+}
+
+/* Takes the free block that a heap has for a request out of its bin; 0: it has none. Does the same with all
+   locks (locked NULL) as with the heap's: so where blocks lie does not depend on leases. */
+GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__heap *heap,
+                                              gpuarena__heap *locked, const gpuarena__request *req)
+{
+    int at_end;
+    uint32_t index = gpuarena__heap_find(arena, heap, req, &at_end);
+    if (!GPUARENA__LIKELY(index)) return 0;
+    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+    gpuarena__block_slice(arena, locked, index, gpuarena__node_at(arena, index), req->bytes);
+    return index;
+}
+
+/* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
+   makes the next ones likelier to be served so. 0: there is none. */
+GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__request *req)
+{
+    uint32_t number = gpuarena__heap_of(arena, req->set, req->bytes), index = 0;
+    gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
+    if (heap) {
+        gpuarena__hint_put(arena, arena->streams.recent, number);
+        gpuarena__heap_supply(arena, heap);
+        index = gpuarena__heap_take(arena, heap, NULL, req);
+    }
+    if (index) return index;
+    index = gpuarena__hit(arena, req->set, 0, req->bytes);
+    if (!index) index = gpuarena__look_fast(arena, req->bytes, req->set);
+    if (!index) return 0;
     req->alignment = arena->unit;
-    if (!gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES)) return index;
-    return gpuarena__heap_place(arena, index, req);
+    if (heap && gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES))
+        index = gpuarena__heap_place(arena, index, req);
+    gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req->bytes);
+    return index;
 }
 
 /* A request in a step that is recorded or has a plan, or one that the fast path does not serve. All locks are
@@ -12547,11 +12601,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.set) : 0;
     if (!GPUARENA__LIKELY(planned)) {
-        index = gpuarena__hit(arena, req.set, 0, req.bytes);
-        if (!index) index = gpuarena__look_fast(arena, req.bytes, req.set);
+        index = gpuarena__hit_take(arena, &req);
         if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
-        if (arena->heaps.count) index = gpuarena__heap_serve(arena, index, &req);
-        gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req.bytes);
     }
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
@@ -12563,38 +12614,6 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 
 /* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
    behind them: whoever owns a node writes `prev` of the next one. */
-
-/* Whether the node that starts at `address` is the heap's; one that starts at `from` is. */
-GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
-                                         uint64_t address)
-{
-    return gpuarena__same_page(from, address) || gpuarena__owner_of(arena, address) == heap->number;
-}
-
-/* Whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page that has
-   another owner. */
-GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__heap *heap,
-                                         const gpuarena__node *node, uint64_t keep)
-{
-    uint64_t from = node->address, end = from + gpuarena__node_bytes(node);
-    return !node->next || !gpuarena__same_page(from + keep, end)
-        || gpuarena__heap_owns(arena, heap, from, end);
-}
-
-/* A free block for a request of the heap's recent stream that the heap may cut; 0: none. *at_end: 1 if the
-   request must lie at the block's end, because the rest would start in another's page. */
-GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
-                                              const gpuarena__request *req, int *at_end)
-{
-    const gpuarena__node *node;
-    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->set].bins, req->bytes);
-    uint64_t rest;
-    if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
-    node = gpuarena__node_at(arena, index);
-    rest = index ? gpuarena__node_bytes(node) - req->bytes : 0;
-    *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
-    return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;
-}
 
 /* Whether a heap has leases, and host memory, for a request. */
 GPUARENA__INLINE int gpuarena__heap_has(const gpuarena__heap *heap, const gpuarena__request *req)
@@ -12611,23 +12630,17 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
                                           gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__request req;
-    gpuarena__node *node;
     uint32_t index = 0;
-    int at_end = 0;
     gpuarena__spin_enter(&heap->lock);
     if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
                          && bytes <= GPUARENA__HEAP_MOST && !arena->config.observe
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
         if (GPUARENA__LIKELY(!req.place && gpuarena__heap_has(heap, &req)))
-            index = gpuarena__heap_find(arena, heap, &req, &at_end);
+            index = gpuarena__heap_take(arena, heap, heap, &req);
     }
-    if (GPUARENA__LIKELY(index)) {
-        if (!GPUARENA__LIKELY(!at_end)) index = gpuarena__block_slice_end(arena, heap, index, req.bytes);
-        node = gpuarena__node_at(arena, index);
-        if (GPUARENA__LIKELY(!at_end)) gpuarena__block_slice(arena, heap, index, node, req.bytes);
-        gpuarena__hit_use(arena, heap, ptr, index, node, &req);
-    }
+    if (GPUARENA__LIKELY(index))
+        gpuarena__hit_use(arena, heap, ptr, index, gpuarena__node_at(arena, index), &req);
     gpuarena__spin_unlock(&heap->lock);
     return index != 0;
 }

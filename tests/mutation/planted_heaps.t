@@ -46,8 +46,8 @@ my @planted = (
     ['a heap cuts what is to lie at the end into a page that it does not own',
      q@return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;@, q@return index;@],
     ['a heap takes the beginning of a block whose end it may take',
-     q@        if (!GPUARENA__LIKELY(!at_end)) index = gpuarena__block_slice_end(arena, heap, index, req.bytes);@, q@@,
-     q@        if (GPUARENA__LIKELY(!at_end)) gpuarena__block_slice(@, q@        gpuarena__block_slice(@],
+     q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+@, q@@],
     ['a heap joins blocks of two streams',
      q@    return GPUARENA__LOAD(&other->set, RELAXED) == node->set && gpuarena__is_free(other);@,
      q@    return other->set && other->set != GPUARENA__MULTI_STREAM && gpuarena__is_free(other);@],

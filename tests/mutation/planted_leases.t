@@ -38,6 +38,8 @@ my @planted = (
     ['what a heap frees is counted twice', q@    stats->free_count += own->free_count;@,
      q@    stats->live_bytes += own->free_count;
     stats->free_count += own->free_count;@],
+    ['with all locks a block is searched for elsewhere than with the heap\'s',
+     q@        index = gpuarena__heap_take(arena, heap, NULL, req);@, q@@],
 );
 
 planted(test => 'tests/property/test_heaps.c', environment => 'GPUARENA_HEAP_OPS=180000', mistakes => \@planted,

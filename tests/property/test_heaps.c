@@ -1,6 +1,7 @@
 /* Heaps: random programs of small blocks on several streams, whose hits and frees hold their heap's lock alone for
    long, against a shadow: peaks are exact to the byte though nobody asks meanwhile, serials are unique, rise on each
-   stream and lie behind earlier marks, no hit passes a lowered limit, no free memory of another heap is missed.
+   stream and lie behind earlier marks, no hit passes a lowered limit, no free memory of another heap is missed, and
+   blocks lie where they would lie if nobody looked at statistics.
    It must not know how heaps keep count. (GPUARENA_HEAP_OPS=N) */
 #ifndef GPUARENA_STATIC
 #define GPUARENA_STATIC
@@ -17,6 +18,7 @@ typedef struct shadow {
     uint64_t stream_count, requested, requested_peak, live, live_peak, random, mark, unit;
     block blocks[BLOCKS];
     int count, slack;                            /* slack 1: blocks are slack alone, 2: they have none */
+    uint64_t places;                             /* a sum over all addresses so far */
     const char *trouble;
 } shadow;
 static shadow self;
@@ -36,6 +38,7 @@ static void do_alloc(void)
     made->stream = self.streams[draw(self.stream_count)];
     made->mark = self.mark;
     WANT(gpuarena_alloc(self.arena, &made->ptr, made->bytes, made->stream) == GPUARENA_OK);
+    self.places = self.places * 31 + bench_number(made->ptr);
     self.requested += made->bytes;
     self.live += whole(made->bytes);
     self.requested_peak = larger(self.requested_peak, self.requested);
@@ -218,6 +221,22 @@ static void test_requested_leases(const char *keys)
     end(keys, "peaks of requested bytes that two heaps pass together");
 }
 
+/* Where blocks lie. looks 1: statistics are read after each operation, which gives heaps new leases. */
+static uint64_t places(const char *keys, uint64_t streams, int looks)
+{
+    gpuarena_stats stats;
+    begin(keys, 1, streams);
+    for (int op = 0; op < 20000; op++) {
+        if (draw(100) < 52) do_alloc();
+        else do_free();
+        if (looks) gpuarena_get_stats(self.arena, &stats);
+    }
+    WANT(gpuarena_reset(self.arena, self.streams[0]) == GPUARENA_OK);
+    WANT(gpuarena_destroy(self.arena) == GPUARENA_OK);
+    bench_close(&self.bench);
+    return self.places;
+}
+
 int main(void)
 {
     static const char *const kinds[] = { "backing=segments", "backing=paged" };
@@ -231,6 +250,12 @@ int main(void)
             trouble = run(kind, seed, count, ops / SEQUENCES / 6);
         CHECK_MSG(!trouble, "%s, %d streams: peaks, serials and limits as a shadow has them%s%s", kind, (int)count,
                   trouble ? ": " : "", trouble ? trouble : "");
+    }
+    for (size_t at = 0; at < COUNT(kinds) * COUNT(streams); at++) {
+        const char *kind = kinds[at / COUNT(streams)];
+        uint64_t count = streams[at % COUNT(streams)], unseen = places(kind, count, 0);
+        CHECK_MSG(places(kind, count, 1) == unseen && !self.trouble,
+                  "%s, %d streams: blocks lie where they would lie if nobody looked", kind, (int)count);
     }
     for (size_t at = 0; at < COUNT(kinds); at++) test_leases(kinds[at], 40);     /* one page for two heaps */
     static const char *const large[] = { "backing=segments,initial=64M", "backing=paged,initial=64M" };
