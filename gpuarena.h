@@ -8067,8 +8067,8 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     return 0;
 }
 
-/* Gives one idle segment back to the driver, after its work if that is still in progress. 0: the
-   wait or the driver failed, and *error says why, or the segment is not idle any more. */
+/* Gives one idle segment back to the driver, after its work if that is still in progress. 0: the wait or the
+   driver failed, and *error says why, or the segment is not idle any more. */
 static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {

@@ -30,7 +30,6 @@ static inline void space_uncount(int tag, uint64_t bytes)
     space.live_bytes -= bytes;
 }
 
-/* The block is no more. */
 /* With debug=guard a block has a mapping of its own, which it begins (dedicated) or ends, as far as its alignment
    allows. The page behind is not mapped, nor are the addresses of the latest freed blocks. */
 static inline void space_guard(const shadow_block *block, int is_dedicated, uint64_t alignment)
@@ -48,6 +47,7 @@ static inline void space_guard(const shadow_block *block, int is_dedicated, uint
     if (!shadow_enter(&space.shadow, own->address, own->bytes)) space_blame("too many segments");
 }
 
+/* A freed block's addresses are remembered for a while. */
 static inline void space_unguard(uint64_t address)
 {
     for (int at = 0; at < space.shadow.range_count; at++)
@@ -58,6 +58,7 @@ static inline void space_unguard(uint64_t address)
         }
 }
 
+/* The block is no more. */
 static inline void space_drop(shadow_block *block)
 {
     space_sum(block->tag)->live_count--;
