@@ -3426,6 +3426,18 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, NULL, index, node, gpuarena__node_at(arena, node->next));
 }
 
+/* Cuts a free node, which is in a bin, in two behind `keep` bytes. Both are in bins then. Takes one reserved
+   node. Returns the upper one. */
+static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t keep)
+{
+    uint32_t rest;
+    gpuarena__set_remove(arena, index);
+    rest = gpuarena__block_split(arena, index, keep);
+    gpuarena__set_insert(arena, index);
+    gpuarena__set_insert(arena, rest);
+    return rest;
+}
+
 /* Cuts a free node that is in no bin down to `bytes`. Takes one reserved node. */
 static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
@@ -5936,7 +5948,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
-    uint32_t index, last = first, rest, set;
+    uint32_t index, last = first, set;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
     while ((set = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
         if (set == GPUARENA__MULTI_STREAM || !gpuarena__wait_for(arena, req, set)) return 0;
@@ -5952,12 +5964,8 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* what is available now is one block already */
         if (!node->set && req->set && node->address < end
-            && end - node->address < gpuarena__node_bytes(node)) {
-            gpuarena__set_remove(arena, index);  /* quiet blocks that are not needed stay quiet */
-            rest = gpuarena__block_split(arena, index, end - node->address);
-            gpuarena__set_insert(arena, index);
-            gpuarena__set_insert(arena, rest);
-        }
+            && end - node->address < gpuarena__node_bytes(node))
+            (void)gpuarena__free_split(arena, index, end - node->address);   /* the quiet rest stays quiet */
         if (node->set != req->set)
             index = gpuarena__block_move(arena, index, req->set,
                                          gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW
@@ -6347,32 +6355,52 @@ static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *r
     return takes == GPUARENA__AVAILABLE_NOW || (req->after_sync && takes != GPUARENA__NOT_FREE);
 }
 
-/* The next open hole that ends behind `begin`, and its part in whole pages before `end`. 0: none. index: a
-   node at or before that hole. */
-static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint64_t *begin, uint64_t *end)
+/* The open holes in [begin, end), rounded to whole pages, one after the other. */
+typedef struct gpuarena__holes {
+    uint64_t begin, end;                         /* the part of the current hole that lies there */
+    uint64_t last;                               /* the end of the search */
+    uint32_t index;                              /* the current hole's node, or one before the first hole */
+} gpuarena__holes;
+
+/* Begins before the first hole. index: a node at or before it, in the same range. */
+static gpuarena__holes gpuarena__holes_from(const gpuarena *arena, uint32_t index, uint64_t begin,
+                                            uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, first, last;
-    gpuarena__iterator at = gpuarena__blocks_from(arena, index);
-    if (!page) return 0;                         /* segments have no holes */
-    first = gpuarena__round_down(*begin, page);
-    last = gpuarena__whole(*end, page);
-    for (; at.index; gpuarena__next(arena, &at)) {
+    uint64_t page = arena->paged.page_bytes;
+    gpuarena__holes holes = GPUARENA_INIT;
+    if (!page) return holes;                     /* segments have no holes */
+    holes.begin = holes.end = gpuarena__round_down(begin, page);
+    holes.last = gpuarena__whole(end, page);
+    holes.index = index;
+    return holes;
+}
+
+static gpuarena__holes gpuarena__holes_in(const gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    return gpuarena__holes_from(arena, gpuarena__node_around(arena, begin), begin, end);
+}
+
+/* Goes on to the next hole. 0: there is none. */
+static int gpuarena__hole_next(const gpuarena *arena, gpuarena__holes *holes)
+{
+    gpuarena__iterator at = gpuarena__blocks_from(arena, holes->index);
+    for (; at.index && holes->end < holes->last; gpuarena__next(arena, &at)) {
         uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
-        if (first >= last || at.node->address >= last) return 0;
-        if (node_end <= first || !gpuarena__is_open(at.node)) continue;
-        *begin = gpuarena__max(first, at.node->address);
-        *end = gpuarena__min(last, node_end);
-        return at.index;
+        if (at.node->address >= holes->last) return 0;
+        if (node_end <= holes->end || !gpuarena__is_open(at.node)) continue;
+        holes->begin = gpuarena__max(holes->end, at.node->address);
+        holes->end = gpuarena__min(holes->last, node_end);
+        holes->index = at.index;
+        return 1;
     }
     return 0;
 }
 
-/* The number of pages of [begin, end), also those partly in it, that are not backed. */
-static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+/* The pages in the holes that are left to visit. */
+static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, gpuarena__holes holes)
 {
-    uint64_t count = 0, from = begin, to = end;
-    for (; (index = gpuarena__hole_next(arena, index, &from, &to)) != 0; from = to, to = end)
-        count += (to - from) / arena->paged.page_bytes;
+    uint64_t count = 0;
+    while (gpuarena__hole_next(arena, &holes)) count += (holes.end - holes.begin) / arena->paged.page_bytes;
     return count;
 }
 
@@ -6917,11 +6945,10 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
 static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit *plan,
                                          gpuarena__error *error)
 {
-    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, made = 0;
-    uint64_t most = UINT64_MAX;
-    uint32_t index = gpuarena__node_around(arena, begin);
-    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
-        uint64_t left = gpuarena__min((end - begin) / page, plan->create - made), count;
+    uint64_t page = arena->paged.page_bytes, made = 0, most = UINT64_MAX;
+    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    while (gpuarena__hole_next(arena, &hole)) {
+        uint64_t left = gpuarena__min((hole.end - hole.begin) / page, plan->create - made), count;
         while (left) {
             count = gpuarena__min(gpuarena__handle_pages(arena, plan, left), most);
             if (gpuarena__handle_create(arena, count, error)) {
@@ -7012,11 +7039,11 @@ static gpuarena__spare gpuarena__commit_next(const gpuarena *arena, gpuarena__co
 static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_t *reached,
                                 gpuarena__error *error)
 {
-    uint64_t begin = plan->begin, end = plan->end, bytes;
-    uint32_t index = gpuarena__node_around(arena, begin);
+    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    uint64_t bytes;
     plan->next = plan->first;
-    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
-        for (*reached = begin; *reached < end; *reached += bytes) {
+    while (gpuarena__hole_next(arena, &hole)) {
+        for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__spare handle = gpuarena__commit_next(arena, plan);
             bytes = handle.page_count * arena->paged.page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
@@ -7024,7 +7051,8 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_
             gpuarena__handle_put(arena, *reached, handle);
         }
         if (!GPUARENA__ASK(arena, error, vm, access,
-                           (&arena->driver, gpuarena__pointer(begin), end - begin, 1))) return 0;
+                           (&arena->driver, gpuarena__pointer(hole.begin), hole.end - hole.begin, 1)))
+            return 0;
     }
     return 1;
 }
@@ -7033,17 +7061,13 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_
 static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan, uint64_t reached)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    uint64_t begin = plan->begin, end = reached;
-    uint32_t index = gpuarena__node_around(arena, begin);
-    while (begin < reached && (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0) {
-        if (!gpuarena__unmap(arena, begin, end - begin, &ignored) && !arena->lost) {
-            index = gpuarena__hole_cut(arena, begin, end);
-            gpuarena__node_at(arena, index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
-            arena->paged.unmap_failed_count++;
-            arena->stats.driver_error_count++;
-        }
-        begin = end;
-        end = reached;
+    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, reached);
+    while (gpuarena__hole_next(arena, &hole)) {
+        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, &ignored) || arena->lost) continue;
+        hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
+        gpuarena__node_at(arena, hole.index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
+        arena->paged.unmap_failed_count++;
+        arena->stats.driver_error_count++;
     }
 }
 
@@ -7051,8 +7075,9 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes;
-    uint32_t at, index;
+    uint64_t page = arena->paged.page_bytes;
+    gpuarena__holes hole;
+    uint32_t at;
     for (at = 0; at < arena->paged.run_count && plan->move; at++) {
         const gpuarena__run *run = &arena->paged.runs[at];
         uint64_t bytes = run->page_count * page;
@@ -7064,9 +7089,9 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan
     while (arena->paged.spare_count > plan->first)
         arena->paged.large_count += arena->paged.spare[--arena->paged.spare_count].page_count > 1;
     arena->paged.spare_count -= (uint32_t)plan->spare;
-    index = gpuarena__node_around(arena, begin);
-    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
-        index = gpuarena__block_join(arena, gpuarena__hole_cut(arena, begin, end));
+    hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    while (gpuarena__hole_next(arena, &hole))
+        hole.index = gpuarena__block_join(arena, gpuarena__hole_cut(arena, hole.begin, hole.end));
     arena->stats.remapped_page_count += plan->move;
     arena->stats.grow_count += plan->create != 0;
 }
@@ -7074,10 +7099,9 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan
 /* The number of holes in a place. */
 static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *plan)
 {
-    uint64_t begin = plan->begin, end = plan->end;
-    uint32_t index = gpuarena__node_around(arena, begin), count = 0;
-    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
-        count++;
+    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    uint32_t count = 0;
+    while (gpuarena__hole_next(arena, &hole)) count++;
     return count;
 }
 
@@ -7118,7 +7142,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         gpuarena__error said = gpuarena__no_error();
         memset(&plan, 0, sizeof plan);
         plan.begin = begin; plan.end = end;
-        plan.need = gpuarena__unmapped_pages(arena, gpuarena__node_around(arena, begin), begin, end);
+        plan.need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
         plan.is_last = is_last;
         again = 0;
         if (gpuarena__try_relax(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
@@ -7201,13 +7225,9 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
 /* Puts the backed part for a request with room next to the hole that is its room. Returns the free node. */
 static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *place)
 {
-    uint32_t index = gpuarena__node_around(arena, place->begin), rest;
-    if (gpuarena__node_at(arena, index)->address == place->begin) return index;
-    gpuarena__set_remove(arena, index);          /* it must end where its room begins */
-    rest = gpuarena__block_split(arena, index, place->begin - gpuarena__node_at(arena, index)->address);
-    gpuarena__set_insert(arena, index);
-    gpuarena__set_insert(arena, rest);
-    return rest;
+    uint32_t index = gpuarena__node_around(arena, place->begin);
+    uint64_t lead = place->begin - gpuarena__node_at(arena, index)->address;
+    return lead ? gpuarena__free_split(arena, index, lead) : index;
 }
 
 /* After no pages were found for a place that may contain idle pages. 1: another place needs fewer pages that
@@ -12253,13 +12273,7 @@ static uint32_t gpuarena__guard_end(gpuarena *arena, uint32_t index, const gpuar
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
              lead = gpuarena__round_down(last, req->alignment) - node->address;
-    uint32_t front = index;
-    if (!lead) return index;
-    gpuarena__set_remove(arena, front);
-    index = gpuarena__block_split(arena, front, lead);
-    gpuarena__set_insert(arena, front);
-    gpuarena__set_insert(arena, index);
-    return index;
+    return lead ? gpuarena__free_split(arena, index, lead) : index;
 }
 
 /* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
@@ -13057,8 +13071,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t step, set = 1;
     for (step = 0; step < 4; step++) {
-        uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__node_around(arena, begin), begin, end),
-                                      idle;
+        uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
         idle = gpuarena__idle_segments(arena, step < 2);
@@ -13176,7 +13189,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     *idle = gpuarena__idle_beside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__unmapped_pages(arena, index, begin, end);
+    else count = gpuarena__unmapped_pages(arena, gpuarena__holes_from(arena, index, begin, end));
     return count * page;
 }
 
