@@ -38,14 +38,14 @@
      >>about    what this is, ten lines of use         >>runs     searches, and blocks side by side
      >>toc      this list                              >>pages    paged ranges: holes, addresses
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
-     >>config   macros that you may define             >>commit   which pages back it, or go back
+     >>config   macros that you may define             >>commit   which pages back it, or are released
      >>types    results, driver, configuration         >>plan     steps that come again
-     >>api      every call, a contract each            >>release  what is given back, and when
+     >>api      every call, a contract each            >>release  how much is released, and when
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
      >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
      >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
      >>host     host memory                            >>stats    largest free, and what is derived
-     >>lock     the two locks, who is in a callback    >>failure  why, in numbers and in words
+     >>lock     the locks, who is in a callback        >>failure  why, in numbers and in words
      >>nodes    the blocks' records, in chunks         >>dump     walk and report
      >>tags     names, and what is live by each        >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
@@ -54,27 +54,34 @@
      >>block    split, join, take, free                >>life     create, destroy
      >>driver   how its entries are called             >>slow     the stages of an allocation
      >>limit    what may be reserved, here and above   >>memory   alloc, free
-     >>range    segments from the driver, and back     >>resize   in place, or not at all
+     >>range    segments: obtained, released           >>resize   in place, or not at all
      >>stream   what waits for what; captures          >>public   every other call, thin
      >>growth   how much to ask for                    >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
    WORDS. The *driver* is a table of functions through which an arena reaches one device. An *arena* is a
-   memory pool with one configuration and one limit; several arenas may share a device. A *range* is a run of
-   addresses obtained from the driver. It is either a *segment*, which is backed by memory everywhere and
-   whose length is a whole number of 2 MiB granules, or *paged*: addresses whose memory is mapped page by page
-   as blocks need it. A *block* is a piece of a range. It is live, or free, or a *hole*: addresses without
-   memory. A segment is *idle* if it has no live block; a page is idle if it lies inside one free block. Free
-   memory is *pending* while a stream may still use it, and *quiet* once the GPU is done with it. Sizes of
-   device memory are bytes in uint64_t.
+   memory pool with one configuration and one limit; several arenas may share a device. Sizes of device memory
+   are bytes in uint64_t.
+     - A *range* is a piece of the address space, obtained from the driver. A *segment* is a range that is
+       backed by memory everywhere, and whose length is a whole number of 2 MiB granules. A *paged* range is
+       backed page by page as blocks need it; a *page* has config.page_bytes. A paged arena has segments, too,
+       but only for blocks that must be an allocation of their own (GPUARENA_ALLOC_DEDICATED, config.debug).
+     - A *block* is a piece of a range. It is live, or free, or a *hole*: addresses without memory. A *run* is
+       blocks side by side that could serve a request together.
+     - The memory of pages comes from the driver in *handles* of one page or several.
+     - Free memory is *pending* while a stream may still use it, and *quiet* once the GPU is done with it.
+       Pending or quiet, a segment is *idle* if it has no live block, and a page if it lies inside one free
+       block: idle memory can be moved, or given back to the driver.
+     - An allocation that a free block serves at once is a *hit*; any other is a *miss*.
+     - The *live peak* is the most bytes that were live at a time: live_peak_bytes of gpuarena_stats.
 
    WHERE EVERY BYTE IS. When no call is in progress, these sums hold exactly in every gpuarena_stats:
 
        requested      what callers asked for
        + slack        what rounding up added
        = live
-       + pending      freed, and reserved for one stream or one capture set until the GPU is done with it
+       + pending      freed, and kept for one stream or one capture set until the GPU is done with it
        + cached       free memory that any request may have, and pages that are mapped nowhere
        + children     reserved by sub-arenas
        = reserved     memory that the driver gave and the arena holds; addresses without memory cost nothing
@@ -94,32 +101,35 @@
        a child without a limit counts as the parent's whole limit. config.oversubscribe lifts this rule, and
        gpuarena_set_limit does not apply it.
      - Before a call fails for one of these limits, or because the driver refused, the other arenas of the
-       tree release idle memory, if together they have enough: quiet memory first, then memory that must be
-       waited for. The call waits for calls in progress on those arenas, so it never fails because of a charge
-       that is undone later. Siblings are not asked from inside a callback, nor if the arena has a stream in
-       capture; and an arena with a stream in capture releases nothing.
+       tree release idle memory (stage 9 below), if together they have enough: quiet memory first, then memory
+       that must be waited for. The call waits for calls in progress on those arenas, so it never fails
+       because of a charge that is undone later. Siblings are not asked from inside a callback, nor if the
+       arena has a stream in capture; and an arena with a stream in capture releases nothing.
      - A limit that is lowered below what the arena and its sub-arenas hold lets none of them grow.
-     - A parent's headroom applies to its sub-arenas. A parent must outlive them: see gpuarena_destroy.
+     - A parent's config.headroom_bytes applies to its sub-arenas. A parent must outlive them: see
+       gpuarena_destroy.
 
    PAGED RANGES. Paged backing is the default wherever the device has virtual memory, because idle pages can
    be moved to where memory is needed: free memory that lies scattered in whole pages still serves a large
-   request. Addresses for twice the limit are reserved at first need, and more when they run out. A free block
-   is backed throughout, so a hit never calls the driver.
-     - If no free block fits, the arena picks a gap, a run of holes and free blocks, that lacks few pages. New
-       pages are created for it while reserved memory exceeds the live peak by no more than
-       config.idle_fraction, and the limit allows. Otherwise idle pages are moved there: those of the smallest
-       free block that has enough, else those at the highest addresses. Only quiet pages move. If necessary
-       the host waits for the oldest event of a stream that freed one. A page is mapped at its new place
-       before it is unmapped at its old one.
+   request. Addresses for twice the limit are taken at first need, and more when they run out. They are not
+   reserved memory, since they cost none. A free block is backed throughout, so a hit never calls the driver.
+     - If no free block fits, the arena picks a gap, holes and free blocks side by side, that lacks few pages.
+       New pages are created for it while reserved memory exceeds the live peak by no more than the share
+       config.idle_fraction of that peak, and the limit allows. Otherwise idle pages are moved there: those of
+       the smallest free block that has enough, else those at the highest addresses. Only quiet pages move. If
+       these are too few, the host waits for streams that freed others, event by event: at once if the limit
+       would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
+       at its old one.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most 1/256 of what the limit and the device leave. All have one
-       page while more than a page and 1/256 of reserved memory is stranded. A large handle never moves. If it
-       is idle and its pages are needed elsewhere, it goes back to the driver, and new ones take its place. If
-       the driver fails or refuses then, what went back stays there.
+       a few driver calls. A handle has at most 1/256 of what the limit and the device leave. A handle of
+       several pages never moves. If it is idle and its pages are needed elsewhere, it goes back to the
+       driver, and new ones take its place. If the driver fails or refuses then, what went back stays there.
+     - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
+       counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
+       memory is stranded.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
-     - Free memory in handles that are partly live cannot move: it is counted as stranded_bytes. Pages of
-       capture sets do not move, and no page moves while a stream is captured.
+     - Pages of capture sets do not move, and no page moves while a stream is captured.
      - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
        cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share.
      - More pages than the device last reported as free are first requested in one piece, so that a request
@@ -158,10 +168,11 @@
 
    RELEASE. By default idle segments and pages are kept for the next request until gpuarena_trim, a lower
    limit or a miss takes them. config.release gives them back earlier:
-       idle     after a free, when more than release_bytes is idle: down to release_keep of it
+       idle     after a free, when more than release_bytes is idle: down to its share release_keep
        age      after a free: what has been idle for release_age allocations and frees. Segments are judged
                 one by one; of pages, as many go back as were idle throughout a span of that length
-       pressure before growth that would leave the device less than release_bytes free: what is lacking
+       pressure before growth that would leave the device less than release_bytes free: as much as is missing
+                (config.pressure is something else: a callback, see stage 9)
      With idle and age, a free takes the slow path and may call the driver. Segments are released as by
      cudaFree, which waits for the device. Pages, and under pressure segments too, are released only when
      events show that they are quiet.
@@ -171,13 +182,15 @@
    tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
    bin serves the request. This is constant time however many blocks are free. (Large requests of paged arenas
    take the lowest free block from a tree in O(log free blocks).) If that fails, these stages are tried in
-   order, and counted in the statistics:
+   order, and counted in the statistics. The table gpuarena__stages in the section slow names the function of
+   each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
        2. if a run would do but for other streams: record events behind those streams' frees, make quiet what
           completed events allow, and look again
        3. grow within the limit; paged: by new pages, or by moving quiet idle pages
-       4. release idle segments that are quiet, if that makes room, and grow
+       4. release idle segments that are quiet, if that makes room, and grow; paged: segments that remained
+          after blocks of their own
        5. for up to config.wait_ms: repeat stage 2, and watch for memory that other threads free or release
        6. make the request's stream wait for other streams: for the run with the fewest foreign bytes
        7. as stage 4 with idle segments that are not quiet, where the release waits for the device; paged: as
@@ -187,9 +200,10 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     What is set aside for plans is given up before stage 3, if growth would be too dear otherwise, and before
-     stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except that
-     idle segments may have been released, plans may have ended and the stream may wait for others.
+     Memory that is set aside for plans (see PLANS) is given up before stage 3, if growth would exceed the
+     limit or what idle_fraction allows, and before stage 9 in any case; then the stages start again. If all
+     stages fail, nothing has changed, except that idle segments may have been released, plans may have ended
+     and the stream may wait for others.
      streams=events leaves out stage 6; streams=same leaves out stages 2 and 5 too.
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
@@ -202,11 +216,11 @@
    knows that the GPU is done with it.
      - Each free has a number on its stream. An event is recorded only when another stream's miss needs one,
        and covers all frees so far. A hit records and queries nothing, and a program with one stream never
-       does; only the first call on a new stream queries the events of forgotten ones.
+       does; only the first call on a new stream queries the events of those named to gpuarena_forget.
      - Free blocks that wait for different streams are not joined.
      - A block used on further streams must be named to gpuarena_use before it is freed.
-     - A stream that will be destroyed must be named to gpuarena_forget first: its handle may come back as
-       another stream's, and until it is forgotten the arena asks the driver whether it is captured.
+     - A stream that will be destroyed must be named to gpuarena_forget first: CUDA may give another stream
+       the same cudaStream_t, and until it is forgotten the arena asks the driver whether it is captured.
      - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
        event at once; what another thread frees for it gets one at the owner's next free.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
@@ -227,21 +241,23 @@
        such memory, its owner must keep it as long as the graph.
 
    THREADS. Any thread may call anything on any arena at any time, except that gpuarena_destroy must be the
-   last call: no call may run concurrently with it or follow it. Calls already blocked return
-   INVALID_ARGUMENT where that can be seen.
-     - Each arena has a short lock and a slow-path mutex. Hits, plain frees, gpuarena_use, lookup, mark,
-       observe, reset_peaks, get_stats, walk_stats, get_tag, get_config and last_failure hold the short lock
-       alone. All other calls hold the slow-path mutex, one at a time, and unlock the short lock around each
-       driver call. So other threads' hits and frees go on while one thread's growth waits in the driver, and
-       a miss waits for what another thread is growing or releasing.
-     - Once a second thread has named a stream to the arena, each stream has a *heap*: pages of addresses that
-       its small blocks lie in, with a short lock of their own (streams beyond the 16th share heaps). A hit of
-       at most 1 MiB, and the free of such a block on the stream of its allocation, hold that lock alone, so
-       threads on different streams do not wait for each other. All locks are held by whatever else was said
-       to hold the short lock, by a new peak, by a hit that its heap has no block for, and by a hit or free
-       with a tag of gpuarena_tag, an observer, or a plan. No memory is kept from other streams: before a
-       request grows the arena or fails, it may have the quiet blocks of all heaps. Statistics, limits and
-       peaks are exact. An arena whose streams are all named by one thread has no heaps.
+   last call: no call may run concurrently with it or follow it. (A call that breaks this rule returns
+   INVALID_ARGUMENT where the arena can see it.) An arena has three kinds of locks: a short lock, a slow-path
+   mutex, and a lock for each heap.
+     - Hits, plain frees, gpuarena_use, lookup, mark, observe, reset_peaks, get_stats, walk_stats, get_tag,
+       get_config and last_failure hold the short lock alone.
+     - All other calls hold the slow-path mutex, one at a time, and the short lock too, which they unlock
+       around each driver call. So other threads' hits and frees go on while one thread's growth waits in the
+       driver, and a miss waits for what another thread is growing or releasing.
+     - Once a second thread has named a stream to the arena, each stream has a *heap*: 2 MiB pieces of the
+       address space that its small blocks lie in, with a lock of their own (streams beyond the 16th share
+       heaps). A hit of at most 1 MiB, and the free of such a block on the stream of its allocation, hold the
+       heap's lock alone, so threads on different streams do not wait for each other. Who holds the short lock
+       holds those of all heaps, too: whatever else was said to hold it, a new peak, a hit that its heap has
+       no block for, and a hit or free with a tag of gpuarena_tag, an observer, or a plan.
+     - No memory is kept from other streams: before a request grows the arena or fails, it may have the quiet
+       blocks of all heaps. Statistics, limits and peaks are exact. An arena whose streams are all named by
+       one thread has no heaps.
      - Some frees take the slow path: those on a new or a captured stream or a thread's own default stream, of
        blocks with room or a segment of their own, above a lowered limit, and with scrub, release=idle or age.
        So does gpuarena_use on such streams.
@@ -278,7 +294,7 @@
        Blocks that live longer stay where they are. From then on a step calls no driver and moves no page.
      - The memory of a plan is backed once: by idle pages that are moved, and by new ones if these are too
        few. It counts as pending or cached memory, but only the plan's blocks are put there. It must fit into
-       the peak of what was live and config.idle_fraction beside; otherwise no plan is made.
+       the live peak and the share config.idle_fraction of it; otherwise no plan is made.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
@@ -288,8 +304,8 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       scrub or debug. After two steps that a plan serves throughout, idle pages beyond the peak
-       of what was live go back to the driver.
+       scrub or debug. After two steps that a plan serves throughout, idle pages beyond the live peak go back
+       to the driver.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
    for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough
@@ -312,13 +328,16 @@
        count as cached. A block costs eight driver calls.
      - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
 
-   CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
-   lock held. From there, calls on the same arena return REENTRANT, except mark, get_stats, walk_stats,
-   get_config, last_failure and reset_peaks. Other arenas may be called, provided that their callbacks do not
-   call this one. Driver functions run without the short lock but with the slow-path mutex: the same rules
-   apply. Host memory functions run with the lock held and must not call an arena. config.pressure runs
-   without any lock: only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy return REENTRANT there, and
-   other threads' calls go on. The observer may find its thread in relaxed capture mode.
+   CALLBACKS. They run inside the call that triggers them, on its thread.
+     - Observer, visitor and writer run with the short lock held. Calls on the same arena return REENTRANT
+       from there, except mark, get_stats, walk_stats, get_config, last_failure and reset_peaks. Other arenas
+       may be called, provided that their callbacks do not call this one. The observer may find its thread in
+       relaxed capture mode.
+     - Driver functions run with the slow-path mutex, most of them without the short lock. They must not call
+       an arena; most calls on the same one return REENTRANT.
+     - Host memory functions run with the short lock held and must not call an arena.
+     - config.pressure runs without any lock: only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy
+       return REENTRANT there, and other threads' calls go on.
 
    CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
    gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
