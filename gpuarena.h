@@ -1426,8 +1426,9 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
 }
 
 /* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
-   hit; who finds it taken asks again, lets others have the processor, and at last sleeps: a queue of who
-   waits, behind a mutex, took a third of the throughput of four threads on two processors. */
+   hit, or of a search for memory. Who finds it taken asks again, lets others have the processor, and at last
+   sleeps. A queue of those who wait, behind a mutex, took a third of the throughput of four threads on two
+   processors. */
 #ifdef GPUARENA_TEST_LOCK
 #include GPUARENA_TEST_LOCK                      /* tests that run threads in an order of their own */
 #elif !defined(GPUARENA_NO_THREADS)
@@ -1440,9 +1441,10 @@ static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Lets other threads have the processor. times: how often this wait has done so. A thread yields to none of a
    lower real-time priority, which may be waited for: who has yielded many times sleeps for a millisecond. */
+enum { GPUARENA__YIELDS = 1024 };
 static void gpuarena__pause(uint32_t times)
 {
-    if (times < 1024) (void)sched_yield();
+    if (times < GPUARENA__YIELDS) (void)sched_yield();
     else (void)poll(NULL, 0, 1);
 }
 
@@ -1457,17 +1459,27 @@ static int gpuarena__spin_make(gpuarena__spin *spin)
     return 1;
 }
 
-static void gpuarena__spin_wait(gpuarena__spin *spin)
+/* yields: how often others may have the processor before this thread sleeps. */
+static void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t yields)
 {
-    uint32_t asked = 0;
+    uint32_t asked = 0, times = GPUARENA__YIELDS - yields;
     while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
            || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
-        if (++asked % 32 == 0) gpuarena__pause(asked / 32);
+        if (++asked % 32 == 0) gpuarena__pause(times++);
 }
 
 GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))) gpuarena__spin_wait(spin);
+    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)))
+        gpuarena__spin_wait(spin, GPUARENA__YIELDS);
+}
+
+/* Locks a spin that many threads may want for hits. Threads that ask again and again slow down the one that
+   has it, so they sleep soon. */
+GPUARENA__INLINE void gpuarena__spin_lock_hit(gpuarena__spin *spin)
+{
+    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)))
+        gpuarena__spin_wait(spin, 64);
 }
 
 /* A thread that takes a spin again and again keeps its line, so that another processor hardly ever sees it
@@ -1522,6 +1534,7 @@ static void gpuarena__pause(uint32_t times)     { (void)times; }
 static int  gpuarena__spin_make(char *spin)     { *spin = 0; return 1; }
 static void gpuarena__spin_end(char *spin)      { (void)spin; }
 static void gpuarena__spin_lock(char *spin)     { (void)spin; }
+static void gpuarena__spin_lock_hit(char *spin) { (void)spin; }
 static void gpuarena__spin_enter(char *spin)    { (void)spin; }
 static void gpuarena__spin_claim(char *spin)    { (void)spin; }
 static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
@@ -12741,7 +12754,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__request req;
     gpuarena__node *node;
     uint32_t index;
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC))
         return gpuarena__alloc_beside(arena, ptr, bytes, stream, tag);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
@@ -12949,7 +12962,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
 {
     gpuarena__node *node;
     uint32_t *place, index;
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {
         gpuarena__spin_unlock(&arena->lock);
         return gpuarena__free_heap(arena, ptr, stream);

@@ -79,6 +79,7 @@ static inline void gpuarena__spin_lock(gpuarena__spin *spin)
     lock_take(&spin->lock, "spin_lock");
     lock_held_now()->orders[lock_held_now()->spins++] = spin->order;
 }
+static inline void gpuarena__spin_lock_hit(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
 static inline void gpuarena__spin_enter(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
 static inline void gpuarena__spin_claim(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
 static inline void gpuarena__spin_unlock(gpuarena__spin *spin)

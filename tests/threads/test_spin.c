@@ -9,7 +9,10 @@
 enum { SLEEPS = 50, MOST_SECONDS = 60 };
 
 static pthread_t waiter;
-static int is_armed, waits;
+static void *(*wait_for)(void *arena);
+static void *block;
+static gpuarena_result freed = GPUARENA_STOPPED;
+static int waits;
 static long slept;
 
 /* How often threads of this process have given up the processor to sleep. */
@@ -27,6 +30,13 @@ static void *look(void *arena)
     return NULL;
 }
 
+static void *hit(void *arena)
+{
+    __atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+    freed = gpuarena_free(arena, block, NULL);
+    return NULL;
+}
+
 /* Holds the lock until the other thread has slept for it: this one yields, which does not count. */
 static void hold(gpuarena *arena, const gpuarena_action *action, void *user)
 {
@@ -34,12 +44,23 @@ static void hold(gpuarena *arena, const gpuarena_action *action, void *user)
     long before;
     (void)action;
     (void)user;
-    if (!is_armed) return;
-    is_armed = 0;
-    CHECK(pthread_create(&waiter, NULL, look, arena) == 0);
+    if (!wait_for) return;
+    waits = 0;
+    CHECK(pthread_create(&waiter, NULL, wait_for, arena) == 0);
+    wait_for = NULL;
     while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE)) (void)sched_yield();
     before = sleeps();
     while ((slept = sleeps() - before) < SLEEPS && time(NULL) - begin < MOST_SECONDS) (void)sched_yield();
+}
+
+static void check(gpuarena *arena, void *(*call)(void *arena), const char *name)
+{
+    void *ptr = NULL;
+    wait_for = call;
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
+    CHECK_INT(pthread_join(waiter, NULL), ==, 0);
+    CHECK_MSG(slept >= SLEEPS, "%s: who waits for the lock has slept %ld times", name, slept);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
 }
 
 int main(void)
@@ -47,16 +68,14 @@ int main(void)
     sim_bench bench = bench_open_sized(GIB(1), NULL);
     gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena;
-    void *ptr = NULL;
     config.driver = &bench.driver;
     config.environment = "";
     config.observe = hold;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-    is_armed = 1;
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
-    CHECK_INT(pthread_join(waiter, NULL), ==, 0);
-    CHECK_MSG(slept >= SLEEPS, "who waits for the lock has slept %ld times", slept);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &block, MIB(1), NULL), ==, GPUARENA_OK);
+    check(arena, look, "a look at figures");
+    check(arena, hit, "a plain free");
+    CHECK_INT(freed, ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     bench_close(&bench);
     return tap_done();
