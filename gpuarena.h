@@ -71,8 +71,8 @@
        blocks side by side that could serve a request together.
      - The memory of pages comes from the driver in *handles* of one page or several.
      - Free memory is *pending* while a stream may still use it, and *quiet* once the GPU is done with it.
-       Pending or quiet, a segment is *idle* if it has no live block, and a page if it lies inside one free
-       block: idle memory can be moved, or given back to the driver.
+       Pending or quiet, a segment is *idle* if it has no live block, and a page if its handle lies inside one
+       free block: idle memory can be moved, or given back to the driver.
      - An allocation that a free block serves at once is a *hit*; any other is a *miss*.
      - The *live peak* is the most bytes that were live at a time: live_peak_bytes of gpuarena_stats.
 
@@ -186,16 +186,18 @@
    each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
-       2. if a run would do but for other streams: record events behind those streams' frees, make quiet what
-          completed events allow, and look again
-       3. grow within the limit; paged: by new pages, or by moving quiet idle pages
-       4. release idle segments that are quiet, if that makes room, and grow; paged: segments that remained
-          after blocks of their own
-       5. for up to config.wait_ms: repeat stage 2, and watch for memory that other threads free or release
-       6. make the request's stream wait for other streams: for the run with the fewest foreign bytes
+       2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
+          what completed events allow, and look again
+       3. grow within the limit; paged: by new pages, or by moving idle pages as PAGED RANGES says
+       4. release idle segments that are quiet, if that makes room, and grow; paged: those that could not go
+          back with the block that they were for
+       5. for up to config.wait_ms: repeat stage 2, and stages 1, 3 and 4 when events have completed or other
+          threads have freed or released memory
+       6. make the request's stream wait for other streams: for the run with the fewest foreign bytes. No page
+          moves for that
        7. as stage 4 with idle segments that are not quiet, where the release waits for the device; paged: as
-          stage 3 with pages that the host waits for, event by event. If the alignment exceeds
-          config.alignment, or pages are to be made of the segments, this comes after stage 8
+          stage 3 with pages that the host waits for, event by event. This comes after stage 8 if the
+          alignment exceeds config.alignment, if there is a headroom, or if pages are to be made of segments
        8. wait for the device, if a run of free blocks, or pages, would do that the earlier stages must not
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
@@ -204,7 +206,8 @@
      limit or what idle_fraction allows, and before stage 9 in any case; then the stages start again. If all
      stages fail, nothing has changed, except that idle segments may have been released, plans may have ended
      and the stream may wait for others.
-     streams=events leaves out stage 6; streams=same leaves out stages 2 and 5 too.
+     streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
+     in stage 7.
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
    and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
@@ -215,8 +218,8 @@
    That stream may have the memory again at once. For other streams the memory is pending until the arena
    knows that the GPU is done with it.
      - Each free has a number on its stream. An event is recorded only when another stream's miss needs one,
-       and covers all frees so far. A hit records and queries nothing, and a program with one stream never
-       does; only the first call on a new stream queries the events of those named to gpuarena_forget.
+       or when pages are to move, and covers all frees so far. A hit records and queries nothing, except that
+       the first call on a new stream queries the events of those named to gpuarena_forget.
      - Free blocks that wait for different streams are not joined.
      - A block used on further streams must be named to gpuarena_use before it is freed.
      - A stream that will be destroyed must be named to gpuarena_forget first: CUDA may give another stream
@@ -785,7 +788,10 @@ typedef struct gpuarena_config {
     uint32_t zero_end;
 } gpuarena_config;
 
-/* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress. */
+/* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress.
+   Figures are the arena's own; only children, reserved, its peak and excess include sub-arenas. A field that
+   is added here appears in the struct and in JSON reports. If it is for people, gpuarena__text_head writes
+   it; if heaps count it, gpuarena__heap_fold adds it up. */
 #define GPUARENA_STATS(X) \
     X(requested_bytes) /* asked for, of all live blocks */ \
     X(slack_bytes) /* live - requested */ \
@@ -818,7 +824,8 @@ typedef struct gpuarena_config {
     X(driver_error_count) /* failed releases that no caller was told of, in free, reset and reserve; and \
                              failed unmaps, whose addresses are lost until gpuarena_trim or _destroy */ \
     X(remapped_page_count) /* paged: pages moved to where they were needed */ \
-    X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited */ \
+    X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited; waits of stage 3 are \
+                     in gpu_wait_count alone */ \
     X(stream_wait_count) /* stage 6: allocations for which their stream was made to wait */ \
     X(reclaim_count) /* stage 9: times that other arenas of the tree released idle memory for it */ \
     X(pressure_count) /* stage 9: calls of config.pressure */ \
@@ -922,7 +929,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                                             gpuarena_stream stream);
 
 /* Allocates like gpuarena_alloc, with alignment, tag, flags and room.
-     GPUARENA_ALLOC_TRY        a miss fails after stage 1, without a driver call: reason TRY_ONLY.
+     GPUARENA_ALLOC_TRY        a miss that stage 1 does not serve, even after plans are given up, fails
+                               without a driver call: reason TRY_ONLY.
      GPUARENA_ALLOC_DEDICATED  the block gets a segment of its own from memory.obtain, in whole granules and
                                within the limit. The segment goes back when the block is freed, at the cost of
                                a cudaFree; if a capture or the driver forbids that, with a later release.
@@ -1549,7 +1557,8 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
 
      LIVE        as.live; 0 < requested <= size. With:
        KEPT        the hole behind the block is its own room
-       DEDICATED   the block has a segment to itself, which goes back when it is freed
+       DEDICATED   the block has a segment to itself, which goes back when it is freed. If the driver refuses,
+                   its blocks are ordinary free blocks
        TAGGED      the block is counted by its tag
        PLANNED     a plan had its memory, which is set aside when it is freed
        CLEARING    the default stream may still be clearing it, for a free that was refused
@@ -1699,8 +1708,8 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
    piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages. Invariants:
      idle_count    the pages of the handles that lie inside single free blocks
      large_count   the number of mapped large handles */
-typedef struct gpuarena__run { uint64_t address, page_count; } gpuarena__run;
-typedef struct gpuarena__spare { uint64_t handle, page_count; } gpuarena__spare;
+typedef struct gpuarena__page_run { uint64_t address, page_count; } gpuarena__page_run;
+typedef struct gpuarena__handle { uint64_t handle, page_count; } gpuarena__handle;
 static const uint32_t GPUARENA__INSIDE = (uint32_t)1 << 31;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
@@ -1714,14 +1723,14 @@ typedef struct gpuarena__paged {
     uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
                                                     back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
-    gpuarena__spare *spare;                      /* handles that are mapped nowhere; */
+    gpuarena__handle *spare;                     /* handles that are mapped nowhere; */
     uint32_t spare_count, spare_room;
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    gpuarena__run *runs;                         /* scratch: idle pages, to be moved or given back */
+    gpuarena__page_run *runs;                    /* scratch: idle pages, to be moved or given back */
     uint32_t run_count, run_room;
-    gpuarena__run *retired;                      /* debug GUARD: addresses of past segments, oldest first */
+    gpuarena__page_run *retired;                 /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
 
@@ -1888,7 +1897,7 @@ typedef struct gpuarena__family {
 /* Which arena a thread is inside: see the section lock. */
 typedef enum gpuarena__frame_kind {
     GPUARENA__FRAME_CALLBACK,                    /* the lock is held */
-    GPUARENA__FRAME_DRIVER,                      /* the slow mutex is held */
+    GPUARENA__FRAME_DRIVER,                      /* the slow-path mutex is held */
     GPUARENA__FRAME_PRESSURE                     /* neither */
 } gpuarena__frame_kind;
 typedef struct gpuarena__frame {
@@ -1965,7 +1974,7 @@ struct gpuarena {
     gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit */
     gpuarena__mutex reclaim;                     /* in a tree's root: of the call that reclaims from
                                                     siblings */
-    uint32_t entering;                           /* calls that wait for the slow mutex; atomic */
+    uint32_t entering;                           /* calls that wait for the slow-path mutex; atomic */
     uint32_t away_count;                         /* calls that have unlocked it for a wait and will return */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
@@ -1992,7 +2001,7 @@ struct gpuarena {
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
-    uint64_t call_count;                         /* calls that held the slow mutex and have ended */
+    uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
                                                     asked */
     uint64_t growing;                            /* charged for growth in progress, and for
@@ -2104,7 +2113,8 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
                         read with a heap's lock and not its own is changed with all locks alone, save
                         `prev` and `set` of nodes beside its own: see heap_joins. A heap's lock is taken
                         with others by spin_claim, and alone by spin_enter.
-     The slow mutex     is held by one call at a time that may do more: call the driver, grow, move pages,
+     The slow-path mutex
+                        is held by one call at a time that may do more: call the driver, grow, move pages,
                         release memory, make stream records, destroy. That call holds the short lock too, and
                         unlocks it around each driver call (GPUARENA__ASK), so that other threads' hits and
                         frees go on.
@@ -2114,14 +2124,14 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
    driver call that precedes its use, and what a stage finds is taken before the next driver call. Making a
    stream's record may call the driver, too, for the events of forgotten streams.
 
-   Lock order: the reclaim mutex of the tree's root, the slow mutex, the short lock, the heaps' locks, the
-   registry's lock. Nothing else is waited for under the short lock. Figures that the arenas of a tree share
-   (family) are guarded by the registry's lock: a charge is made in all of them or in none. A call that wants
-   idle memory of siblings unlocks its own arena first and then locks one of them at a time: no thread waits
-   for a slow mutex while it holds another, and one call of a tree reclaims at a time. Callers that wait are
-   counted as entering: an arena is not freed before they have left.
+   Lock order: the reclaim mutex of the tree's root, the slow-path mutex, the short lock, the heaps' locks,
+   the registry's lock. Nothing else is waited for under the short lock. Figures that the arenas of a tree
+   share (family) are guarded by the registry's lock: a charge is made in all of them or in none. A call that
+   wants idle memory of siblings unlocks its own arena first and then locks one of them at a time: no thread
+   waits for a slow-path mutex while it holds another, and one call of a tree reclaims at a time. Callers that
+   wait are counted as entering: an arena is not freed before they have left.
 
-       enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow mutex alone
+       enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow-path mutex alone
        begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
 
    The first two pairs are in the section enter, ask_begin and ask_end in the section driver. The values that
@@ -2591,7 +2601,7 @@ static uint64_t gpuarena__live_peak(const gpuarena *arena)
 }
 
 /* Records a peak if the live bytes, or those without a tag, exceed theirs. */
-static void gpuarena__peak_note(gpuarena *arena)
+static void gpuarena__live_peak_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
     gpuarena_tag_stats *untagged = arena->tags.list;
@@ -3305,30 +3315,30 @@ static int gpuarena__lookup_reserve(gpuarena *arena)
         || gpuarena__lookups_reserve(arena);
 }
 
-/* The live node with this base address, and its place in the table; NULL: none. */
+/* The live node with this base address, and its entry in the table; NULL: none. */
 GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, const gpuarena__lookup *lookup,
-                                                       uint64_t address, uint32_t **place)
+                                                       uint64_t address, uint32_t **entry)
 {
     uint32_t slot = gpuarena__home(lookup, address), left = lookup->longest;
     for (;; slot = (slot + 1) & lookup->mask, left--) {
-        *place = &lookup->table[slot];
-        if (**place) {
-            gpuarena__node *node = gpuarena__node_at(arena, **place);
+        *entry = &lookup->table[slot];
+        if (**entry) {
+            gpuarena__node *node = gpuarena__node_at(arena, **entry);
             if (GPUARENA__LIKELY(node->address == address)) return node;
         }
         if (!left) return NULL;
     }
 }
 
-/* The place of the live node with this base address in its table; NULL: none. */
+/* The slot of the live node with this base address in its table; NULL: none. */
 static uint32_t *gpuarena__lookup_find(gpuarena *arena, uint64_t address)
 {
-    uint32_t *place;
-    return gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place) ? place : NULL;
+    uint32_t *slot;
+    return gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &slot) ? slot : NULL;
 }
 
 /* A live node is put into its table, or was removed from it: its heap's count follows. */
-static void gpuarena__lookup_count(gpuarena *arena, uint64_t address, uint64_t by)
+static void gpuarena__heap_live_add(gpuarena *arena, uint64_t address, uint64_t by)
 {
     uint32_t owner = gpuarena__owner_of(arena, address);
     if (!owner) return;
@@ -3340,7 +3350,7 @@ static void gpuarena__lookup_count(gpuarena *arena, uint64_t address, uint64_t b
 GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, uint64_t address)
 {
     gpuarena__lookup_insert(gpuarena__lookup_at(arena, address), index, address);
-    gpuarena__lookup_count(arena, address, 1);
+    gpuarena__heap_live_add(arena, address, 1);
 }
 
 /* >>block ==============================================================================================
@@ -3527,7 +3537,7 @@ static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, co
 GPUARENA__NOINLINE void gpuarena__new_peak(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
-    gpuarena__peak_note(arena);
+    gpuarena__live_peak_note(arena);
     stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
 }
 
@@ -4199,7 +4209,7 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
 }
 
 /* Charges bytes here and above, before the driver is called. The caller has found room for them, and has held
-   the slow mutex since: so no other call of this arena has charged any, or changed the limit. 0 and an
+   the slow-path mutex since: so no other call of this arena has charged any, or changed the limit. 0 and an
    error: other arenas of the tree have taken some of the room meanwhile, and nothing is charged. */
 static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
@@ -4225,7 +4235,7 @@ static void gpuarena__uncharge(gpuarena *arena, uint64_t bytes)
 }
 
 /* Records the peak of reserved bytes, once they are certain to stay. */
-static void gpuarena__note_peak(gpuarena *arena)
+static void gpuarena__reserved_peak_note(gpuarena *arena)
 {
     gpuarena *at;
     arena->stats.reserved_peak_bytes =
@@ -4302,7 +4312,7 @@ static int gpuarena__is_guarded(const gpuarena *arena) { return arena->config.de
 /* Gives the oldest retired addresses back until `count` are left. 0: the driver refused. */
 static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *error)
 {
-    gpuarena__run *oldest = arena->paged.retired;
+    gpuarena__page_run *oldest = arena->paged.retired;
     while (arena->paged.retired_count > count) {
         if (!GPUARENA__ASK(arena, error, vm, release,
                            (&arena->driver, gpuarena__pointer(oldest->address),
@@ -4316,7 +4326,7 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__run *list = arena->paged.retired;
+    gpuarena__page_run *list = arena->paged.retired;
     if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, &ignored)) {
         arena->stats.driver_error_count++;       /* the oldest addresses are lost */
         memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
@@ -4330,7 +4340,7 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
                                   gpuarena__error *error)
 {
     uint64_t page = arena->driver.page_bytes, bytes = range->bytes;
-    if (!GPUARENA__RESERVE(arena, gpuarena__run, arena->paged.retired, arena->paged.retired_count,
+    if (!GPUARENA__RESERVE(arena, gpuarena__page_run, arena->paged.retired, arena->paged.retired_count,
                            GPUARENA__RETIRED - arena->paged.retired_count, arena->paged.retired_room))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!GPUARENA__ASK(arena, error, vm, reserve,
@@ -4445,7 +4455,7 @@ static size_t gpuarena__range_bytes(uint64_t bytes)
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
    or must not be used. */
-static int gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes,
+static int gpuarena__range_neighbour(const gpuarena *arena, uint64_t address, uint64_t bytes,
                                  gpuarena__range **before)
 {
     gpuarena__range *at = arena->ranges.root, *after;
@@ -4532,7 +4542,7 @@ static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
     node->size &= ~GPUARENA__HOLE;
 }
 
-/* Counts operations, which is how memory ages. */
+/* The number of allocations and frees so far, by which memory ages. (live_count is their difference.) */
 static uint64_t gpuarena__clock(const gpuarena *arena)
 {
     return arena->stats.live_count + 2 * arena->stats.free_count;
@@ -4566,7 +4576,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     arena->paged.segment_count++;
     gpuarena__set_insert(arena, index);
     gpuarena__account(arena, bytes, 0 - bytes);
-    gpuarena__note_peak(arena);
+    gpuarena__reserved_peak_note(arena);
     arena->stats.grow_count++;
     return index;
 }
@@ -4574,7 +4584,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
 /* Rejects a range although the driver reported success: NULL, a misaligned range or one that overlaps another
    is a driver error. The range goes back, unless its base is that of a held one, which the call would then
    take away. */
-static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
+static void gpuarena__segment_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                    gpuarena_stream stream, gpuarena__error *error)
 {
     const gpuarena__range *held = gpuarena__range_of(arena, address);
@@ -4604,7 +4614,7 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 /* Whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several streams
    may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
    nothing. */
-static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
+static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     gpuarena__iterator at;
     if (range->pages) return 0;
@@ -4651,7 +4661,7 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
 
 /* Takes the blocks of an idle segment out of their bins, so that no other thread gets them during the
    release. */
-static void gpuarena__range_claim(gpuarena *arena, const gpuarena__range *range)
+static void gpuarena__segment_claim(gpuarena *arena, const gpuarena__range *range)
 {
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
@@ -4661,7 +4671,7 @@ static void gpuarena__range_claim(gpuarena *arena, const gpuarena__range *range)
 }
 
 /* Puts the blocks of a claimed segment back into their bins. */
-static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *range)
+static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *range)
 {
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
@@ -4672,18 +4682,18 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
 
 /* Gives one idle segment back to the driver; no stream is captured. 0: the driver refused, and *error says
    why, or the segment is not idle any more. It is still held then. */
-static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__error *error)
 {
     int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
-    if (gpuarena__is_lost(arena, error) || !gpuarena__range_idle(arena, range, 0)) return 0;
-    waits = !gpuarena__range_idle(arena, range, 1);
-    gpuarena__range_claim(arena, range);
+    if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
+    waits = !gpuarena__segment_idle(arena, range, 1);
+    gpuarena__segment_claim(arena, range);
     if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
-        gpuarena__range_unclaim(arena, range);
+        gpuarena__segment_unclaim(arena, range);
         return 0;
     }
     gpuarena__range_forget(arena, range);
@@ -4695,7 +4705,7 @@ static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpua
 
 /* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
    within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
-static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
+static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
     uint64_t address;
@@ -4705,9 +4715,9 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
     int done = 0;
     if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (gpuarena__driver_obtain(arena, &address, range, stream, error)) {
-        done = gpuarena__range_place(arena, address, bytes, &before);
+        done = gpuarena__range_neighbour(arena, address, bytes, &before);
         if (!done) {
-            gpuarena__range_refuse(arena, address, range, stream, error);
+            gpuarena__segment_refuse(arena, address, range, stream, error);
             gpuarena__uncharge(arena, bytes);
         }
     }
@@ -4719,7 +4729,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
     index = gpuarena__range_enter(arena, before, address, range);
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
-    (void)gpuarena__range_release(arena, range, stream, &ignored);
+    (void)gpuarena__segment_give_back(arena, range, stream, &ignored);
     return 0;
 }
 
@@ -4728,7 +4738,7 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     const gpuarena__range *range;
     uint64_t idle = 0;
     for (range = arena->ranges.first; range; range = range->after)
-        if (gpuarena__range_idle(arena, range, quiet)) idle += range->bytes;
+        if (gpuarena__segment_idle(arena, range, quiet)) idle += range->bytes;
     return idle;
 }
 
@@ -4771,7 +4781,7 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
     gpuarena__range *range, *list = NULL;
     *count = 0;
     for (range = arena->ranges.last; range; range = range->before) {
-        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range, quiet)) continue;
+        if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
         range->next = list;
         list = range;
         ++*count;
@@ -4781,8 +4791,9 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
 
 /* >>stream =============================================================================================
    Which stream a free block waits for, and when that wait is over. Frees are numbered on each stream. An
-   event is recorded only when another stream's miss needs one, and covers all frees so far. With a single
-   stream, or a driver without events, none is recorded, and all free blocks share one set of bins. */
+   event is recorded only when another stream's miss needs one, or before pages move, and covers all frees so
+   far. A driver without events has none. With a single stream, or without events, all free blocks share one
+   set of bins. */
 
 /* ---- the streams that are known */
 
@@ -5450,7 +5461,7 @@ static int gpuarena__resolve_all(gpuarena *arena)
 }
 
 /* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
-static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
+static int gpuarena__host_wait_for(gpuarena *arena, uint32_t set)
 {
     const gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__error ignored = gpuarena__no_error();
@@ -5704,7 +5715,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
         wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
                                                                 rest */
     for (;;) {
-        uint32_t index = gpuarena__range_obtain(arena, wish, stream, error);
+        uint32_t index = gpuarena__segment_obtain(arena, wish, stream, error);
         if (index) return gpuarena__fresh_order(arena, index, stream);
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
@@ -5793,10 +5804,14 @@ static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request 
     return gpuarena__sets_search(arena, req->set, req->home, req->bytes, req);
 }
 
-enum { GPUARENA__NOT_FREE, GPUARENA__AVAILABLE_NOW, GPUARENA__AVAILABLE_AFTER_STREAMS,
-      GPUARENA__AVAILABLE_AFTER_SYNC };
+/* On which condition a request may take a free block, from none to the hardest. */
+enum {
+    GPUARENA__NOT_FREE,                          /* on none */
+    GPUARENA__AVAILABLE_NOW,                     /* it is quiet, or waits for the request's own stream */
+    GPUARENA__AVAILABLE_AFTER_STREAMS,           /* when its stream was made to wait for others */
+    GPUARENA__AVAILABLE_AFTER_SYNC               /* when an event or a device wait has made it quiet */
+};
 
-/* The condition on which a request may take this node. */
 static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
                                        const gpuarena__node *node)
 {
@@ -5920,7 +5935,7 @@ static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__reques
 }
 
 /* Makes the request's stream wait for all frees on another stream so far. 0: that failed in this pass. */
-static int gpuarena__wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t set)
+static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__error ignored = gpuarena__no_error();
@@ -5983,7 +5998,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     uint32_t index, last = first, set;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
     while ((set = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
-        if (set == GPUARENA__MULTI_STREAM || !gpuarena__wait_for(arena, req, set)) return 0;
+        if (set == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req, set)) return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     first = gpuarena__node_around(arena, span.address);
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
@@ -6059,7 +6074,7 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
 static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t handle = 0, bytes = count * arena->paged.page_bytes;
-    gpuarena__spare *spare;
+    gpuarena__handle *spare;
     if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &handle, bytes, 0))) return 0;
     GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare handles have room reserved");
     spare = &arena->paged.spare[arena->paged.spare_count++];
@@ -6073,7 +6088,7 @@ static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__er
 /* Destroys the last spare handle. 0: the driver refused, and it is still there. */
 static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
 {
-    gpuarena__spare last = arena->paged.spare[arena->paged.spare_count - 1];
+    gpuarena__handle last = arena->paged.spare[arena->paged.spare_count - 1];
     uint64_t bytes = last.page_count * arena->paged.page_bytes;
     if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last.handle, bytes))) return 0;
     arena->paged.spare_count--;
@@ -6128,16 +6143,16 @@ static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gp
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
 {
     gpuarena__paged *paged = &arena->paged;
-    return GPUARENA__RESERVE(arena, gpuarena__spare, paged->spare, paged->spare_count, count,
+    return GPUARENA__RESERVE(arena, gpuarena__handle, paged->spare, paged->spare_count, count,
                              paged->spare_room);
 }
 
 /* Makes room for one more run of pages. There always is room for the first one in an arena with paged ranges.
    0: no host memory. */
-static int gpuarena__runs_reserve(gpuarena *arena)
+static int gpuarena__page_runs_reserve(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
-    return GPUARENA__RESERVE(arena, gpuarena__run, paged->runs, paged->run_count, 1, paged->run_room);
+    return GPUARENA__RESERVE(arena, gpuarena__page_run, paged->runs, paged->run_count, 1, paged->run_room);
 }
 
 /* The range and the number of the page at this address. */
@@ -6149,18 +6164,18 @@ static gpuarena__range *gpuarena__page_at(const gpuarena *arena, uint64_t addres
 }
 
 /* The handle that begins at this address. */
-static gpuarena__spare gpuarena__handle_at(const gpuarena *arena, uint64_t address)
+static gpuarena__handle gpuarena__handle_at(const gpuarena *arena, uint64_t address)
 {
     uint64_t page;
     const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
-    gpuarena__spare handle;
+    gpuarena__handle handle;
     handle.handle = range->pages[page];
     handle.page_count = range->parts[page];
     return handle;
 }
 
 /* Records that a handle begins at this address. */
-static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuarena__spare handle)
+static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuarena__handle handle)
 {
     uint64_t page;
     uint32_t at;
@@ -6313,13 +6328,13 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
     uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
     void *address = NULL;
     gpuarena__error said = gpuarena__no_error();
-    if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__runs_reserve(arena))
+    if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
         gpuarena__set_error(&said, GPUARENA_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
             int is_new;
             base = gpuarena__address(address);
-            is_new = gpuarena__range_place(arena, base, bytes, &before);
+            is_new = gpuarena__range_neighbour(arena, base, bytes, &before);
             if (is_new && base % arena->paged.page_bytes == 0) {
                 arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
                 range->pages = pages;
@@ -6549,7 +6564,7 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
 
 /* The number of idle pages in a free block, or in a run of them, whose handles lie outside [begin, end),
    which consists of whole pages. */
-static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
+static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
                                        uint64_t end)
 {
     uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
@@ -6570,7 +6585,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
         if (run.size && (!goes_on || !at.node->prev)) {
-            count += gpuarena__pages_beside(arena, &run, begin, end);
+            count += gpuarena__pages_outside(arena, &run, begin, end);
             run.size = 0;
         }
         if (!goes_on) continue;
@@ -6578,7 +6593,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
         run.size += gpuarena__node_bytes(at.node);
         *longest = gpuarena__max(*longest, run.size);
     }
-    return run.size ? count + gpuarena__pages_beside(arena, &run, begin, end) : count;
+    return run.size ? count + gpuarena__pages_outside(arena, &run, begin, end) : count;
 }
 
 /* The number of idle pages outside the whole pages around [begin, end), whatever they wait for. 0 and 0: of
@@ -6594,23 +6609,23 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
         if (gpuarena__is_free(at.node))
             count -= gpuarena__whole_pages(arena, at.node)
-                - gpuarena__pages_beside(arena, at.node, low, high);
+                - gpuarena__pages_outside(arena, at.node, low, high);
     return count;
 }
 
 /* Lists a run of pages that may move. 0: no host memory. */
-static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
+static int gpuarena__page_run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__paged *paged = &arena->paged;
     if (begin >= end) return 1;
-    if (!gpuarena__runs_reserve(arena)) return 0;
+    if (!gpuarena__page_runs_reserve(arena)) return 0;
     paged->runs[paged->run_count].address = begin;
     paged->runs[paged->run_count++].page_count = (end - begin) / paged->page_bytes;
     return 1;
 }
 
 /* Lists the handles of one page in [begin, end), which is free, as runs. 0: no host memory. */
-static int gpuarena__runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
+static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes, low, high, at, from, base;
     const gpuarena__range *range;
@@ -6619,34 +6634,34 @@ static int gpuarena__runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
     if (begin >= end) return 1;
     range = gpuarena__page_at(arena, begin, &low);
     if (!range->pages) return 1;
-    if (!arena->paged.large_count) return gpuarena__run_add(arena, begin, end);
+    if (!arena->paged.large_count) return gpuarena__page_run_add(arena, begin, end);
     base = range->address;
     high = low + (end - begin) / page;
     gpuarena__handles_inside(range, &low, &high);
     for (at = from = low; at < high; at += range->parts[at]) {
         if (range->parts[at] == 1) continue;
-        if (!gpuarena__run_add(arena, base + from * page, base + at * page)) return 0;
+        if (!gpuarena__page_run_add(arena, base + from * page, base + at * page)) return 0;
         from = at + range->parts[at];
     }
-    return gpuarena__run_add(arena, base + from * page, base + high * page);
+    return gpuarena__page_run_add(arena, base + from * page, base + high * page);
 }
 
 /* Lists the handles of one page in a free block outside [begin, end), which consists of whole pages. 0: no
    host memory. */
-static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
+static int gpuarena__page_runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
 {
     uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-    if (begin >= end || begin >= high || end <= low) return gpuarena__runs_between(arena, low, high);
-    return gpuarena__runs_between(arena, low, begin) && gpuarena__runs_between(arena, end, high);
+    if (begin >= end || begin >= high || end <= low) return gpuarena__page_runs_between(arena, low, high);
+    return gpuarena__page_runs_between(arena, low, begin) && gpuarena__page_runs_between(arena, end, high);
 }
 
 /* Sorts the listed runs by address, the highest first. */
-static void gpuarena__runs_sort(gpuarena__paged *paged)
+static void gpuarena__page_runs_sort(gpuarena__paged *paged)
 {
     uint32_t step, at, back;
     for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell sort */
         for (at = step; at < paged->run_count; at++) {
-            gpuarena__run run = paged->runs[at];
+            gpuarena__page_run run = paged->runs[at];
             for (back = at; back >= step && paged->runs[back - step].address < run.address; back -= step)
                 paged->runs[back] = paged->runs[back - step];
             paged->runs[back] = run;
@@ -6654,16 +6669,16 @@ static void gpuarena__runs_sort(gpuarena__paged *paged)
 }
 
 /* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
-static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
+static void gpuarena__page_runs_fit(gpuarena__paged *paged, uint64_t count)
 {
     uint32_t at, best = 0;
     for (at = 0; at < paged->run_count; at++) {
-        gpuarena__run run = paged->runs[at];
+        gpuarena__page_run run = paged->runs[at];
         uint64_t least = paged->runs[best].page_count;
         if (run.page_count >= count && (least < count || run.page_count < least)) best = at;
     }
     if (best) {
-        gpuarena__run run = paged->runs[best];
+        gpuarena__page_run run = paged->runs[best];
         paged->runs[best] = paged->runs[0];
         paged->runs[0] = run;
     }
@@ -6683,13 +6698,13 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     begin = gpuarena__round_down(begin, paged->page_bytes);
     end = gpuarena__whole(end, paged->page_bytes);
     index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
-    while (index && gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end))
+    while (index && gpuarena__page_runs_add(arena, gpuarena__node_at(arena, index), begin, end))
         index = gpuarena__node_at(arena, index)->as.chain.link;
     if (index) gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    gpuarena__runs_sort(paged);
-    if (to_move) gpuarena__runs_fit(paged, count);
+    gpuarena__page_runs_sort(paged);
+    if (to_move) gpuarena__page_runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
-        gpuarena__run *run = &paged->runs[at];
+        gpuarena__page_run *run = &paged->runs[at];
         if (run->page_count > count - found) {   /* also if it is one block */
             if (!to_move) run->address += (run->page_count - (count - found)) * paged->page_bytes;
             run->page_count = count - found;
@@ -6704,7 +6719,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
    pages, else the largest; the highest among equals. Returns the pages of all that there are. O(idle
    pages). */
 static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                gpuarena__run *best)
+                                gpuarena__page_run *best)
 {
     uint64_t page = arena->paged.page_bytes, all = 0;
     uint32_t index;
@@ -6738,7 +6753,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
                                    int may_wait, gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__run large;
+    gpuarena__page_run large;
     uint64_t found;
     uint32_t set;
     if (gpuarena__ask_capturing(arena, &ignored)) return 0;
@@ -6747,7 +6762,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
         while (found + gpuarena__large_find(arena, 1, begin, end, &large) < count
-               && error->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
+               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, set))
             found = gpuarena__pick(arena, count, begin, end, 1, error);
     return found;
 }
@@ -6782,7 +6797,7 @@ static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uin
 /* Releases a run of handles of one page, or one large handle, except what was taken meanwhile: of a run the
    highest pages first. Room for handles is made in steps, because host memory may be out; there always is
    room for one. 0 and an error. */
-static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__error *error)
+static int gpuarena__page_run_release(gpuarena *arena, gpuarena__page_run run, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
     while (run.page_count) {
@@ -6823,23 +6838,25 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
                                         gpuarena__error *error)
 {
     uint64_t before = arena->stats.reserved_bytes, gone = 0;
-    gpuarena__run run;
+    gpuarena__page_run run;
     if (gpuarena__ask_capturing(arena, error)) return 0;
     while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &run)
-           && gpuarena__run_release(arena, run, error))
+           && gpuarena__page_run_release(arena, run, error))
         gone = (before - arena->stats.reserved_bytes) / arena->paged.page_bytes;
     return gone;
 }
 
 /* ---- pages for a place */
 
-/* A plan: how many of the pages that a place lacks come from where. New handles back its lowest holes, then
-   come handles of one page: those that move, and spare ones. */
+/* How many of the pages that a place lacks come from where. New handles back its lowest holes, then come
+   handles of one page: those that move, and spare ones. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
     uint64_t release;                            /* pages of large handles that must go back before */
-    uint64_t taken;                              /* pages taken so far from the current run */
-    uint32_t run, is_last;                       /* 1: no large handle can go back any more */
+    uint64_t taken;                              /* while they are mapped: pages taken so far from the run
+                                                    that has the number `run`; behind the last, spare ones */
+    uint32_t run;
+    uint32_t is_last;                            /* 1: no large handle can go back any more */
     uint32_t first, next;                        /* the first new handle in the table, and the next to map */
 } gpuarena__commit;
 
@@ -6866,7 +6883,7 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
    again. Returns their number. */
 static uint32_t gpuarena__spares_part(gpuarena *arena)
 {
-    gpuarena__spare *list = arena->paged.spare, one;
+    gpuarena__handle *list = arena->paged.spare, one;
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t at, count = 0, last;
     for (at = 0; at < arena->paged.spare_count; at++) {
@@ -6899,70 +6916,71 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
     return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
-/* Plans where the pages come from: spare pages first; then new pages while reserved memory stays within
+/* Decides where the pages come from: spare pages first; then new pages while reserved memory stays within
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
-static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int may_move,
+static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, int may_move,
                                  gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
-    gpuarena__run large;
+    gpuarena__page_run large;
     gpuarena__error said = gpuarena__no_error();
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
     large_spares = gpuarena__spares_part(arena);
-    plan->first = arena->paged.spare_count;
-    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);
-    left = plan->need - plan->spare;
-    idle = gpuarena__idle_pages(arena, plan->begin, plan->end);
-    share = gpuarena__commit_share(arena, plan->begin, plan->end);
-    plan->create = gpuarena__min(left, room);
+    commit->first = arena->paged.spare_count;
+    commit->spare = gpuarena__min(commit->need, commit->first - large_spares);
+    left = commit->need - commit->spare;
+    idle = gpuarena__idle_pages(arena, commit->begin, commit->end);
+    share = gpuarena__commit_share(arena, commit->begin, commit->end);
+    commit->create = gpuarena__min(left, room);
     if (may_move && left > share)
-        plan->create = gpuarena__min(plan->create, left - gpuarena__min(idle, left - share));
-    plan->move = left - plan->create;
-    if (plan->move && may_move) {
-        found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
+        commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
+    commit->move = left - commit->create;
+    if (commit->move && may_move) {
+        found = gpuarena__pick_now(arena, commit->move, commit->begin, commit->end,
                                    left <= room, &said);
         if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
             *error = said;
             return 0;
         }
     }
-    if (may_move && !plan->is_last && found < plan->move) {
+    if (may_move && !commit->is_last && found < commit->move) {
         uint64_t lack = gpuarena__headroom_lack(arena);
-        if (found + room + gpuarena__large_find(arena, 1, plan->begin, plan->end, &large) >= left + lack) {
-            plan->release = plan->move - found + lack;       /* new pages take their place */
+        uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
+        if (found + room + all >= left + lack) {
+            commit->release = commit->move - found + lack;       /* new pages take their place */
             if (large.page_count) return 1;
         }
     }
-    plan->release = 0;
-    plan->create += gpuarena__min(plan->move - found, room - plan->create);
-    plan->move = found;
-    if (plan->create + plan->move == left) return 1;
+    commit->release = 0;
+    commit->create += gpuarena__min(commit->move - found, room - commit->create);
+    commit->move = found;
+    if (commit->create + commit->move == left) return 1;
     return gpuarena__set_reason(error, narrow);
 }
 
 /* Whether the driver may grant the pages that must be new even if all movable pages move. 0 and an error: it
    does not. */
-static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *plan, int may_move,
+static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, int may_move,
                                     gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    uint64_t most = plan->create + plan->move, moves = 0, least;
-    if (!gpuarena__is_scarce(arena, plan->create)) return 1;
-    if (may_move) moves = gpuarena__pick_now(arena, most, plan->begin, plan->end, 0, &ignored);
-    least = gpuarena__min(plan->create, most - moves);
+    uint64_t most = commit->create + commit->move, moves = 0, least;
+    if (!gpuarena__is_scarce(arena, commit->create)) return 1;
+    if (may_move) moves = gpuarena__pick_now(arena, most, commit->begin, commit->end, 0, &ignored);
+    least = gpuarena__min(commit->create, most - moves);
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
    cheap, but the free part of one that is partly live cannot move. So a place is backed by a few handles,
    they are smaller the less the limit leaves, and none is large while much is stranded already. */
-static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *plan, uint64_t left)
+static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
-    uint64_t page = arena->paged.page_bytes, bytes = plan->end - plan->begin, count = 1, most;
+    uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
     most = gpuarena__min(gpuarena__room(arena), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
@@ -6972,17 +6990,17 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
     return gpuarena__min(count, left);
 }
 
-/* Creates the plan's new handles, for one hole of the place after the other. If the driver refuses a large
+/* Creates the commit's new handles, for one hole of the place after the other. If the driver refuses a large
    one, smaller ones are tried. Returns the number of pages created. */
-static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit *plan,
+static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit *commit,
                                          gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, made = 0, most = UINT64_MAX;
-    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     while (gpuarena__hole_next(arena, &hole)) {
-        uint64_t left = gpuarena__min((hole.end - hole.begin) / page, plan->create - made), count;
+        uint64_t left = gpuarena__min((hole.end - hole.begin) / page, commit->create - made), count;
         while (left) {
-            count = gpuarena__min(gpuarena__handle_pages(arena, plan, left), most);
+            count = gpuarena__min(gpuarena__handle_pages(arena, commit, left), most);
             if (gpuarena__handle_create(arena, count, error)) {
                 left -= count;
                 made += count;
@@ -6993,35 +7011,35 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
     return made;
 }
 
-/* Creates the plan's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
+/* Creates the commit's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
    error: nothing is charged any more, and nothing has changed. */
-static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int may_move,
+static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, int may_move,
                                    gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
     uint64_t made, more;
-    int may = gpuarena__spares_reserve(arena, plan->create + 1)
+    int may = gpuarena__spares_reserve(arena, commit->create + 1)
         || gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (!may || !gpuarena__commit_granted(arena, plan, may_move, error)) {
-        plan->release = may && may_move ? plan->create : 0;
-        gpuarena__uncharge(arena, plan->create * arena->paged.page_bytes);
+    if (!may || !gpuarena__commit_granted(arena, commit, may_move, error)) {
+        commit->release = may && may_move ? commit->create : 0;
+        gpuarena__uncharge(arena, commit->create * arena->paged.page_bytes);
         return 0;
     }
-    made = gpuarena__handles_create(arena, plan, &said);
-    if (made == plan->create) return 1;
-    gpuarena__uncharge(arena, (plan->create - made) * arena->paged.page_bytes);
+    made = gpuarena__handles_create(arena, commit, &said);
+    if (made == commit->create) return 1;
+    gpuarena__uncharge(arena, (commit->create - made) * arena->paged.page_bytes);
     *error = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
-        more = plan->move + plan->create - made;
-        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, 0, &said) == more && !arena->lost) {
+        more = commit->move + commit->create - made;
+        if (gpuarena__pick_now(arena, more, commit->begin, commit->end, 0, &said) == more && !arena->lost) {
             arena->stats.backoff_count++;
-            plan->move = more;
-            plan->create = made;
+            commit->move = more;
+            commit->create = made;
             return 1;
         }
-        plan->release = more;
+        commit->release = more;
     }
-    while (arena->paged.spare_count > plan->first && gpuarena__handle_destroy(arena, &said)) continue;
+    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, &said)) continue;
     return 0;
 }
 
@@ -7033,12 +7051,13 @@ static void gpuarena__commit_unclaim(gpuarena *arena)
 
 /* Claims the pages that will move, chosen anew, since other threads may have taken some while new pages were
    created. 0 and an error; NONE: there are too few by now. */
-static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan, gpuarena__error *error)
+static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
     uint32_t at = 0, count;
     paged->run_count = 0;
-    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, 1, error) < plan->move) {
+    if (commit->move
+        && gpuarena__pick(arena, commit->move, commit->begin, commit->end, 1, error) < commit->move) {
         paged->run_count = 0;
         return 0;
     }
@@ -7052,31 +7071,31 @@ static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan,
 }
 
 /* The next handle for a place. */
-static gpuarena__spare gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *plan)
+static gpuarena__handle gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *commit)
 {
     const gpuarena__paged *paged = &arena->paged;
-    const gpuarena__run *run = &paged->runs[plan->run];
-    if (plan->next < paged->spare_count) return paged->spare[plan->next++];
-    if (plan->run < paged->run_count && plan->taken == run->page_count) {
-        run = &paged->runs[++plan->run];
-        plan->taken = 0;
+    const gpuarena__page_run *run = &paged->runs[commit->run];
+    if (commit->next < paged->spare_count) return paged->spare[commit->next++];
+    if (commit->run < paged->run_count && commit->taken == run->page_count) {
+        run = &paged->runs[++commit->run];
+        commit->taken = 0;
     }
-    if (plan->run < paged->run_count)
-        return gpuarena__handle_at(arena, run->address + plan->taken++ * paged->page_bytes);
-    return paged->spare[plan->first - ++plan->taken];
+    if (commit->run < paged->run_count)
+        return gpuarena__handle_at(arena, run->address + commit->taken++ * paged->page_bytes);
+    return paged->spare[commit->first - ++commit->taken];
 }
 
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
-static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_t *reached,
+static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint64_t *reached,
                                 gpuarena__error *error)
 {
-    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t bytes;
-    plan->next = plan->first;
+    commit->next = commit->first;
     while (gpuarena__hole_next(arena, &hole)) {
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
-            gpuarena__spare handle = gpuarena__commit_next(arena, plan);
+            gpuarena__handle handle = gpuarena__commit_next(arena, commit);
             bytes = handle.page_count * arena->paged.page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
                                (&arena->driver, gpuarena__pointer(*reached), bytes, handle.handle))) return 0;
@@ -7090,10 +7109,10 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_
 }
 
 /* Undoes commit_map. Addresses that the driver fails to unmap cannot be used any more. */
-static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan, uint64_t reached)
+static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, reached);
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
     while (gpuarena__hole_next(arena, &hole)) {
         if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, &ignored) || arena->lost) continue;
         hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
@@ -7104,102 +7123,114 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan
 }
 
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
-static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan)
+static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes;
     gpuarena__holes hole;
     uint32_t at;
-    for (at = 0; at < arena->paged.run_count && plan->move; at++) {
-        const gpuarena__run *run = &arena->paged.runs[at];
+    for (at = 0; at < arena->paged.run_count; at++) {
+        const gpuarena__page_run *run = &arena->paged.runs[at];
         uint64_t bytes = run->page_count * page;
         int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
         arena->stats.driver_error_count += unmap_failed != 0;
         gpuarena__hole_make(arena, run->address, unmap_failed);
     }
-    arena->paged.spare_pages -= plan->need - plan->move;
-    while (arena->paged.spare_count > plan->first)
+    arena->paged.spare_pages -= commit->need - commit->move;
+    while (arena->paged.spare_count > commit->first)
         arena->paged.large_count += arena->paged.spare[--arena->paged.spare_count].page_count > 1;
-    arena->paged.spare_count -= (uint32_t)plan->spare;
-    hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    arena->paged.spare_count -= (uint32_t)commit->spare;
+    hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     while (gpuarena__hole_next(arena, &hole))
         hole.index = gpuarena__block_join(arena, gpuarena__hole_cut(arena, hole.begin, hole.end));
-    arena->stats.remapped_page_count += plan->move;
-    arena->stats.grow_count += plan->create != 0;
+    arena->stats.remapped_page_count += commit->move;
+    arena->stats.grow_count += commit->create != 0;
 }
 
 /* The number of holes in a place. */
-static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *plan)
+static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *commit)
 {
-    gpuarena__holes hole = gpuarena__holes_in(arena, plan->begin, plan->end);
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint32_t count = 0;
     while (gpuarena__hole_next(arena, &hole)) count++;
     return count;
 }
 
-/* Maps the plan's pages and unmaps the moved ones from their old places. 0 and an error: nothing has changed,
-   except that new pages may be spare. */
-static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *plan, gpuarena__error *error)
+/* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
+   changed, except that new pages may be spare. */
+static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t reached = plan->begin;
+    uint64_t reached = commit->begin;
     /* each hole may be cut twice, and a block with room out of the result */
-    uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;
+    uint32_t count = 2 * gpuarena__parts(arena, commit) + 5;
     int done;
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    done = gpuarena__commit_claim(arena, plan, error);
-    if (done && !gpuarena__commit_map(arena, plan, &reached, error)) {
+    done = gpuarena__commit_claim(arena, commit, error);
+    if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
         gpuarena__commit_unclaim(arena);
         done = 0;
     }
-    if (done) gpuarena__commit_enter(arena, plan);
-    else gpuarena__commit_unmap(arena, plan, reached);
+    if (done) gpuarena__commit_enter(arena, commit);
+    else gpuarena__commit_unmap(arena, commit, reached);
     arena->nodes.kept_count -= count;
     return done;
 }
 
+/* One attempt to back a place. FAILED: nothing has changed, except that new pages may be spare. There is an
+   error, or commit->release pages of large handles are to go back first. AGAIN: others were quicker, and
+   nothing has changed. */
+typedef enum gpuarena__outcome { GPUARENA__FAILED, GPUARENA__DONE, GPUARENA__AGAIN } gpuarena__outcome;
+static gpuarena__outcome gpuarena__commit_try(gpuarena *arena, gpuarena__commit *commit, int may_move,
+                                              gpuarena__error *error)
+{
+    commit->need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, commit->begin, commit->end));
+    if (!gpuarena__try_relax(arena, error) || !gpuarena__commit_decide(arena, commit, may_move, error)
+        || commit->release) return GPUARENA__FAILED;
+    if (!gpuarena__charge(arena, commit->create * arena->paged.page_bytes, error)) return GPUARENA__AGAIN;
+    if (!gpuarena__commit_create(arena, commit, may_move, error)) return GPUARENA__FAILED;
+    *error = gpuarena__no_error();
+    if (gpuarena__commit_use(arena, commit, error)) return GPUARENA__DONE;
+    return error->result == GPUARENA_OK ? GPUARENA__AGAIN : GPUARENA__FAILED;
+}
+
 /* Backs the holes in [begin, end), except those that the driver failed to unmap. 0 and an error: nothing has
-   changed. */
+   changed, except that idle large handles may have gone back. */
 static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
                                 gpuarena_stream stream, gpuarena__error *error)
 {
-    gpuarena__commit plan = GPUARENA_INIT;
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t before, gone;
+    gpuarena__commit commit;
+    gpuarena__error said, ignored = gpuarena__no_error();
+    gpuarena__outcome outcome;
+    uint64_t page = arena->paged.page_bytes, before, created;
     uint32_t is_last = 0;
-    int done = 0, again;
     (void)gpuarena__spares_part(arena);
     before = arena->stats.reserved_bytes;
     if (arena->config.idle_fraction >= 1) may_move = 0;
     do {
-        gpuarena__error said = gpuarena__no_error();
-        memset(&plan, 0, sizeof plan);
-        plan.begin = begin; plan.end = end;
-        plan.need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
-        plan.is_last = is_last;
-        again = 0;
-        if (gpuarena__try_relax(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
-            again = !plan.release && !gpuarena__charge(arena, plan.create * arena->paged.page_bytes, &said);
-            if (!again && !plan.release && gpuarena__commit_create(arena, &plan, may_move, &said)) {
-                said = gpuarena__no_error();
-                done = gpuarena__commit_use(arena, &plan, &said);
-                again = !done && said.result == GPUARENA_OK; /* pages that should move were taken meanwhile */
-            }
-        }
-        if (plan.release && !is_last && !arena->lost) {
-            gone = gpuarena__large_release(arena, plan.release, begin, end, &ignored);
-            before = gpuarena__above(before, gone * arena->paged.page_bytes);
+        memset(&commit, 0, sizeof commit);
+        commit.begin = begin;
+        commit.end = end;
+        commit.is_last = is_last;
+        said = gpuarena__no_error();
+        outcome = gpuarena__commit_try(arena, &commit, may_move, &said);
+        if (commit.release && !is_last && !arena->lost) {
+            uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, &ignored);
+            before = gpuarena__above(before, gone * page);
             is_last = !gone;
-            again = gone || said.result == GPUARENA_OK;
+            if (gone || said.result == GPUARENA_OK) outcome = GPUARENA__AGAIN;
         }
-        if (!done && !again) *error = said;
-    } while (again);
-    plan.create = gpuarena__above(arena->stats.reserved_bytes, before) / arena->paged.page_bytes;
-    while (!done && arena->stats.reserved_bytes > before && arena->paged.spare_count
-           && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, &ignored)) continue;
-    gpuarena__note_peak(arena);                  /* a failed attempt leaves no peak */
-    if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
-    if (done && plan.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, plan.move, stream);
-    return done;
+    } while (outcome == GPUARENA__AGAIN);
+    if (outcome == GPUARENA__FAILED) {
+        *error = said;
+        while (arena->stats.reserved_bytes > before && arena->paged.spare_count
+               && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, &ignored)) continue;
+    }
+    gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
+    if (outcome == GPUARENA__FAILED) return 0;
+    created = gpuarena__above(arena->stats.reserved_bytes, before) / page;
+    if (created) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, created, stream);
+    if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
+    return 1;
 }
 
 /* Whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
@@ -7305,7 +7336,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
 
 /* Releases quiet idle pages until reserved memory is at most `keep`, as many at a time as can be listed. 1:
    done, or none are left. */
-static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
+static int gpuarena__page_runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
     gpuarena__error said;
     uint64_t page = arena->paged.page_bytes, before, over;
@@ -7318,7 +7349,7 @@ static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__erro
         (void)gpuarena__pick(arena, over / page, 0, 0, 0, &said);
         count = arena->paged.run_count;
         for (at = 0; at < count && done; at++)
-            done = gpuarena__run_release(arena, arena->paged.runs[at], error);
+            done = gpuarena__page_run_release(arena, arena->paged.runs[at], error);
     } while (done && said.result != GPUARENA_OK && arena->stats.reserved_bytes < before);
     if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return done;
     *error = said;
@@ -7341,7 +7372,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__handle_destroy(arena, error);
     over = arena->stats.reserved_bytes > keep;
-    if (done && over) done = gpuarena__runs_release(arena, keep, error);
+    if (done && over) done = gpuarena__page_runs_release(arena, keep, error);
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
@@ -7365,7 +7396,7 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *re
 }
 
 /* The idle memory that could be released, or moved into [begin, end), once all work is done. */
-static uint64_t gpuarena__idle_beside(const gpuarena *arena, uint64_t begin, uint64_t end)
+static uint64_t gpuarena__idle_outside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__idle_pages(arena, begin, end) : 0;
     return gpuarena__idle_segments(arena, 0)
@@ -7385,13 +7416,13 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     need = gpuarena__whole(req->bytes, page);                /* in new addresses; or: */
     if (gpuarena__place_find(arena, &after_sync, 0, &place)) {
         need = place.page_count * page;
-        *idle = gpuarena__idle_beside(arena, place.begin, place.end);
+        *idle = gpuarena__idle_outside(arena, place.begin, place.end);
         if (need > *idle && gpuarena__place_find(arena, &after_sync, 1, &place)
             && place.page_count * page + *idle < need + all) {
             need = place.page_count * page;
             *idle = all;
         }
-    } else *idle = gpuarena__idle_beside(arena, 0, 0);
+    } else *idle = gpuarena__idle_outside(arena, 0, 0);
     return need;
 }
 
@@ -8127,7 +8158,7 @@ static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpu
     if (gpuarena__segment_waits(arena, range, stream)
         && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
         return 0;                                /* another thread took some of it meanwhile */
-    return gpuarena__range_release(arena, range, stream, error);
+    return gpuarena__segment_give_back(arena, range, stream, error);
 }
 
 /* Gives one idle segment back to the driver, unless a stream is captured. */
@@ -8167,7 +8198,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
 
 /* Releases idle segments and pages until reserved memory is at most `keep`. quiet 1: only those that wait for
    nothing. 1: done, or none is left. 0 and an error: the driver refused. */
-static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
+static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                         gpuarena__error *error)
 {
     gpuarena__error refusal = gpuarena__no_error();
@@ -8187,12 +8218,12 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
 
 /* Releases idle segments and pages in a new pass: segments that the driver has refused to take are tried
    again. */
-static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
+static int gpuarena__release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                       gpuarena__error *error)
 {
     if (keep < arena->stats.reserved_bytes) (void)gpuarena__plans_yield(arena);
     arena->release_pass++;
-    return gpuarena__range_release_more(arena, keep, quiet, stream, error);
+    return gpuarena__release_more(arena, keep, quiet, stream, error);
 }
 
 /* ---- automatic release: config.release */
@@ -8206,7 +8237,7 @@ static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuar
                   + gpuarena__idle_known(arena) * arena->paged.page_bytes;
     if (idle <= most) return 1;
     stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
-    return gpuarena__range_release_more(arena, arena->stats.reserved_bytes - (idle - stays),
+    return gpuarena__release_more(arena, arena->stats.reserved_bytes - (idle - stays),
                                         arena->paged.page_bytes != 0, stream, error);
 }
 
@@ -8227,7 +8258,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
         uint64_t then = range->used + arena->config.release_age;
         after = range->after;
-        if (!gpuarena__range_idle(arena, range, 0)) continue;
+        if (!gpuarena__segment_idle(arena, range, 0)) continue;
         if (then > now) due = gpuarena__min(due, then);
         else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
                 || !gpuarena__segment_return(arena, range, stream, error)) range->used = now;
@@ -8236,7 +8267,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     if (!paged->page_bytes) return error->result == GPUARENA_OK;
     gpuarena__note_idle_low(arena);
     if (paged->idle_low_count)
-        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes
+        (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
                                                - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = gpuarena__idle_known(arena);
     return error->result == GPUARENA_OK;
@@ -8255,7 +8286,7 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
+    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
 }
 
 /* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
@@ -8313,7 +8344,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
     gpuarena__range *range, *before;
     uint32_t asked = 0;
     if (arena->paged.page_bytes && !arena->lost)
-        arena->stats.driver_error_count += !gpuarena__range_release_to(arena, reserved, 0, NULL, &ignored);
+        arena->stats.driver_error_count += !gpuarena__release_to(arena, reserved, 0, NULL, &ignored);
     else for (range = arena->ranges.last; range && ignored.result != GPUARENA_CAPTURE; range = before) {
         before = range->before;
         if (range->fresh && !arena->lost
@@ -8379,7 +8410,7 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
         if (used == set) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
-        if (!gpuarena__wait_for(arena, &req, used)) return 0;
+        if (!gpuarena__stream_wait_for(arena, &req, used)) return 0;
     }
     return 1;
 }
@@ -9583,7 +9614,6 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
-    int fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* only new memory serves it */
     if (failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
         || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
         return failure;                          /* other free memory would not have served it */
@@ -9591,7 +9621,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
     if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover what is reserved */
-        failure.missing_bytes = !fresh && gpuarena__search(arena, req)
+        failure.missing_bytes = !gpuarena__needs_new(req) && gpuarena__search(arena, req)
             ? over : gpuarena__max(failure.missing_bytes, over);
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
@@ -9602,7 +9632,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
         failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
-    } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
+    } else if (!gpuarena__needs_new(req) && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
         failure.missing_bytes = span;            /* all of it, if free blocks cannot serve this request */
@@ -10265,8 +10295,10 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
         for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
             if (!gpuarena__check_set(audit, bins)) return 0;
     }
-    for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++)
+    for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++) {
+        if (!gpuarena__check_link(audit, index, 0)) return 0;
         index = gpuarena__node_at(arena, index)->as.list.after;
+    }
     GPUARENA__NEVER(audit->binned_count + multi + audit->aside_count != audit->free_count,
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
@@ -11071,8 +11103,8 @@ static void gpuarena__leave_read(gpuarena *arena)
 
 /* >>family =============================================================================================
    Arenas of one tree. A call that needs siblings' idle memory unlocks its own arena (unlock_all), enters
-   the others one by one, and waits for the slow mutex of each; so growth and releases in progress there
-   are finished. No thread waits for a slow mutex while it holds another, or inside a callback. */
+   the others one by one, and waits for the slow-path mutex of each; so growth and releases in progress there
+   are finished. No thread waits for a slow-path mutex while it holds another, or inside a callback. */
 
 /* 1: this thread is in a callback or a driver function of some arena, which holds a lock. */
 static int gpuarena__is_tied(void)
@@ -11210,7 +11242,7 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
             give = gpuarena__above(gpuarena__family_figures(arena, top).held, keep);
             before = at->stats.reserved_bytes;
             give = gpuarena__min(gpuarena__family_idle(at, quiet), give);
-            if (give && !gpuarena__range_release_to(at, before - give, quiet, NULL, &refusal))
+            if (give && !gpuarena__release_to(at, before - give, quiet, NULL, &refusal))
                 at->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
             released += before - at->stats.reserved_bytes;
             (void)gpuarena__end(at, GPUARENA_OK);
@@ -11349,7 +11381,7 @@ static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, 
 {
     uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__family_excess(arena);
     if (excess)
-        return gpuarena__range_release_more(arena, gpuarena__above(own, excess),
+        return gpuarena__release_more(arena, gpuarena__above(own, excess),
                                             arena->paged.page_bytes != 0, stream, error);
     arena->over_limit = 0;
     gpuarena__update_fast_path(arena);
@@ -11413,7 +11445,7 @@ static void gpuarena__forget_all(gpuarena *arena)
    one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
-    int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, error);
+    int released = arena->lost || gpuarena__release_to(arena, 0, 0, NULL, error);
     if (released && !arena->lost && arena->ranges.count)     /* addresses */
         released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
     if (released && !arena->lost) released = gpuarena__unretire(arena, 0, error);
@@ -11733,7 +11765,11 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 /* >>slow ===============================================================================================
    The slow path of an allocation. Its stages are one table, in the manual's order: gpuarena__stages, at the
    end of the section. One loop runs them until one finds a free node that serves the request. A stage that
-   has changed something for earlier ones has them run again. */
+   has changed something for earlier ones has them run again. Stages hold the slow-path mutex and the short
+   lock; each driver call unlocks the short one.
+     A new stage has to be known elsewhere, too: by gpuarena__poll, which is stage 5; by gpuarena__can_grow
+   and gpuarena__is_waiting, which foresee and explain the result; and, if pages can come from it, by
+   gpuarena__commit_hard, which grows a block in place. */
 
 /* The state of one call. */
 typedef struct gpuarena__miss {
@@ -11824,7 +11860,7 @@ static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *re
 static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     int released = req->flags & GPUARENA_ALLOC_TRY
-        || gpuarena__range_release_to(arena, arena->limit, 0, req->stream, error);
+        || gpuarena__release_to(arena, arena->limit, 0, req->stream, error);
     if (arena->stats.reserved_bytes <= arena->limit) return 1;
     if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
     if (error->result == GPUARENA_CAPTURE && !error->code)
@@ -11969,8 +12005,9 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* Releases just enough idle memory to make room, and grows by just what is needed. If the limit is in the
-   way, nothing is released unless it helps; if the driver is, only an attempt can tell. */
+/* Releases just enough idle memory to make room, for pages all idle segments, and grows by just what is
+   needed. If the limit is in the way, nothing is released unless it helps; if the driver is, only an attempt
+   can tell. */
 static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
                                       gpuarena__error *error)
 {
@@ -11981,9 +12018,11 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
                                                     released */
     if (index) return index;
     if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
-        uint64_t idle = gpuarena__idle_segments(arena, quiet);
-        if (!idle || gpuarena__ask_capturing(arena, error)
-            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
+        uint64_t idle = gpuarena__idle_segments(arena, quiet), all;
+        need = gpuarena__need(arena, req, &all);
+        if (!idle || gpuarena__above(need, all) > gpuarena__room(arena)
+            || gpuarena__ask_capturing(arena, error)
+            || !gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
                                            error)) return 0;
         return gpuarena__pages_grow(arena, req, 1, error);
     }
@@ -11994,7 +12033,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
         if (gpuarena__ask_capturing(arena, error))
             return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
+        if (!gpuarena__release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
                                         error))
             return 0;
         index = gpuarena__grow_for(arena, req, need, need, error);
@@ -12093,7 +12132,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
         && gpuarena__place_find(arena, req, 0, &place)       /* .. no gap lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
         /* .. or has more idle memory outside */
-        && gpuarena__idle_beside(arena, place.begin, place.end) >= idle) return 0;
+        && gpuarena__idle_outside(arena, place.begin, place.end) >= idle) return 0;
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
@@ -12132,7 +12171,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
         while (!index && error->result != GPUARENA_CAPTURE
                && (gpuarena__may_move(arena, req, error)
                    || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-               && gpuarena__wait_stream(arena, set)) {
+               && gpuarena__host_wait_for(arena, set)) {
             waited = 1;
             index = gpuarena__look(arena, req);
             if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
@@ -12219,13 +12258,13 @@ enum {
     GPUARENA__STAGE_TRY = 1,                     /* makes no driver call: also for GPUARENA_ALLOC_TRY */
     GPUARENA__STAGE_NEW = 2,                     /* may serve a request that only new memory serves */
     GPUARENA__STAGE_SYNC = 4,                    /* the host waits: of no use if a capture forbids that */
-    GPUARENA__STAGE_LAST = 8                     /* is run for any request, though the round may be over */
+    GPUARENA__STAGE_ALWAYS = 8                   /* is run for any request, though the round may be over */
 };
 static const struct gpuarena__stage {
     uint32_t (*run)(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss);
     uint32_t flags;
 } gpuarena__stages[] = {
-    { gpuarena__stage_begin,           GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
+    { gpuarena__stage_begin,           GPUARENA__STAGE_TRY | GPUARENA__STAGE_ALWAYS },
     { gpuarena__stage_look,            GPUARENA__STAGE_TRY },            /* 1 in the manual */
     { gpuarena__stage_events,          0 },                              /* 2 */
     { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },            /* before 3 */
@@ -12237,8 +12276,8 @@ static const struct gpuarena__stage {
     { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 8 */
     { gpuarena__stage_yield,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY },      /* before 9 */
     { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },            /* 9 */
-    { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
-    { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
+    { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_ALWAYS },
+    { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }            /* 9 */
 };
 
 /* Whether a stage runs for a request, by its flags and the results of earlier stages. If GPUARENA_ALLOC_TRY
@@ -12246,7 +12285,7 @@ static const struct gpuarena__stage {
 static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
                                   gpuarena__miss *miss)
 {
-    if (flags & GPUARENA__STAGE_LAST)
+    if (flags & GPUARENA__STAGE_ALWAYS)
         return flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
     if (miss->over || gpuarena__is_lost(arena, &miss->error)) return 0;
     if (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
@@ -12384,30 +12423,30 @@ static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_
 {
     gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range = gpuarena__range_of(arena, address);
-    if (arena->lost || !gpuarena__range_idle(arena, range, 0)
+    if (arena->lost || !gpuarena__segment_idle(arena, range, 0)
         || gpuarena__segment_release(arena, range, stream, &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
-/* Frees the live block at this place of a table; the driver gets nothing. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t *place, uint32_t freed_on)
+/* Frees the live block at this slot of a table; the driver gets nothing. */
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
 {
-    uint32_t index = *place;
+    uint32_t index = *slot;
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    *place = 0;
-    if (arena->heaps.count) gpuarena__lookup_count(arena, node->address, UINT64_MAX);
+    *slot = 0;
+    if (arena->heaps.count) gpuarena__heap_live_add(arena, node->address, UINT64_MAX);
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
 }
 
 /* Frees a live block, and tells the observer if there is one. */
-static void gpuarena__free_told(gpuarena *arena, uint32_t *place, uint32_t freed_on, gpuarena_stream stream)
+static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_on, gpuarena_stream stream)
 {
     uint64_t pending = arena->stats.pending_bytes;
     gpuarena_block block = GPUARENA_INIT;
-    if (arena->config.observe) block = gpuarena__block_describe(arena, *place);
-    gpuarena__block_give_back(arena, place, freed_on);
+    if (arena->config.observe) block = gpuarena__block_describe(arena, *slot);
+    gpuarena__block_give_back(arena, slot, freed_on);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
@@ -12415,7 +12454,7 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t *place, uint32_t freed
 }
 
 /* Frees any block, on any stream; with the slow-path mutex. */
-static void gpuarena__free_place(gpuarena *arena, uint32_t *place, gpuarena_stream stream)
+static void gpuarena__free_slot(gpuarena *arena, uint32_t *place, gpuarena_stream stream)
 {
     uint32_t index = *place;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -12443,7 +12482,7 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
         error.block = index;                     /* the block is still live */
         return gpuarena__fail(arena, &error, 0, stream);
     }
-    gpuarena__free_place(arena, gpuarena__lookup_find(arena, address), cleared_on);
+    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, address), cleared_on);
     return GPUARENA_OK;
 }
 
@@ -12476,7 +12515,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = gpuarena__pointer(address);
         return GPUARENA_OK;
     }
-    gpuarena__free_place(arena, gpuarena__lookup_find(arena, address), GPUARENA_OWN_STREAM);
+    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, address), GPUARENA_OWN_STREAM);
     return gpuarena__fail(arena, &error, req.requested, req.stream);
 }
 
@@ -12708,16 +12747,16 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
                                          gpuarena_stream stream)
 {
     gpuarena__node *node;
-    uint32_t *place, index;
+    uint32_t *slot, index;
     int may;
     gpuarena__spin_enter(&heap->lock);
-    node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &place);
+    node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
     may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
         && gpuarena__heap_find_plain(arena, heap, stream) && node->set == heap->recent_record && !node->use_at
         && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
-        index = *place;
-        *place = 0;
+        index = *slot;
+        *slot = 0;
         gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);
     }
     gpuarena__spin_unlock(&heap->lock);
@@ -12869,7 +12908,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     int done = 1;
     if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
-        done = gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
+        done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                             &ignored);
     if (done && arena->over_limit) done = gpuarena__shrink_over_limit(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
@@ -12892,12 +12931,12 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    uint32_t *place;
+    uint32_t *slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
-    place = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    if (!place) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    result = gpuarena__free_scrubbed(arena, *place, stream);
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (!slot) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    result = gpuarena__free_scrubbed(arena, *slot, stream);
     gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, result);
 }
@@ -12917,26 +12956,26 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
-/* A free that the fast path does not serve. The lock is held, and is unlocked. node, place: as lookup_node
+/* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
    has found them. If the free needs the short lock alone, as that of a planned block on a plain stream, it is
    done here. Otherwise it takes the slow path, which also says what is wrong with a pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream,
-                                                        gpuarena__node *node, uint32_t *place)
+                                                        gpuarena__node *node, uint32_t *slot)
 {
     uint32_t freed_on, index;
     int done = 0;
     if (GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags & ~GPUARENA__PLANNED)
                          && gpuarena__find_plain(arena, stream))) {
-        index = *place;
-        *place = 0;
-        if (arena->heaps.count) gpuarena__lookup_count(arena, gpuarena__address(ptr), UINT64_MAX);
+        index = *slot;
+        *slot = 0;
+        if (arena->heaps.count) gpuarena__heap_live_add(arena, gpuarena__address(ptr), UINT64_MAX);
         gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
                              (node->size & GPUARENA__PLANNED) != 0);
         gpuarena__unlock(arena);
         return GPUARENA_OK;
     }
     if (node && gpuarena__is_plain_free(arena, node, stream, &freed_on)) {
-        gpuarena__free_told(arena, place, freed_on, stream);
+        gpuarena__free_told(arena, slot, freed_on, stream);
         done = 1;
     }
     gpuarena__unlock(arena);
@@ -12949,30 +12988,30 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_heap(gpuarena *arena, void *pt
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
     uint64_t address = gpuarena__address(ptr);
     gpuarena__node *node;
-    uint32_t *place;
+    uint32_t *slot;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_free(arena, heap, ptr, stream))) return GPUARENA_OK;
     gpuarena__lock(arena);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &place);
-    return gpuarena__free_other(arena, ptr, stream, node, place);
+    node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &slot);
+    return gpuarena__free_other(arena, ptr, stream, node, slot);
 }
 
 /* The fast path of an arena without heaps: frees a live block without special bits, on a plain stream. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__node *node;
-    uint32_t *place, index;
+    uint32_t *slot, index;
     gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {
         gpuarena__spin_unlock(&arena->lock);
         return gpuarena__free_heap(arena, ptr, stream);
     }
-    node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
+    node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
                           && gpuarena__find_plain(arena, stream)))
-        return gpuarena__free_other(arena, ptr, stream, node, place);
-    index = *place;
-    *place = 0;
+        return gpuarena__free_other(arena, ptr, stream, node, slot);
+    index = *slot;
+    *slot = 0;
     gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
@@ -13108,11 +13147,11 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
         idle = gpuarena__idle_segments(arena, step < 2);
         if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
-            while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
+            while (set < arena->streams.count && !gpuarena__host_wait_for(arena, set)) set++;
             if (set < arena->streams.count) step--;          /* as long as there is a stream to wait for */
         } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
         if (idle)
-            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
+            (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
                                              &ignored);
     }
     return 0;
@@ -13151,7 +13190,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
         if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
-    gpuarena__peak_note(arena);
+    gpuarena__live_peak_note(arena);
 }
 
 /* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. */
@@ -13218,7 +13257,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
         *idle = gpuarena__idle_segments(arena, 0);
         return 0;
     }
-    *idle = gpuarena__idle_beside(arena, begin, end);
+    *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
     else count = gpuarena__unmapped_pages(arena, gpuarena__holes_from(arena, index, begin, end));
@@ -13270,17 +13309,17 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint32_t *place = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index,
+    uint32_t *slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index,
              freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (place && bytes) {
+    if (slot && bytes) {
         gpuarena__prepare_free(arena, stream);
-        place = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     }
-    if (!place) return gpuarena__fail_pointer(arena, ptr, stream);
+    if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
-    index = *place;
+    index = *slot;
     node = gpuarena__node_at(arena, index);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
@@ -13477,7 +13516,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 {
     gpuarena__error error = gpuarena__no_error();
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
-    int done = gpuarena__range_release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL,
+    int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL,
                                           &error);
     *released = before - arena->stats.reserved_bytes;
     if (children && !gpuarena__is_tied()) {

@@ -26,7 +26,7 @@ my @planted = (
     ['a heap\'s serials are given again',
      q@    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);@, q@@],
     ['a block freed with all locks stays counted in its heap',
-     q@    if (arena->heaps.count) gpuarena__lookup_count(arena, node->address, UINT64_MAX);@, q@@],
+     q@    if (arena->heaps.count) gpuarena__heap_live_add(arena, node->address, UINT64_MAX);@, q@@],
     ['a free looks its block up in the arena\'s table',
      q@return owner ? &arena->heaps.list[owner]->lookup : &arena->lookup;@, q@return owner ? &arena->lookup : &arena->lookup;@],
     ['a block in a foreign page is put before its heap',

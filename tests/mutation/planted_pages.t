@@ -39,24 +39,24 @@ my @planted = (
     ['a spare large handle counts as one page', q@            paged->spare_pages += each;@,
      q@            paged->spare_pages++;@],
     ['what large handles gave back is kept by a request that fails',
-     q@            before = gpuarena__above(before, gone * arena->paged.page_bytes);
+     q@            before = gpuarena__above(before, gone * page);
 @, q@@],
     ['nothing is asked of large handles for less than a page',
      q@gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,@,
      q@gpuarena__large_release(arena, (arena->stats.reserved_bytes - keep) / page,@],
     ['spare handles are counted before the large ones among them go back',
-     q@    plan->first = arena->paged.spare_count;
-    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);@,
-     q@    plan->spare = gpuarena__min(plan->need, plan->first - large_spares);@,
+     q@    commit->first = arena->paged.spare_count;
+    commit->spare = gpuarena__min(commit->need, commit->first - large_spares);@,
+     q@    commit->spare = gpuarena__min(commit->need, commit->first - large_spares);@,
      q@    large_spares = gpuarena__spares_part(arena);
-@, q@    plan->first = arena->paged.spare_count;
+@, q@    commit->first = arena->paged.spare_count;
     large_spares = gpuarena__spares_part(arena);
 @],
     ['a spare handle is destroyed while it may be mapped', q@for (; count && !arena->paged.unmap_failed_count; count--)@,
      q@for (; count; count--)@],
     ['large handles go back in vain where the device lacks more than the headroom',
-     q@(arena, 1, plan->begin, plan->end, &large) >= left + lack)@,
-     q@(arena, 1, plan->begin, plan->end, &large) >= left)@],
+     q@(found + room + all >= left + lack)@,
+     q@(found + room + all >= left)@],
     ['a request that fails keeps what it created where an older spare handle went back',
      q@    (void)gpuarena__spares_part(arena);
     before = arena->stats.reserved_bytes;@, q@    before = arena->stats.reserved_bytes;

@@ -16,7 +16,7 @@ typedef struct pages_state {
     gpuarena_stats stats;
     uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
     uint32_t spare_count;
-    gpuarena__spare spare[64];
+    gpuarena__handle spare[64];
 } pages_state;
 
 static inline uint64_t pages_mix(uint64_t hash, uint64_t value)
