@@ -1908,7 +1908,8 @@ typedef struct gpuarena__frame {
 
 /* A step's allocations, in order, and what a plan says of each. */
 typedef struct gpuarena__planned {
-    uint64_t address;                            /* where it is to lie; 0: where it can */
+    uint64_t address;                            /* where it is to lie; 0: where it can. While the plan is
+                                                    made: 1 + the offset in its region */
     uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
     uint32_t set;                                /* the record of its stream */
     uint32_t until;                              /* how many allocations had come when it was freed, since the
@@ -4335,7 +4336,9 @@ static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
     list[arena->paged.retired_count++].page_count = bytes / arena->driver.page_bytes;
 }
 
-/* 1 and an error: the segment is not complete, and only good for being given back. */
+/* Obtains a guarded segment. 1 with range->guarded GUARDED: it is complete. 1 with another value, and an
+   error: it has addresses and memory, but no access, and can only be given back. 0 and an error: there is
+   none. */
 static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__range *range,
                                   gpuarena__error *error)
 {
@@ -7644,8 +7647,9 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
    other, each at the lowest address at which no block lies that is there at the same time: the largest first,
    and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
 
-/* Windows of time, at seven levels: of level l number i begins with i << l spans, and is two of these steps
-   long, 64 >> l of them. So a block lies within a window of at most four times its length. */
+/* Windows of time. A step is cut into 64 spans. At each of seven levels, 64 >> level windows begin 1 << level
+   spans apart, and each is twice as long as that, so that neighbours overlap. So a block lies within a window
+   of at most four times its length. */
 enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
 typedef struct gpuarena__packed {
     uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap) */
@@ -7717,6 +7721,12 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
     return offset;
 }
 
+/* The number of a window, by its place in its level: the levels below have 64 + 32 + .. windows. */
+static uint32_t gpuarena__pack_number(uint32_t level, uint64_t at)
+{
+    return 128 - (128u >> level) + (uint32_t)at;
+}
+
 /* Enters a block into the lists of the windows in which it is live, into each once; or only counts it. */
 static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
 {
@@ -7730,7 +7740,7 @@ static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int ent
             end = 1 + ((round ? one->wrap : one->to) - 1) / step;
             if (round) end = gpuarena__min(end, first);      /* the others have it already */
             for (; at < end; at++) {
-                uint32_t window = 128 - (128u >> level) + (uint32_t)at;
+                uint32_t window = gpuarena__pack_number(level, at);
                 if (enters) pack->lists[window][pack->counts[window]] = block;
                 pack->counts[window]++;
             }
@@ -7743,7 +7753,7 @@ static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena
     uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
     for (;; level++) {
         uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
-        if (one->to <= (at + 2) * step) return 128 - (128u >> level) + (uint32_t)at;
+        if (one->to <= (at + 2) * step) return gpuarena__pack_number(level, at);
     }
 }
 
@@ -7763,7 +7773,7 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
     memset(pack->sorted, 0, sizeof pack->sorted);
     for (at = 0; at < pack->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->order[at]];
-        if (one->units <= pack->peak >> 16 && !pack->bottom) {
+        if (one->units <= pack->peak >> 16 && !pack->bottom) {   /* tiny: from here on, above all others */
             pack->bottom = pack->top;
             memset(pack->counts, 0, sizeof pack->counts);
             memset(pack->sorted, 0, sizeof pack->sorted);
@@ -7809,7 +7819,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
 }
 
 /* Enters the offsets into the sequence: each as 1 + its bytes. */
-static void gpuarena__pack_take(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
+static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
                                 uint32_t unit_log2)
 {
     uint32_t at, first = 0, below = 0;
@@ -7853,11 +7863,11 @@ static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence 
             end += pack.counts[list];
         }
         gpuarena__pack_place(&pack, 0);
-        gpuarena__pack_take(&pack, sequence, unit_log2);
+        gpuarena__pack_enter(&pack, sequence, unit_log2);
         top = pack.top;
         if (top > pack.peak + pack.peak / 256) { /* another order may do better */
             gpuarena__pack_place(&pack, 1);
-            if (pack.top < top) gpuarena__pack_take(&pack, sequence, unit_log2);
+            if (pack.top < top) gpuarena__pack_enter(&pack, sequence, unit_log2);
             top = gpuarena__min(top, pack.top);
         }
         gpuarena__host_free(arena, lists, list_bytes);
@@ -9408,7 +9418,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     failure.reason = error->reason;
     failure.driver_code = error->code;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = error->call;
-    if (!detail && error->code && arena->driver.code_name)
+    if (!detail && error->code && arena && arena->driver.code_name)
         detail = arena->driver.code_name(&arena->driver, error->code);
     if (detail) gpuarena__detail(&failure, "%s", detail);
     if (!arena) return failure;
