@@ -7623,8 +7623,10 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
         return;
     }
     one = &fresh->list[number];
-    memset(&fresh->list[fresh->count], 0, ((size_t)number + 1 - fresh->count) * sizeof *one);
-    fresh->count = (uint32_t)number + 1;
+    if (number >= fresh->count) {                /* else another thread's later one was recorded before */
+        memset(&fresh->list[fresh->count], 0, ((size_t)number + 1 - fresh->count) * sizeof *one);
+        fresh->count = (uint32_t)number + 1;
+    }
     if (!plain) return;
     one->units = (uint32_t)units;
     one->set = set;
