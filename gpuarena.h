@@ -4459,7 +4459,7 @@ static size_t gpuarena__range_bytes(uint64_t bytes)
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
    or must not be used. */
 static int gpuarena__range_neighbour(const gpuarena *arena, uint64_t address, uint64_t bytes,
-                                 gpuarena__range **before)
+                                     gpuarena__range **before)
 {
     gpuarena__range *at = arena->ranges.root, *after;
     *before = NULL;
@@ -4588,7 +4588,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
    is a driver error. The range goes back, unless its base is that of a held one, which the call would then
    take away. */
 static void gpuarena__segment_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                   gpuarena_stream stream, gpuarena__error *error)
+                                     gpuarena_stream stream, gpuarena__error *error)
 {
     const gpuarena__range *held = gpuarena__range_of(arena, address);
     if (address && (!held || held->address != address))
@@ -4686,7 +4686,7 @@ static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *ra
 /* Gives one idle segment back to the driver; no stream is captured. 0: the driver refused, and *error says
    why, or the segment is not idle any more. It is still held then. */
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                   gpuarena__error *error)
+                                       gpuarena__error *error)
 {
     int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
@@ -4709,7 +4709,7 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
 /* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
    within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
 static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                       gpuarena__error *error)
+                                         gpuarena__error *error)
 {
     uint64_t address;
     gpuarena__error ignored = gpuarena__no_error();
@@ -6568,7 +6568,7 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
 /* The number of idle pages in a free block, or in a run of them, whose handles lie outside [begin, end),
    which consists of whole pages. */
 static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
-                                       uint64_t end)
+                                        uint64_t end)
 {
     uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
     if (begin >= end || end <= low || begin >= high) return gpuarena__pages_between(arena, low, high);
@@ -6923,7 +6923,7 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
 static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                 gpuarena__error *error)
+                                   gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
@@ -7822,7 +7822,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
 
 /* Enters the offsets into the sequence: each as 1 + its bytes. */
 static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
-                                uint32_t unit_log2)
+                                 uint32_t unit_log2)
 {
     uint32_t at, first = 0, below = 0;
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
@@ -8211,7 +8211,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
 /* Releases idle segments and pages until reserved memory is at most `keep`. quiet 1: only those that wait for
    nothing. 1: done, or none is left. 0 and an error: the driver refused. */
 static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                        gpuarena__error *error)
+                                  gpuarena__error *error)
 {
     gpuarena__error refusal = gpuarena__no_error();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
@@ -8231,7 +8231,7 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
 /* Releases idle segments and pages in a new pass: segments that the driver has refused to take are tried
    again. */
 static int gpuarena__release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                      gpuarena__error *error)
+                                gpuarena__error *error)
 {
     if (keep < arena->stats.reserved_bytes) (void)gpuarena__plans_yield(arena);
     arena->release_pass++;
@@ -8250,7 +8250,7 @@ static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuar
     if (idle <= most) return 1;
     stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
     return gpuarena__release_more(arena, arena->stats.reserved_bytes - (idle - stays),
-                                        arena->paged.page_bytes != 0, stream, error);
+                                  arena->paged.page_bytes != 0, stream, error);
 }
 
 /* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
@@ -8280,7 +8280,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     gpuarena__note_idle_low(arena);
     if (paged->idle_low_count)
         (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
-                                               - paged->idle_low_count * paged->page_bytes, 1, stream, error);
+                                     - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = gpuarena__idle_known(arena);
     return error->result == GPUARENA_OK;
 }
@@ -11394,7 +11394,7 @@ static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, 
     uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__family_excess(arena);
     if (excess)
         return gpuarena__release_more(arena, gpuarena__above(own, excess),
-                                            arena->paged.page_bytes != 0, stream, error);
+                                      arena->paged.page_bytes != 0, stream, error);
     arena->over_limit = 0;
     gpuarena__update_fast_path(arena);
     return 1;
@@ -12035,7 +12035,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         if (!idle || gpuarena__above(need, all) > gpuarena__room(arena)
             || gpuarena__ask_capturing(arena, error)
             || !gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
-                                           error)) return 0;
+                                     error)) return 0;
         return gpuarena__pages_grow(arena, req, 1, error);
     }
     for (;;) {
@@ -12045,8 +12045,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
         if (gpuarena__ask_capturing(arena, error))
             return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-        if (!gpuarena__release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
-                                        error))
+        if (!gpuarena__release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream, error))
             return 0;
         index = gpuarena__grow_for(arena, req, need, need, error);
         if (index || error->result != GPUARENA_OUT_OF_MEMORY) return index;
@@ -12921,7 +12920,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
-                                            &ignored);
+                                      &ignored);
     if (done && arena->over_limit) done = gpuarena__shrink_over_limit(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
         done = gpuarena__release_idle(arena, stream, &ignored);
@@ -13164,7 +13163,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
         if (idle)
             (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
-                                             &ignored);
+                                       &ignored);
     }
     return 0;
 }
@@ -13528,8 +13527,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 {
     gpuarena__error error = gpuarena__no_error();
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
-    int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL,
-                                          &error);
+    int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL, &error);
     *released = before - arena->stats.reserved_bytes;
     if (children && !gpuarena__is_tied()) {
         gpuarena__unlock_all(arena);
