@@ -1,6 +1,6 @@
-/* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, trim, limits,
-   resize; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
-   GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
+/* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, threads' own
+   default streams, steps, trim, limits, resize, walks, observers; contents by a shadow, the limit at each driver
+   call, sums at the end. Under `make tsan`, races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_world.h"
 
 enum { MOST_THREADS = 16, LIVE_EACH = 48, EXCHANGE = 32, LIVES = 4 };
@@ -124,12 +124,55 @@ static void do_misuse(worker *self, thread_arena *at)
     self->fail_count++;
 }
 
+static gpuarena_result count_live(const gpuarena_block *block, void *user)
+{
+    *(uint64_t *)user += block->state == GPUARENA_STATE_LIVE ? block->bytes : 0;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result count_text(const char *text, size_t bytes, void *user)
+{
+    (void)text;
+    *(uint64_t *)user += bytes;
+    return GPUARENA_OK;
+}
+
+static void see(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)arena;
+    WANT(action->kind <= GPUARENA_ACTION_MISUSE);
+    __atomic_fetch_add((uint64_t *)user, 1, __ATOMIC_RELAXED);
+}
+
+/* Calls that go over all blocks, or change what is recorded, while others allocate and free. */
+static void do_observe(worker *self, thread_arena *at)
+{
+    static uint64_t seen;
+    uint64_t bytes = 0, mark;
+    gpuarena_stats stats;
+    switch (draw(self, 5)) {
+    case 0: WANT(gpuarena_walk(at->arena, count_live, &bytes) == GPUARENA_OK); break;
+    case 1:
+        WANT(gpuarena_report(at->arena, GPUARENA_FORMAT_JSON, count_text, &bytes) == GPUARENA_OK && bytes);
+        break;
+    case 2:
+        gpuarena_walk_stats(at->arena, &stats);
+        WANT(stats.largest_free_bytes <= stats.cached_bytes + stats.pending_bytes);
+        break;
+    case 3:
+        mark = gpuarena_mark(at->arena);         /* no block has this tag */
+        WANT(gpuarena_free_since(at->arena, mark, 1, GPUARENA_OWN_STREAM) == GPUARENA_OK);
+        break;
+    default: WANT(gpuarena_observe(at->arena, draw(self, 2) ? see : NULL, &seen) == GPUARENA_OK);
+    }
+}
+
 static void do_rarely(worker *self, thread_arena *at)
 {
     gpuarena_result result;
     gpuarena_request request = GPUARENA_INIT;
     gpuarena_device figures;
-    switch (draw(self, 12)) {
+    switch (draw(self, 16)) {
     case 0: WANT(gpuarena_trim(at->arena, MIB(draw(self, 32)), NULL) == GPUARENA_OK); break;
     case 1: thread_set_limit(at, MIB(draw(self, 8) ? 24 : 2 * draw(self, 17))); break;
     case 2: thread_set_limit(at, MIB(32)); break;
@@ -147,6 +190,8 @@ static void do_rarely(worker *self, thread_arena *at)
     case 7: gpuarena_reset_peaks(at->arena); break;
     case 8: do_resize(self); break;
     case 9: do_misuse(self, at); break;
+    case 10: do_observe(self, at); break;
+    case 11: WANT(gpuarena_step(at->arena, (uint32_t)draw(self, 3)) == GPUARENA_OK); break;
     default: do_look(self, at);
     }
 }
@@ -208,8 +253,8 @@ static void judge_end(const char *name, int arena_count, const worker *sum)
               sum->fail_count, thread_trouble ? thread_trouble : "all judged well");
 }
 
-/* Threads live and end, LIVES times; their blocks outlive them. */
-static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms)
+/* Threads live and end, LIVES times; their blocks outlive them. has_own: one of the streams is each thread's own. */
+static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms, int has_own)
 {
     static worker sum;
     int count = (int)number_of("GPUARENA_THREADS", 4);
@@ -218,6 +263,7 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
     memset(&sum, 0, sizeof sum);
     for (int at = 0; at < arena_count; at++) {
         gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
+        if (has_own) thread_arenas[at].device.table.per_thread = slot_stream(SLOT_STREAMS - 1);
         config.wait_ms = wait_ms;
         CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
     }
@@ -242,11 +288,13 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
 
 int main(void)
 {
-    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0);
-    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0);
-    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1);
-    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1);
-    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0);
-    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1);
+    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0);
+    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0, 0);
+    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1, 0);
+    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
+    test_random("segments and own streams", GPUARENA_BACKING_SEGMENTS, 1, 0, 1);
+    test_random("paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1);
+    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
+    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, 0);
     return tap_done();
 }
