@@ -2105,9 +2105,9 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
      (room) - (count) >= (more))
 
 /* >>lock ===============================================================================================
-   Each arena has two locks, and one for each heap.
+   Each arena has three kinds of locks.
      The short lock     a spin lock, guards all data of the arena. A hit, a plain free and a look at figures
-                        hold it alone.
+                        hold it alone. Without heaps, hits and frees lock it by spin_lock_hit.
      A heap's lock      a spin lock, guards what the heap owns: see the structs. Its hits and frees hold it
                         alone. Whoever locks the short lock locks those of all heaps, too, in their order
                         (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
@@ -12412,11 +12412,12 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
-       free_slow                    with both locks: free_scrubbed, free_place and after_free. A pointer that
+       free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
                                     is no live block always comes here: fail_pointer says what it is */
 
-/* The record of the stream that a block is freed on; 0: the GPU is done with it; MULTI_STREAM: only a wait
-   for the device tells, as it was allocated for every stream, or there is no host memory for a record. */
+/* The record of the stream that a block is freed on; 0: the GPU is done with it, or all streams count as one
+   queue; MULTI_STREAM: only a wait for the device tells, as it was allocated for every stream, or there is no
+   host memory for a record. */
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream)
 {
