@@ -168,7 +168,7 @@
 
    RELEASE. By default idle segments and pages are kept for the next request until gpuarena_trim, a lower
    limit or a miss takes them. config.release gives them back earlier:
-       idle     after a free, when more than release_bytes is idle: down to its share release_keep
+       idle     after a free, when more than release_bytes is idle: down to the share release_keep of it
        age      after a free: what has been idle for release_age allocations and frees. Segments are judged
                 one by one; of pages, as many go back as were idle throughout a span of that length
        pressure before growth that would leave the device less than release_bytes free: as much as is missing
@@ -1447,8 +1447,8 @@ static void gpuarena__mutex_lock(pthread_mutex_t *mutex)   { (void)pthread_mutex
 static void gpuarena__mutex_unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
 static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Lets other threads have the processor. times: how often this wait has done so. A thread yields to none of a
-   lower real-time priority, which may be waited for: who has yielded many times sleeps for a millisecond. */
+/* Lets other threads have the processor. A thread yields to none of a lower real-time priority, which may be
+   waited for: from times = YIELDS on it sleeps for a millisecond. */
 enum { GPUARENA__YIELDS = 1024 };
 static void gpuarena__pause(uint32_t times)
 {
@@ -6405,7 +6405,7 @@ static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *r
     return takes == GPUARENA__AVAILABLE_NOW || (req->after_sync && takes != GPUARENA__NOT_FREE);
 }
 
-/* The open holes in [begin, end), rounded to whole pages, one after the other. */
+/* The open holes in [begin, end), one after the other. Both bounds are rounded outwards to whole pages. */
 typedef struct gpuarena__holes {
     uint64_t begin, end;                         /* the part of the current hole that lies there */
     uint64_t last;                               /* the end of the search */
@@ -7111,12 +7111,13 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint6
     return 1;
 }
 
-/* Undoes commit_map. Addresses that the driver fails to unmap cannot be used any more. */
+/* Undoes commit_map, which has mapped everything below `reached`; nothing, if that is not behind the place's
+   begin. Addresses that the driver fails to unmap cannot be used any more. */
 static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
 {
     gpuarena__error ignored = gpuarena__no_error();
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
-    while (gpuarena__hole_next(arena, &hole)) {
+    while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
         if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, &ignored) || arena->lost) continue;
         hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
         gpuarena__node_at(arena, hole.index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
@@ -7171,17 +7172,17 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     done = gpuarena__commit_claim(arena, commit, error);
     if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
         gpuarena__commit_unclaim(arena);
+        gpuarena__commit_unmap(arena, commit, reached);
         done = 0;
     }
     if (done) gpuarena__commit_enter(arena, commit);
-    else gpuarena__commit_unmap(arena, commit, reached);
     arena->nodes.kept_count -= count;
     return done;
 }
 
-/* One attempt to back a place. FAILED: nothing has changed, except that new pages may be spare. There is an
-   error, or commit->release pages of large handles are to go back first. AGAIN: others were quicker, and
-   nothing has changed. */
+/* One attempt to back a place. FAILED and AGAIN: nothing has changed, except that new pages may be spare.
+   FAILED: there is an error, or commit->release pages of large handles are to go back first. AGAIN: others
+   were quicker. */
 typedef enum gpuarena__outcome { GPUARENA__FAILED, GPUARENA__DONE, GPUARENA__AGAIN } gpuarena__outcome;
 static gpuarena__outcome gpuarena__commit_try(gpuarena *arena, gpuarena__commit *commit, int may_move,
                                               gpuarena__error *error)
@@ -12030,10 +12031,10 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
                                                     released */
     if (index) return index;
     if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
-        uint64_t idle = gpuarena__idle_segments(arena, quiet), all;
-        need = gpuarena__need(arena, req, &all);
-        if (!idle || gpuarena__above(need, all) > gpuarena__room(arena)
-            || gpuarena__ask_capturing(arena, error)
+        uint64_t idle = gpuarena__idle_segments(arena, quiet), all, lacks;
+        if (!idle) return 0;
+        lacks = gpuarena__need(arena, req, &all);
+        if (gpuarena__above(lacks, all) > gpuarena__room(arena) || gpuarena__ask_capturing(arena, error)
             || !gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
                                      error)) return 0;
         return gpuarena__pages_grow(arena, req, 1, error);
@@ -12466,9 +12467,9 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_
 }
 
 /* Frees any block, on any stream; with the slow-path mutex. */
-static void gpuarena__free_slot(gpuarena *arena, uint32_t *place, gpuarena_stream stream)
+static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream stream)
 {
-    uint32_t index = *place;
+    uint32_t index = *slot;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
     uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED);
@@ -12477,7 +12478,7 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t *place, gpuarena_strea
         gpuarena__room_end(arena, index);
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
     }
-    gpuarena__free_told(arena, place, freed_on, stream);
+    gpuarena__free_told(arena, slot, freed_on, stream);
     gpuarena__range_of(arena, address)->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
     if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
