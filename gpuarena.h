@@ -72,7 +72,7 @@
      - The memory of pages comes from the driver in *handles* of one page or several.
      - Free memory is *pending* while a stream may still use it, and *quiet* once the GPU is done with it.
        Pending or quiet, a segment is *idle* if it has no live block, and a page if its handle lies inside one
-       free block: idle memory can be moved, or given back to the driver.
+       free block. Idle memory can be given back to the driver, and pages in handles of one page can be moved.
      - An allocation that a free block serves at once is a *hit*; any other is a *miss*.
      - The *live peak* is the most bytes that were live at a time: live_peak_bytes of gpuarena_stats.
 
@@ -111,8 +111,9 @@
 
    PAGED RANGES. Paged backing is the default wherever the device has virtual memory, because idle pages can
    be moved to where memory is needed: free memory that lies scattered in whole pages still serves a large
-   request. Addresses for twice the limit are taken at first need, and more when they run out. They are not
-   reserved memory, since they cost none. A free block is backed throughout, so a hit never calls the driver.
+   request. Addresses for twice the limit are taken at first need, and more when they run out. Addresses cost
+   no memory, and do not count as reserved. A free block is backed throughout, so a hit never calls the
+   driver.
      - If no free block fits, the arena picks a gap, holes and free blocks side by side, that lacks few pages.
        New pages are created for it while reserved memory exceeds the live peak by no more than the share
        config.idle_fraction of that peak, and the limit allows. Otherwise idle pages are moved there: those of
@@ -168,7 +169,8 @@
 
    RELEASE. By default idle segments and pages are kept for the next request until gpuarena_trim, a lower
    limit or a miss takes them. config.release gives them back earlier:
-       idle     after a free, when more than release_bytes is idle: down to the share release_keep of it
+       idle     after a free, when more than release_bytes is idle: down to the share release_keep of
+                release_bytes
        age      after a free: what has been idle for release_age allocations and frees. Segments are judged
                 one by one; of pages, as many go back as were idle throughout a span of that length
        pressure before growth that would leave the device less than release_bytes free: as much as is missing
@@ -1709,7 +1711,7 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
      idle_count    the pages of the handles that lie inside single free blocks
      large_count   the number of mapped large handles */
 typedef struct gpuarena__page_run { uint64_t address, page_count; } gpuarena__page_run;
-typedef struct gpuarena__handle { uint64_t handle, page_count; } gpuarena__handle;
+typedef struct gpuarena__handle { uint64_t id, page_count; } gpuarena__handle;    /* id: the driver's */
 static const uint32_t GPUARENA__INSIDE = (uint32_t)1 << 31;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
@@ -3316,15 +3318,15 @@ static int gpuarena__lookup_reserve(gpuarena *arena)
         || gpuarena__lookups_reserve(arena);
 }
 
-/* The live node with this base address, and its entry in the table; NULL: none. */
+/* The live node with this base address, and its slot in the table; NULL: none. */
 GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, const gpuarena__lookup *lookup,
-                                                       uint64_t address, uint32_t **entry)
+                                                       uint64_t address, uint32_t **slot)
 {
-    uint32_t slot = gpuarena__home(lookup, address), left = lookup->longest;
-    for (;; slot = (slot + 1) & lookup->mask, left--) {
-        *entry = &lookup->table[slot];
-        if (**entry) {
-            gpuarena__node *node = gpuarena__node_at(arena, **entry);
+    uint32_t number = gpuarena__home(lookup, address), left = lookup->longest;
+    for (;; number = (number + 1) & lookup->mask, left--) {
+        *slot = &lookup->table[number];
+        if (**slot) {
+            gpuarena__node *node = gpuarena__node_at(arena, **slot);
             if (GPUARENA__LIKELY(node->address == address)) return node;
         }
         if (!left) return NULL;
@@ -4683,8 +4685,9 @@ static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *ra
     }
 }
 
-/* Gives one idle segment back to the driver; no stream is captured. 0: the driver refused, and *error says
-   why, or the segment is not idle any more. It is still held then. */
+/* Gives one idle segment back to the driver without a wait of its own; the caller knows that no stream is
+   captured. 0: the driver refused, and *error says why, or the segment is not idle any more. It is still held
+   then. */
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
@@ -6076,12 +6079,12 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
 /* Creates a spare handle of so many pages. Its place in the table and its charge are reserved. */
 static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
-    uint64_t handle = 0, bytes = count * arena->paged.page_bytes;
+    uint64_t id = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__handle *spare;
-    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &handle, bytes, 0))) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &id, bytes, 0))) return 0;
     GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare handles have room reserved");
     spare = &arena->paged.spare[arena->paged.spare_count++];
-    spare->handle = handle;
+    spare->id = id;
     spare->page_count = count;
     arena->paged.spare_pages += count;
     gpuarena__account(arena, bytes, 0 - bytes);
@@ -6093,7 +6096,7 @@ static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__handle last = arena->paged.spare[arena->paged.spare_count - 1];
     uint64_t bytes = last.page_count * arena->paged.page_bytes;
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last.handle, bytes))) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last.id, bytes))) return 0;
     arena->paged.spare_count--;
     arena->paged.spare_pages -= last.page_count;
     gpuarena__account(arena, 0 - bytes, 0);
@@ -6172,7 +6175,7 @@ static gpuarena__handle gpuarena__handle_at(const gpuarena *arena, uint64_t addr
     uint64_t page;
     const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
     gpuarena__handle handle;
-    handle.handle = range->pages[page];
+    handle.id = range->pages[page];
     handle.page_count = range->parts[page];
     return handle;
 }
@@ -6183,7 +6186,7 @@ static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuare
     uint64_t page;
     uint32_t at;
     gpuarena__range *range = gpuarena__page_at(arena, address, &page);
-    range->pages[page] = handle.handle;
+    range->pages[page] = handle.id;
     range->parts[page] = (uint32_t)handle.page_count;
     for (at = 1; at < handle.page_count; at++) range->parts[page + at] = GPUARENA__INSIDE + at;
 }
@@ -6722,7 +6725,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
    pages, else the largest; the highest among equals. Returns the pages of all that there are. O(idle
    pages). */
 static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                gpuarena__page_run *best)
+                                     gpuarena__page_run *best)
 {
     uint64_t page = arena->paged.page_bytes, all = 0;
     uint32_t index;
@@ -7101,7 +7104,7 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint6
             gpuarena__handle handle = gpuarena__commit_next(arena, commit);
             bytes = handle.page_count * arena->paged.page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
-                               (&arena->driver, gpuarena__pointer(*reached), bytes, handle.handle))) return 0;
+                               (&arena->driver, gpuarena__pointer(*reached), bytes, handle.id))) return 0;
             gpuarena__handle_put(arena, *reached, handle);
         }
         if (!GPUARENA__ASK(arena, error, vm, access,
@@ -8163,10 +8166,11 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     return 0;
 }
 
-/* Gives one idle segment back to the driver, after its work if that is still in progress. 0: the wait or the
-   driver failed, and *error says why, or the segment is not idle any more. */
-static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                     gpuarena__error *error)
+/* Waits for the work on one idle segment, if any is in progress, and gives it back. The caller knows that no
+   stream is captured. 0: the wait or the driver failed, and *error says why, or the segment is not idle any
+   more. */
+static int gpuarena__segment_wait_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                            gpuarena__error *error)
 {
     if (gpuarena__segment_waits(arena, range, stream)
         && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
@@ -8174,12 +8178,13 @@ static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpu
     return gpuarena__segment_give_back(arena, range, stream, error);
 }
 
-/* Gives one idle segment back to the driver, unless a stream is captured. */
+/* Asks whether a stream is captured; if none is, waits for one idle segment and gives it back. 0 and an
+   error: one is, or as segment_wait_give_back. */
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
     return !gpuarena__ask_capturing(arena, error)
-        && gpuarena__segment_return(arena, range, stream, error);
+        && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
 /* Releases idle segments until reserved memory is at most `keep`. A segment that the driver refuses stays and
@@ -8204,7 +8209,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         over = rest;
         range = list;
         list = range->next;
-        if (!gpuarena__segment_return(arena, range, stream, refusal))
+        if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
 }
@@ -8274,7 +8279,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
         if (!gpuarena__segment_idle(arena, range, 0)) continue;
         if (then > now) due = gpuarena__min(due, then);
         else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
-                || !gpuarena__segment_return(arena, range, stream, error)) range->used = now;
+                || !gpuarena__segment_wait_give_back(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
     if (!paged->page_bytes) return error->result == GPUARENA_OK;
@@ -8362,7 +8367,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
         before = range->before;
         if (range->fresh && !arena->lost
             && ((!asked++ && gpuarena__ask_capturing(arena, &ignored))
-                || !gpuarena__segment_return(arena, range, NULL, &ignored)))
+                || !gpuarena__segment_wait_give_back(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
 }
@@ -12289,7 +12294,7 @@ static const struct gpuarena__stage {
     { gpuarena__stage_yield,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY },      /* before 9 */
     { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },            /* 9 */
     { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_ALWAYS },
-    { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }            /* 9 */
+    { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }          /* 9 */
 };
 
 /* Whether a stage runs for a request, by its flags and the results of earlier stages. If GPUARENA_ALLOC_TRY
@@ -12442,7 +12447,7 @@ static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_
 }
 
 /* Frees the live block at this slot of a table; the driver gets nothing. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
+static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
 {
     uint32_t index = *slot;
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -12459,7 +12464,7 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_
     uint64_t pending = arena->stats.pending_bytes;
     gpuarena_block block = GPUARENA_INIT;
     if (arena->config.observe) block = gpuarena__block_describe(arena, *slot);
-    gpuarena__block_give_back(arena, slot, freed_on);
+    gpuarena__live_free(arena, slot, freed_on);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
@@ -13105,7 +13110,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    gpuarena__block_give_back(arena, gpuarena__lookup_find(arena, rest->address), freed_on);
+    gpuarena__live_free(arena, gpuarena__lookup_find(arena, rest->address), freed_on);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it

@@ -1,6 +1,6 @@
 # Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t, planted_pages.t, planted_plans.t and planted_space.t share.
 # planted(test => PATH, environment => 'NAME=VALUE', seconds => of processor time, found => CODE,
-#         mistakes => [[NAME, TEXT, INSTEAD, ..], ..])
+#         mistakes => [[NAME, TEXT, INSTEAD, ..], ..], goes_on => 1 if another call follows)
 # Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N`, and returns by what it
 # has found the mistake, or nothing.
 use strict;
@@ -12,6 +12,7 @@ use Test::More;
 our $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
 our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support';
 our $scratch = tempdir(CLEANUP => 1);
+our $call = 0;                                   # of planted; each has files of its own
 
 sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
 
@@ -63,11 +64,11 @@ sub run_all {
             my $number = shift @numbers;
             my $process = fork // die "fork: $!";
             if ($process == 0) {
-                my $path = "$scratch/planted$number/gpuarena.h";
-                copy_tree("$scratch/planted$number");
+                my $path = "$scratch/planted$call.$number/gpuarena.h";
+                copy_tree("$scratch/planted$call.$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
                     || build_and_run($path, @$asked{qw(test environment)}, $asked->{seconds} // 60);
-                open my $file, '>', "$scratch/result$number" or die $!;
+                open my $file, '>', "$scratch/result$call.$number" or die $!;
                 print $file $text;
                 close $file;
                 require POSIX;
@@ -81,17 +82,18 @@ sub run_all {
 
 sub planted {
     my (%asked) = @_;
+    $call++;
     my $header = slurp('gpuarena.h');
     my $wanted = $ENV{PLANTED} // '.';
     my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
     BAIL_OUT('the simulated device does not build') unless build_device();
     run_all($header, \%asked, @numbers);
     for my $number (@numbers) {
-        my $result = slurp("$scratch/result$number");
+        my $result = slurp("$scratch/result$call.$number");
         my $found = $asked{found}->($result);
         ok($found, $asked{mistakes}[$number][0]) ? note($found) : diag($result);
     }
-    done_testing();
+    done_testing() if !$asked{goes_on};
 }
 
 1;

@@ -73,7 +73,7 @@ static inline int pages_have_new_spare(const pages_state *before, const pages_st
 {
     for (uint32_t at = 0, old; at < after->spare_count && at < COUNT(after->spare); at++) {
         for (old = 0; old < before->spare_count && old < COUNT(before->spare); old++)
-            if (before->spare[old].handle == after->spare[at].handle) break;
+            if (before->spare[old].id == after->spare[at].id) break;
         if (old == before->spare_count) return 1;
     }
     return 0;

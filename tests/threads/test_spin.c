@@ -1,5 +1,6 @@
-/* Who waits long for an arena's lock sleeps: a thread that only yields keeps a holder of lower real-time priority
-   from the processor for ever. The holder is an observer here, which is called with the lock held. */
+/* Who waits long for an arena's lock sleeps, in the end: a thread that only yields keeps a holder of lower real-time
+   priority from the processor for ever. How soon it sleeps is not tested. The holder is an observer here, which is
+   called with the lock held. */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>

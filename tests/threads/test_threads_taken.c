@@ -6,6 +6,7 @@ static thread_arena *const self = &thread_arenas[0];
 static int is_armed;
 static void *taken;
 static uint64_t hit_bytes;
+static slot_call hit_at;
 
 static void *hit(void *user)
 {
@@ -18,22 +19,20 @@ static gpuarena_status hit_beside(const gpuarena_driver *driver, slot_call call,
 {
     gpuarena_status status = thread_call_begin(driver, call, claim_bytes);
     pthread_t thread;
-    if (call == SLOT_DEVICE_WAIT && is_armed) {
+    if (call == hit_at && is_armed) {
         is_armed = 0;
         WANT(!pthread_create(&thread, NULL, hit, NULL) && !pthread_join(thread, NULL));
     }
     return status;
 }
 
-static gpuarena_status create_beside(const gpuarena_driver *driver, slot_call call, uint64_t claim_bytes)
+/* From now on another thread allocates so many bytes in the next call of this kind. */
+static void arm(slot_call call, uint64_t bytes)
 {
-    gpuarena_status status = thread_call_begin(driver, call, claim_bytes);
-    pthread_t thread;
-    if (call == SLOT_CREATE && is_armed) {
-        is_armed = 0;
-        WANT(!pthread_create(&thread, NULL, hit, NULL) && !pthread_join(thread, NULL));
-    }
-    return status;
+    hit_at = call;
+    hit_bytes = bytes;
+    taken = NULL;
+    is_armed = 1;
 }
 
 /* The place of the miss begins inside a page of a hole. Nothing was mapped there yet, so nothing is unmapped. */
@@ -44,7 +43,7 @@ static void test_pages_taken(void)
     gpuarena_stats stats;
     void *blocks[5], *ptr = NULL;
     config.page_bytes = MIB(2);
-    self->device.begin = create_beside;
+    self->device.begin = hit_beside;
     CHECK_INT(gpuarena_create(&config, &self->arena), ==, GPUARENA_OK);
     for (int at = 0; at < 5; at++)
         CHECK_INT(gpuarena_alloc(self->arena, &blocks[at], sizes[at], slot_stream(1)), ==, GPUARENA_OK);
@@ -53,9 +52,7 @@ static void test_pages_taken(void)
     thread_set_limit(self, MIB(8));
     CHECK_INT(gpuarena_free(self->arena, blocks[2], slot_stream(1)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(self->arena, blocks[4], slot_stream(1)), ==, GPUARENA_OK);
-    taken = NULL;
-    hit_bytes = MIB(2);
-    is_armed = 1;
+    arm(SLOT_CREATE, MIB(2));
     (void)gpuarena_alloc(self->arena, &ptr, MIB(4) + KIB(512), slot_stream(1));
     gpuarena_get_stats(self->arena, &stats);
     CHECK_MSG(!is_armed && taken && !thread_trouble, "another thread's hit took the pages that were to move: %s",
@@ -79,8 +76,7 @@ static void test_run_taken(void)
     CHECK_INT(gpuarena_alloc(self->arena, &busy, MIB(6), slot_stream(1)), ==, GPUARENA_OK);
     slot_work(&self->device, 1, 1000000000);
     CHECK_INT(gpuarena_free(self->arena, busy, slot_stream(1)), ==, GPUARENA_OK);
-    hit_bytes = MIB(2) + KIB(512);
-    is_armed = 1;
+    arm(SLOT_DEVICE_WAIT, MIB(2) + KIB(512));
     (void)gpuarena_alloc(self->arena, &ptr, MIB(4), slot_stream(2));
     gpuarena_last_failure(NULL, &failure);
     gpuarena_failure_text(&failure, why, sizeof why);

@@ -86,6 +86,7 @@ static void test_bins(void)
     VIOLATE(arena, nodes[0], 0x7fffffff, "a free block is not in its slot");
     VIOLATE(arena, *overflow, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena, listed->as.list.after, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, arena->multi_stream, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena, arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
     VIOLATE(arena, arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
             "a class's bit is wrong");
