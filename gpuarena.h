@@ -1319,7 +1319,7 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__MAX_TOTAL ((uint64_t)1 << 62)  /* no device has more: sums of its figures do not wrap */
 #define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
 #define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
-#define GPUARENA__MULTI_STREAM      UINT32_MAX   /* a node's set: in no bin, on the arena's list */
+#define GPUARENA__MULTI_STREAM      UINT32_MAX   /* a node's record: in no bin, on the arena's list */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
@@ -1565,9 +1565,9 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
        PLANNED     a plan had its memory, which is set aside when it is freed
        CLEARING    the default stream may still be clearing it, for a free that was refused
      (none)      free, and backed throughout. It is found:
-                   as.tree, in a tree of its set's bins, if it has ordered_bytes or more
+                   as.tree, in a tree of its record's bins, if it has ordered_bytes or more
                    as.slot = class * 64 + slot * 8, the position of its digest in bits, if it is in a slot
-                   as.list and as.held, in the arena's list, if its set is MULTI_STREAM
+                   as.list and as.held, in the arena's list, if its record is MULTI_STREAM
        OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, since that list is full
      HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
        KEPT        in no list: a live block's room, or pages that the driver failed to unmap
@@ -1603,19 +1603,19 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         } list;
         struct {                                 /* with `list`: waits for several streams */
             uint32_t beside[4];
-            uint32_t home;                       /* the set where it belongs afterwards */
+            uint32_t home;                       /* the record where it belongs afterwards */
             uint32_t sync_wait;                  /* 1 + the number of the device wait that makes it quiet; 0:
                                                     none is needed. It is 0 in free nodes of all other
-                                                    sets, too, and may be read there */
+                                                    records, too, and may be read there */
         } held;
         struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
             uint32_t link;
         } chain;
     } as;
-    uint64_t ticket;                             /* of its latest free, on its set; 0: waits for none */
-    uint32_t set;                                /* a stream record. Live: of its allocation; free: what it
-                                                    waits for */
+    uint64_t ticket;                             /* of its latest free, on its record; 0: waits for none */
+    uint32_t record;                             /* number of a stream record. Live: of its allocation; free:
+                                                    what it waits for */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
@@ -1638,7 +1638,7 @@ typedef struct gpuarena__nodes {
     uint32_t kept_count;                         /* of these, kept for the call in the slow path */
 } gpuarena__nodes;
 
-/* Bins: the free blocks of one set. Sizes in units of 256 B form classes like floating point numbers with
+/* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
    three bits after the leading one: 8 classes to a power of two. A class has 8 slots, and a list of at most
    LISTED blocks that do not fit in them. Further blocks of all classes are in one tree. Invariants:
      nodes[c * 8 + s]   is a free node of class c, exactly if byte s of digests[c] is not 0
@@ -1736,12 +1736,12 @@ typedef struct gpuarena__paged {
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
 
-/* Stream records: what free blocks wait for. An ordinary record belongs to a stream. Its frees are numbered
-   by tickets, and events cover them up to one ticket: quiet <= recorded <= ticket. Record 0 belongs to no
-   stream: its blocks wait for nothing. A capture set has a record, its home, for memory that no work of a
-   capture in progress may touch, and one for each stream captured into it. Blocks that nothing waits for any
-   more go home: to record 0, or to their capture set's home. Live blocks refer to the record of their
-   allocation, which is therefore not reused. */
+/* Stream records: what free blocks wait for. A variable `record` is the number of one. An ordinary record
+   belongs to a stream. Its frees are numbered by tickets, and events cover them up to one ticket:
+   quiet <= recorded <= ticket. Record 0 belongs to no stream: its blocks wait for nothing. A capture set has
+   a record, its home, for memory that no work of a capture in progress may touch, and one for each stream
+   captured into it. Blocks that nothing waits for any more go home: to record 0, or to their capture set's
+   home. Live blocks refer to the record of their allocation, which is therefore not reused. */
 typedef enum gpuarena__stream_state {
     GPUARENA__OPEN,                              /* found by its handle */
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
@@ -1815,7 +1815,7 @@ typedef struct gpuarena__events {                /* entry 0 is none */
    it is freed, ticket becomes the stream's next. */
 typedef struct gpuarena__stream_use {
     uint64_t ticket;
-    uint32_t set, next;                          /* next: of the block, or of the unused */
+    uint32_t record, next;                       /* next: of the block, or of the unused */
 } gpuarena__stream_use;
 typedef struct gpuarena__stream_uses {           /* entry 0 is none */
     gpuarena__stream_use *list;
@@ -1913,7 +1913,7 @@ typedef struct gpuarena__planned {
     uint64_t address;                            /* where it is to lie; 0: where it can. While the plan is
                                                     made: 1 + the offset in its region */
     uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
-    uint32_t set;                                /* the record of its stream */
+    uint32_t record;                             /* the record of its stream */
     uint32_t until;                              /* how many allocations had come when it was freed, since the
                                                     step's begin; in the next step: count + those there; 0: it
                                                     was not, or in a step of another kind */
@@ -1940,7 +1940,7 @@ typedef struct gpuarena__plan {
 } gpuarena__plan;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
     uint64_t address, bytes;
-    uint32_t set;
+    uint32_t record;
 } gpuarena__region;
 
 /* Invariants:
@@ -2042,8 +2042,8 @@ typedef struct gpuarena__request {
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t place;                              /* the tag's place; 0: not counted by tag */
-    uint32_t set, home;                          /* blocks of these sets serve it, and quiet ones; set 0:
-                                                    any */
+    uint32_t record, home;                       /* blocks of these records serve it, and quiet ones;
+                                                    record 0: any */
 } gpuarena__request;
 
 /* The obstacle so far: the error of the last stage that failed. */
@@ -2114,7 +2114,7 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
                         alone. Whoever locks the short lock locks those of all heaps, too, in their order
                         (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
                         read with a heap's lock and not its own is changed with all locks alone, save
-                        `prev` and `set` of nodes beside its own: see heap_joins. A heap's lock is taken
+                        `prev` and `record` of nodes beside its own: see heap_joins. A heap's lock is taken
                         with others by spin_claim, and alone by spin_enter.
      The slow-path mutex
                         is held by one call at a time that may do more: call the driver, grow, move pages,
@@ -2400,16 +2400,16 @@ static int gpuarena__node_live(const gpuarena__node *node)
     return (node->size & GPUARENA__LIVE) != 0;
 }
 
-/* The set where a node belongs once the GPU is done with it; of a live node its own. */
-static uint32_t gpuarena__set_of(const gpuarena__node *node)
+/* The record where a node belongs once the GPU is done with it; of a live node its own. */
+static uint32_t gpuarena__record_of(const gpuarena__node *node)
 {
-    return node->set == GPUARENA__MULTI_STREAM ? node->as.held.home : node->set;
+    return node->record == GPUARENA__MULTI_STREAM ? node->as.held.home : node->record;
 }
 
 /* 1: this node belongs to a capture set. */
 static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node *node)
 {
-    return arena->streams.list[gpuarena__set_of(node)].home != 0;
+    return arena->streams.list[gpuarena__record_of(node)].home != 0;
 }
 
 /* A free block that is set aside for a plan. */
@@ -3106,11 +3106,11 @@ static uint32_t gpuarena__owner_of(const gpuarena *arena, uint64_t address)
 /* The bins of a free block in an arena with several streams, with all locks. */
 GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpuarena__node *node)
 {
-    const gpuarena__stream *stream = &arena->streams.list[node->set];
+    const gpuarena__stream *stream = &arena->streams.list[node->record];
     uint32_t owner;
     if (!arena->heaps.count) return stream->bins;
     owner = gpuarena__owner_of(arena, node->address);
-    if (node->set) return owner == stream->heap ? stream->bins : stream->bins->foreign;
+    if (node->record) return owner == stream->heap ? stream->bins : stream->bins->foreign;
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
 
@@ -3119,16 +3119,16 @@ GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpu
 GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, gpuarena__heap *heap,
                                                    const gpuarena__node *node)
 {
-    if (heap) return node->set ? arena->streams.list[node->set].bins : &heap->bins;
+    if (heap) return node->record ? arena->streams.list[node->record].bins : &heap->bins;
     return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : gpuarena__bins_far(arena, node);
 }
 
-/* The n-th bins, from 0, of blocks that wait for a set, or of quiet ones; NULL: there are fewer. */
-static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t set, uint32_t n)
+/* The n-th bins, from 0, of blocks of a record; NULL: there are fewer. */
+static gpuarena__bins *gpuarena__bins_nth(const gpuarena *arena, uint32_t record, uint32_t n)
 {
-    const gpuarena__stream *stream = &arena->streams.list[set];
+    const gpuarena__stream *stream = &arena->streams.list[record];
     if (!n) return stream->bins;
-    if (set) return n == 1 ? stream->bins->foreign : NULL;
+    if (record) return n == 1 ? stream->bins->foreign : NULL;
     return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;
 }
 
@@ -3174,54 +3174,54 @@ static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__nod
     return gpuarena__pages_between(arena, node->address, node->address + gpuarena__node_bytes(node));
 }
 
-/* Insertion of a free block into its set's bins, or into the list of blocks that wait for several streams;
-   and removal. */
-static void gpuarena__set_insert_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
+/* Inserts a free block into its record's bins, or into the list of blocks that wait for several streams. */
+static void gpuarena__free_insert_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->size >= arena->paged.least_bytes)
         *(heap ? &heap->idle_count : &arena->paged.idle_count) += gpuarena__whole_pages(arena, node);
-    if (node->set != GPUARENA__MULTI_STREAM)
+    if (node->record != GPUARENA__MULTI_STREAM)
         gpuarena__bins_insert(arena, gpuarena__bins_of(arena, heap, node), index);
     else gpuarena__list_insert(arena, &arena->multi_stream, index, node);
 }
 
-static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
+static void gpuarena__free_insert(gpuarena *arena, uint32_t index)
 {
-    gpuarena__set_insert_in(arena, NULL, index);
+    gpuarena__free_insert_in(arena, NULL, index);
 }
 
-static void gpuarena__set_remove_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
+/* Removes a free block from its record's bins, or from that list. */
+static void gpuarena__free_remove_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->size >= arena->paged.least_bytes)
         *(heap ? &heap->idle_count : &arena->paged.idle_count) -= gpuarena__whole_pages(arena, node);
-    if (node->set != GPUARENA__MULTI_STREAM)
+    if (node->record != GPUARENA__MULTI_STREAM)
         gpuarena__bins_remove(arena, gpuarena__bins_of(arena, heap, node), index);
     else gpuarena__list_remove(arena, &arena->multi_stream, node);
 }
 
-static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
+static void gpuarena__free_remove(gpuarena *arena, uint32_t index)
 {
-    gpuarena__set_remove_in(arena, NULL, index);
+    gpuarena__free_remove_in(arena, NULL, index);
 }
 
-/* Puts a free block into its bin (set_pull: takes it out). A small block lies in a bin and waits for at most
+/* Puts a free block into its bin (free_pull: takes it out). A small block lies in a bin and waits for at most
    one stream, and needs no call. */
-GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                        gpuarena__node *node)
-{
-    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
-        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
-    else gpuarena__set_insert_in(arena, heap, index);
-}
-
-GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+GPUARENA__INLINE void gpuarena__free_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                          gpuarena__node *node)
 {
     if (GPUARENA__LIKELY(node->size < arena->small_bytes))
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
+    else gpuarena__free_insert_in(arena, heap, index);
+}
+
+GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                          gpuarena__node *node)
+{
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
         gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
-    else gpuarena__set_remove_in(arena, heap, index);
+    else gpuarena__free_remove_in(arena, heap, index);
 }
 
 /* >>lookup =============================================================================================
@@ -3431,8 +3431,8 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__
     node->size = keep;
     node->next = tail;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), tail);
-    if (heap) GPUARENA__STORE(&rest->set, node->set, RELAXED);
-    else rest->set = node->set;
+    if (heap) GPUARENA__STORE(&rest->record, node->record, RELAXED);
+    else rest->record = node->record;
     rest->ticket = node->ticket;
     rest->use_at = 0;
     /* node is the nearest start below; if it lies in another page, rest is the first start in its page */
@@ -3476,10 +3476,10 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
 static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
     uint32_t rest;
-    gpuarena__set_remove(arena, index);
+    gpuarena__free_remove(arena, index);
     rest = gpuarena__block_split(arena, index, keep);
-    gpuarena__set_insert(arena, index);
-    gpuarena__set_insert(arena, rest);
+    gpuarena__free_insert(arena, index);
+    gpuarena__free_insert(arena, rest);
     return rest;
 }
 
@@ -3487,21 +3487,21 @@ static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t k
 static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     if (gpuarena__node_at(arena, index)->size > bytes)
-        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
+        gpuarena__free_insert(arena, gpuarena__block_split(arena, index, bytes));
 }
 
 GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                     uint64_t bytes)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__set_remove_in(arena, heap, index);
+    gpuarena__free_remove_in(arena, heap, index);
     if (node->size == bytes) return;
     (void)gpuarena__block_cut(arena, heap, index, node, bytes);
-    gpuarena__set_insert_in(arena, heap, node->next);
+    gpuarena__free_insert_in(arena, heap, node->next);
 }
 
-/* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one set; its
-   rest stays in a bin. Takes one reserved node. */
+/* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one stream;
+   its rest stays in a bin. Takes one reserved node. */
 GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                             gpuarena__node *node, uint64_t bytes)
 {
@@ -3522,18 +3522,18 @@ GPUARENA__NOINLINE uint32_t gpuarena__block_slice_end(gpuarena *arena, gpuarena_
                                                       uint64_t bytes)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__set_remove_in(arena, heap, index);
+    gpuarena__free_remove_in(arena, heap, index);
     (void)gpuarena__block_cut(arena, heap, index, node, node->size - bytes);
-    gpuarena__set_insert_in(arena, heap, index);
+    gpuarena__free_insert_in(arena, heap, index);
     return node->next;
 }
 
 /* Ends the waits of a free node that is about to become a live block. */
 static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
-    if (node->set) stats->pending_bytes -= req->bytes;
-    if (node->set != req->set) node->ticket = 0;
-    GPUARENA__STORE(&node->set, req->set, RELAXED);          /* another heap may look: see heap_joins */
+    if (node->record) stats->pending_bytes -= req->bytes;
+    if (node->record != req->record) node->ticket = 0;
+    GPUARENA__STORE(&node->record, req->record, RELAXED);    /* another heap may look: see heap_joins */
 }
 
 /* Records a peak of live or requested bytes. */
@@ -3554,9 +3554,9 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     node->as.live.serial = ++*(heap ? &heap->serial : &arena->serial);
     node->as.live.tag = req->tag;
     if (!GPUARENA__LIKELY(!req->place)) gpuarena__tag_enter(arena, req->place, node);
-    arena->streams.list[req->set].ref_count++;
+    arena->streams.list[req->record].ref_count++;
     if (!GPUARENA__LIKELY(!req->home)) {
-        arena->streams.list[req->set].reserved_uses++;
+        arena->streams.list[req->record].reserved_uses++;
         arena->uses.reserved_uses++;
     }
     stats->live_count++;
@@ -3572,11 +3572,11 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), req->alignment);
-    gpuarena__set_remove(arena, index);
+    gpuarena__free_remove(arena, index);
     if (lead) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
-        gpuarena__set_insert(arena, front);
+        gpuarena__free_insert(arena, front);
     }
     gpuarena__block_fit(arena, index, req->bytes);
     gpuarena__block_wake(&arena->stats, gpuarena__node_at(arena, index), req);
@@ -3586,62 +3586,62 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 }
 
 /* Whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need not be
-   the neighbour's: if the neighbour waits for the same set, then no other heap changes it; if not, its set is
+   the neighbour's: if the neighbour has the same record, then no other heap changes it; if not, its record is
    all that is read, or that of a node which lay there a moment ago and was another heap's, too. */
 GPUARENA__INLINE int gpuarena__heap_may_join(const gpuarena__node *node, const gpuarena__node *other)
 {
-    return GPUARENA__LOAD(&other->set, RELAXED) == node->set && gpuarena__is_free(other);
+    return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);
 }
 
-/* Whether a free block that waits for at most one set may be joined with a neighbour: both wait for the same
-   set; or one is quiet and there is only one stream. */
+/* Whether a free block that waits for at most one stream may be joined with a neighbour: both have the same
+   record; or one is quiet and there is only one stream. */
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__heap *heap,
                                            const gpuarena__node *node, const gpuarena__node *other)
 {
     if (heap) return gpuarena__heap_may_join(node, other);
     if (!gpuarena__is_free(other)) return 0;
-    return GPUARENA__LIKELY(node->set == other->set)
-        || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);
+    return GPUARENA__LIKELY(node->record == other->record)
+        || (other->record != GPUARENA__MULTI_STREAM && !arena->streams.many);
 }
 
-/* Gives the joined block of two the set that one of them waits for, and the later ticket. */
+/* Gives the joined block of two the record that one of them waits for, and the later ticket. */
 GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, const gpuarena__node *other)
 {
-    if (node->set != other->set) {               /* there is one stream */
-        arena->stats.pending_bytes += node->set ? other->size : node->size;
-        if (!node->set) node->set = other->set;
+    if (node->record != other->record) {         /* there is one stream */
+        arena->stats.pending_bytes += node->record ? other->size : node->size;
+        if (!node->record) node->record = other->record;
     }
     node->ticket = gpuarena__max(node->ticket, other->ticket);
 }
 
-/* Joins a free node, which is in no bin and waits for at most one set, with its free neighbours where that is
-   allowed, and inserts the result into its bin. Returns the joined node. */
+/* Joins a free node, which is in no bin and waits for at most one stream, with its free neighbours where that
+   is allowed, and inserts the result into its bin. Returns the joined node. */
 GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node)
 {
     gpuarena__node *prev = gpuarena__node_at(arena, GPUARENA__LOAD(&node->prev, RELAXED)),
                    *next = gpuarena__node_at(arena, node->next);
     if (gpuarena__may_take_in(arena, heap, node, next)) {
-        gpuarena__set_pull(arena, heap, node->next, next);
+        gpuarena__free_pull(arena, heap, node->next, next);
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, heap, index, node, next);
     }
     if (gpuarena__may_take_in(arena, heap, node, prev)) {
-        gpuarena__set_pull(arena, heap, node->prev, prev);   /* removing the next node may have moved it */
+        gpuarena__free_pull(arena, heap, node->prev, prev);  /* removing the next node may have moved it */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
         gpuarena__block_absorb(arena, heap, index, prev, node);
         node = prev;
     }
-    gpuarena__set_put(arena, heap, index, node);
+    gpuarena__free_put(arena, heap, index, node);
     return index;
 }
 
 static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->set != GPUARENA__MULTI_STREAM) return gpuarena__block_merge_near(arena, NULL, index, node);
-    gpuarena__set_insert(arena, index);
+    if (node->record != GPUARENA__MULTI_STREAM) return gpuarena__block_merge_near(arena, NULL, index, node);
+    gpuarena__free_insert(arena, index);
     return index;
 }
 
@@ -3655,7 +3655,7 @@ GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
 
 static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
 {
-    gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].set];
+    gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].record];
     GPUARENA_ASSERT((arena->uses.list[use_at].ticket ? stream->use_count : stream->ref_count) != 0
                     && "a use is counted in its stream");
     if (arena->uses.list[use_at].ticket) stream->use_count--;
@@ -3688,17 +3688,17 @@ static int gpuarena__uses_reserve(gpuarena *arena)
 }
 
 /* A live block is used on one more stream. 0: no host memory. */
-static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
+static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
     gpuarena__stream_uses *uses = &arena->uses;
     uint32_t use_at;
     for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
-        if (uses->list[use_at].set == set) return 1;
+        if (uses->list[use_at].record == record) return 1;
     if (!gpuarena__uses_reserve(arena)) return 0;
     use_at = gpuarena__uses_take(arena);
-    arena->streams.list[set].ref_count++;
+    arena->streams.list[record].ref_count++;
     uses->list[use_at].ticket = 0;
-    uses->list[use_at].set = set;
+    uses->list[use_at].record = record;
     uses->list[use_at].next = node->use_at;
     node->use_at = use_at;
     return 1;
@@ -3714,25 +3714,25 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
     node->use_at = 0;
 }
 
-/* Makes a node that was just freed wait for its uses on several streams: it goes to `set` with this ticket
-   when they are over; or, with sync_wait, to the set's home after a wait for the device. */
-static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket,
+/* Makes a node that was just freed wait for its uses on several streams: it goes to the record with this
+   ticket when they are over; or, with sync_wait, to the record's home after a wait for the device. */
+static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket,
                                 int sync_wait)
 {
     if (sync_wait) {
         gpuarena__uses_drop_all(arena, node);
-        set = arena->streams.list[set].home;
+        record = arena->streams.list[record].home;
         ticket = 0;
         arena->stats.sync_wait_count++;
     }
-    node->set = GPUARENA__MULTI_STREAM;
-    node->as.held.home = set;
+    node->record = GPUARENA__MULTI_STREAM;
+    node->as.held.home = record;
     node->ticket = ticket;
     node->as.held.sync_wait = sync_wait ? 1 + arena->streams.device_waits : 0;
-    arena->streams.list[set].ref_count++;
+    arena->streams.list[record].ref_count++;
 }
 
-/* Ends the waits for other streams of a node that is in no set. */
+/* Ends the waits of a node whose record is MULTI_STREAM. */
 static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -3742,16 +3742,16 @@ static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
     node->as.held.sync_wait = 0;
 }
 
-/* Moves a free node into another set with this ticket, joined with its neighbours there. Returns the joined
-   node. */
-static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t set, uint64_t ticket)
+/* Gives a free node another record and this ticket, and joins it with its neighbours of that record. Returns
+   the joined node. */
+static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t record, uint64_t ticket)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__set_remove(arena, index);
-    if (node->set && !set) arena->stats.pending_bytes -= node->size;
-    if (!node->set && set) arena->stats.pending_bytes += node->size;
-    if (node->set == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
-    node->set = set;
+    gpuarena__free_remove(arena, index);
+    if (node->record && !record) arena->stats.pending_bytes -= node->size;
+    if (!node->record && record) arena->stats.pending_bytes += node->size;
+    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+    node->record = record;
     node->ticket = ticket;
     return gpuarena__block_join(arena, index);
 }
@@ -3764,10 +3764,10 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     int told = 1;
     for (node->use_at = 0; use_at; use_at = next) {
         gpuarena__stream_use *held = &arena->uses.list[use_at];
-        gpuarena__stream *stream = &arena->streams.list[held->set];
-        uint64_t ticket = held->set == freed_on ? 0 : gpuarena__ticket(stream);
+        gpuarena__stream *stream = &arena->streams.list[held->record];
+        uint64_t ticket = held->record == freed_on ? 0 : gpuarena__ticket(stream);
         next = held->next;
-        told = told && (ticket || held->set == freed_on);
+        told = told && (ticket || held->record == freed_on);
         if (!ticket || ticket <= stream->quiet) {
             gpuarena__uses_drop(arena, use_at);
             continue;
@@ -3782,15 +3782,15 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
 }
 
 /* Adds a reserved use to a node that is being freed. 0: the stream will not tell when it is done. */
-static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t set)
+static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
-    uint64_t ticket = gpuarena__ticket(&arena->streams.list[set]);
+    uint64_t ticket = gpuarena__ticket(&arena->streams.list[record]);
     uint32_t use_at = ticket ? gpuarena__uses_take(arena) : 0;
     if (!use_at) return 0;
     arena->uses.list[use_at].ticket = ticket;
-    arena->uses.list[use_at].set = set;
+    arena->uses.list[use_at].record = record;
     arena->uses.list[use_at].next = node->use_at;
-    arena->streams.list[set].use_count++;
+    arena->streams.list[record].use_count++;
     node->use_at = use_at;
     return 1;
 }
@@ -3800,23 +3800,23 @@ static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t 
 static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
 {
     const gpuarena__stream *list = arena->streams.list;
-    uint32_t home = list[from].home, set = freed_on;
+    uint32_t home = list[from].home, record = freed_on;
     int told = gpuarena__uses_start(arena, node, freed_on);
     uint64_t ticket;
-    if (!home && list[set].home) set = list[set].under;      /* ordinary memory, which belongs to no graph */
-    if (list[set].home != home) {                /* memory of a capture set, freed outside its captures */
-        told = gpuarena__uses_spare(arena, node, set) && told;
-        set = home;
+    if (!home && list[record].home) record = list[record].under; /* ordinary memory: it belongs to no graph */
+    if (list[record].home != home) {             /* memory of a capture set, freed outside its captures */
+        told = gpuarena__uses_spare(arena, node, record) && told;
+        record = home;
     }
-    ticket = set == home ? 0 : gpuarena__ticket(&arena->streams.list[set]);
-    if (ticket && ticket <= list[set].quiet) {   /* a forgotten stream that is done */
-        set = home;
+    ticket = record == home ? 0 : gpuarena__ticket(&arena->streams.list[record]);
+    if (ticket && ticket <= list[record].quiet) { /* a forgotten stream that is done */
+        record = home;
         ticket = 0;
     }
-    if (!told || (set != home && !ticket)) gpuarena__uses_link(arena, node, set, 0, 1);
-    else if (node->use_at) gpuarena__uses_link(arena, node, set, ticket, 0);
+    if (!told || (record != home && !ticket)) gpuarena__uses_link(arena, node, record, 0, 1);
+    else if (node->use_at) gpuarena__uses_link(arena, node, record, ticket, 0);
     else {
-        node->set = set;
+        node->record = record;
         node->ticket = ticket;
     }
 }
@@ -3825,18 +3825,18 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
    MULTI_STREAM: only a wait for the device tells. */
 static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    gpuarena__stream *from = &arena->streams.list[node->set];
+    gpuarena__stream *from = &arena->streams.list[node->record];
     if (from->reserved_uses) {
         from->reserved_uses--;
         arena->uses.reserved_uses--;
     }
-    if (freed_on && freed_on != GPUARENA__MULTI_STREAM) gpuarena__order_uses(arena, node, node->set,
+    if (freed_on && freed_on != GPUARENA__MULTI_STREAM) gpuarena__order_uses(arena, node, node->record,
                                                                              freed_on);
     else {
         gpuarena__uses_drop_all(arena, node);
-        if (freed_on) gpuarena__uses_link(arena, node, node->set, 0, 1);
+        if (freed_on) gpuarena__uses_link(arena, node, node->record, 0, 1);
         else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
-            node->set = from->home;
+            node->record = from->home;
             node->ticket = 0;
         }
     }
@@ -3846,20 +3846,20 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
    Returns 0 if the block waits for several streams. */
 GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on, int plain)
 {
-    gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
+    gpuarena__stream *from = &arena->streams.list[node->record], *on = from;
     from->ref_count--;
     if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
-                         && freed_on == node->set && !node->use_at)) {
+                         && freed_on == node->record && !node->use_at)) {
         node->ticket = ++from->ticket;
         return 1;
     }
-    if (freed_on != node->set && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
+    if (freed_on != node->record && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
     if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
                          && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
-        node->set = freed_on;
+        node->record = freed_on;
         node->ticket = ++on->ticket;
     } else gpuarena__order_slow(arena, node, freed_on);
-    return node->set != GPUARENA__MULTI_STREAM;
+    return node->record != GPUARENA__MULTI_STREAM;
 }
 
 /* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
@@ -3868,7 +3868,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
                                            gpuarena__node *node, uint32_t freed_on, int plain, int planned)
 {
     gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
-    uint32_t from = node->set;
+    uint32_t from = node->record;
     int open;
     GPUARENA_ASSERT(gpuarena__node_live(node) && stats->live_count && "a block is freed once");
     node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
@@ -3877,8 +3877,8 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
     stats->requested_bytes -= node->as.live.requested;
     stats->live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
-    if (plain || node->set) stats->pending_bytes += node->size;
-    if (planned && open && (!node->set || node->set == from)) node->size |= GPUARENA__ASIDE;
+    if (plain || node->record) stats->pending_bytes += node->size;
+    if (planned && open && (!node->record || node->record == from)) node->size |= GPUARENA__ASIDE;
     else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, heap, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
@@ -3886,8 +3886,8 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
 /* The stream of a live block's allocation, or the stream that a free block waits for; ANY_STREAM: none. */
 static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t set = gpuarena__set_of(node);
-    return set ? arena->streams.list[set].handle : GPUARENA_ANY_STREAM;
+    uint32_t record = gpuarena__record_of(node);
+    return record ? arena->streams.list[record].handle : GPUARENA_ANY_STREAM;
 }
 
 static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t index)
@@ -3903,7 +3903,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     block.stream = gpuarena__stream_of(arena, node);
     block.state = live                          ? GPUARENA_STATE_LIVE
                   : node->size & GPUARENA__HOLE ? GPUARENA_STATE_HOLE
-                  : node->set                   ? GPUARENA_STATE_PENDING
+                  : node->record                   ? GPUARENA_STATE_PENDING
                                                 : GPUARENA_STATE_FREE;
     block.tag = live ? node->as.live.tag : 0;
     block.memory = arena->memory;
@@ -4571,7 +4571,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     node->address = address;
     node->size = bytes;
     node->prev = node->next = 0;
-    node->set = 0;
+    node->record = 0;
     node->ticket = 0;
     node->use_at = 0;
     if (range->pages) {
@@ -4579,7 +4579,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
         return index;
     }
     arena->paged.segment_count++;
-    gpuarena__set_insert(arena, index);
+    gpuarena__free_insert(arena, index);
     gpuarena__account(arena, bytes, 0 - bytes);
     gpuarena__reserved_peak_note(arena);
     arena->stats.grow_count++;
@@ -4624,7 +4624,7 @@ static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *
     gpuarena__iterator at;
     if (range->pages) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node) || (quiet && at.node->set) || gpuarena__is_aside(at.node)
+        if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_aside(at.node)
             || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
 }
@@ -4647,9 +4647,9 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
         else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
         else {
             gone += gpuarena__node_bytes(node);
-            if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
-            if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
-            if (node->set == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+            if (node->record) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
+            if (!(node->size & GPUARENA__CLAIMED)) gpuarena__free_remove(arena, index);
+            if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
         }
         gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
@@ -4670,7 +4670,7 @@ static void gpuarena__segment_claim(gpuarena *arena, const gpuarena__range *rang
 {
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        gpuarena__set_remove(arena, at.index);
+        gpuarena__free_remove(arena, at.index);
         at.node->size |= GPUARENA__CLAIMED;
     }
 }
@@ -4681,7 +4681,7 @@ static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *ra
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
         at.node->size &= ~GPUARENA__CLAIMED;
-        gpuarena__set_insert(arena, at.index);
+        gpuarena__free_insert(arena, at.index);
     }
 }
 
@@ -5030,7 +5030,7 @@ static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
     while (heap->unused.count < GPUARENA__SUPPLY) {
         uint32_t index = arena->nodes.unused.first;
         gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-        node->set = 0;                           /* of no other heap's stream: see heap_may_join */
+        node->record = 0;                        /* of no other heap's stream: see heap_may_join */
         gpuarena__node_drop(&heap->unused, index, node);
     }
 }
@@ -5089,7 +5089,7 @@ static int gpuarena__streams_part(gpuarena *arena)
     if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
     if (!gpuarena__bins_make(arena, &bins)) return 0;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
-        if (gpuarena__node_live(at.node) || at.node->set != 1) continue;
+        if (gpuarena__node_live(at.node) || at.node->record != 1) continue;
         gpuarena__bins_remove(arena, &arena->bins, at.index);
         gpuarena__bins_insert(arena, bins, at.index);
     }
@@ -5136,9 +5136,9 @@ static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
 
 /* Records an event behind all frees of a stream so far, unless one is recorded. 0: that is not possible;
    *error is what the driver answered, if it was called. */
-static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__error *error)
+static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__error *error)
 {
-    gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__stream *stream = &arena->streams.list[record];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
     uint64_t ticket = stream->ticket;            /* later frees may come after the event */
     void *event = NULL;
@@ -5164,12 +5164,12 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
 }
 
 /* Whether free blocks wait for a record. With a single stream its pending blocks count as quiet here. */
-static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
+static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
 {
     const gpuarena__bins *bins;
     uint32_t n;
     if (!arena->streams.many) return arena->stats.pending_bytes != 0;
-    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+    for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
         if (!gpuarena__bins_empty(bins)) return 1;
     return 0;
 }
@@ -5205,12 +5205,13 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
 }
 
 /* Puts a free block at the front of a chain if it meets the chain's conditions. */
-typedef struct gpuarena__links { uint64_t least, ticket; uint32_t set, head; } gpuarena__links;
+typedef struct gpuarena__links { uint64_t least, ticket; uint32_t record, head; } gpuarena__links;
 GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t index, void *user)
 {
     gpuarena__links *links = (gpuarena__links *)user;
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->set != links->set || node->ticket > links->ticket || gpuarena__node_bytes(node) < links->least)
+    if (node->record != links->record || node->ticket > links->ticket
+        || gpuarena__node_bytes(node) < links->least)
         return;
     node->as.chain.link = links->head;
     links->head = index;
@@ -5218,21 +5219,21 @@ GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t inde
 
 /* Collects the free blocks of a record, of at least `least` bytes and up to a ticket, by as.chain.link;
    the first, or 0. */
-static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
+static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t record, uint64_t least, uint64_t ticket)
 {
     const gpuarena__bins *bins;
     gpuarena__links links;
     uint32_t n;
     links.least = least;
     links.ticket = ticket;
-    links.set = set;
+    links.record = record;
     links.head = 0;
-    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+    for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
         gpuarena__bins_each(arena, bins, least, gpuarena__chain_block, &links);
     return links.head;
 }
 
-/* Moves a free block to the set where it belongs after its wait. */
+/* Moves a free block to the record where it belongs after its wait. */
 static void gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
     gpuarena_block block = GPUARENA_INIT;
@@ -5243,11 +5244,12 @@ static void gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to
     if (told) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
 }
 
-/* Moves the free blocks of a record, up to a ticket, into another set, and joins them with neighbours there.
+/* Moves the free blocks of a record, up to a ticket, to another record, and joins them with neighbours there.
    1: at least one moved. */
-static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uint32_t to, uint64_t ticket)
+static int gpuarena__record_move(gpuarena *arena, uint32_t record, uint64_t up_to, uint32_t to,
+                                 uint64_t ticket)
 {
-    uint32_t head = gpuarena__chain(arena, set, GPUARENA__UNIT, up_to), index, next;
+    uint32_t head = gpuarena__chain(arena, record, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* a block that was joined meanwhile has moved already */
         next = gpuarena__node_at(arena, index)->as.chain.link;
         gpuarena__block_resolve(arena, index, to, ticket);
@@ -5256,9 +5258,9 @@ static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uin
 }
 
 /* Polls the events of a stream and makes quiet what completed ones cover. 1: something became quiet. */
-static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
+static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
 {
-    gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__stream *stream = &arena->streams.list[record];
     uint64_t before = stream->quiet;
     while (stream->first_event && !arena->lost) {
         const gpuarena__event *event = &arena->events.list[stream->first_event];
@@ -5276,11 +5278,11 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
         gpuarena__event_pop(arena, stream);
     }
     return stream->quiet != before
-        && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->use_count);
+        && (gpuarena__record_move(arena, record, stream->quiet, 0, 0) || stream->use_count);
 }
 
-/* Drops the uses of freed blocks whose streams are done. A block without uses moves to the set it was freed
-   to. 1: at least one moved. */
+/* Drops the uses of freed blocks whose streams are done. A block without uses moves to the record
+   it was freed to. 1: at least one moved. */
 static int gpuarena__uses_resolve(gpuarena *arena)
 {
     uint32_t index, next, use_at, after, some = 0;
@@ -5288,19 +5290,19 @@ static int gpuarena__uses_resolve(gpuarena *arena)
         gpuarena__node *node = gpuarena__node_at(arena, index);
         const gpuarena__stream *to = &arena->streams.list[node->as.held.home];
         uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
-        uint32_t set = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
+        uint32_t record = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
         next = node->as.list.after;
         for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
             gpuarena__stream_use *held = &arena->uses.list[use_at];
             after = held->next;
-            if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);
+            if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);
             else {
                 held->next = node->use_at;
                 node->use_at = use_at;
             }
         }
         if (node->use_at || node->as.held.sync_wait) continue;
-        gpuarena__block_resolve(arena, index, set, ticket);
+        gpuarena__block_resolve(arena, index, record, ticket);
         some = 1;
     }
     return (int)some;
@@ -5312,13 +5314,13 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
     gpuarena__error ignored = gpuarena__no_error();
     int some = 0, again;
-    uint32_t set;
+    uint32_t record;
     do {
-        for (set = 1; set < arena->streams.count; set++) {
-            const gpuarena__stream *stream = &arena->streams.list[set];
-            if (!stream->use_count && (set == but || !gpuarena__has_blocks(arena, set))) continue;
-            (void)gpuarena__stream_record(arena, set, &ignored);
-            some |= gpuarena__stream_poll(arena, set);
+        for (record = 1; record < arena->streams.count; record++) {
+            const gpuarena__stream *stream = &arena->streams.list[record];
+            if (!stream->use_count && (record == but || !gpuarena__has_blocks(arena, record))) continue;
+            (void)gpuarena__stream_record(arena, record, &ignored);
+            some |= gpuarena__stream_poll(arena, record);
         }
         again = gpuarena__uses_resolve(arena);   /* may give blocks to a stream that had none */
         some |= again;
@@ -5331,7 +5333,7 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
    ones. */
 static uint32_t gpuarena__all_asked(gpuarena *arena)
 {
-    uint32_t set, index;
+    uint32_t record, index;
     if (arena->streams.device_waits == UINT32_MAX - 1) {
         for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
             gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5339,8 +5341,8 @@ static uint32_t gpuarena__all_asked(gpuarena *arena)
         }
         arena->streams.device_waits = 0;
     }
-    for (set = 1; set < arena->streams.count; set++)
-        arena->streams.list[set].asked = arena->streams.list[set].ticket;
+    for (record = 1; record < arena->streams.count; record++)
+        arena->streams.list[record].asked = arena->streams.list[record].ticket;
     return arena->streams.device_waits++;
 }
 
@@ -5348,13 +5350,13 @@ static uint32_t gpuarena__all_asked(gpuarena *arena)
    of capture sets. */
 static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
 {
-    uint32_t set, index, next;
-    for (set = 1; set < arena->streams.count; set++) {
-        gpuarena__stream *stream = &arena->streams.list[set];
+    uint32_t record, index, next;
+    for (record = 1; record < arena->streams.count; record++) {
+        gpuarena__stream *stream = &arena->streams.list[record];
         if (stream->home) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
         stream->quiet = stream->recorded = stream->asked;
-        (void)gpuarena__set_move(arena, set, stream->quiet, 0, 0);
+        (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
     }
     (void)gpuarena__uses_resolve(arena);
     for (index = arena->multi_stream; index; index = next) {
@@ -5452,11 +5454,11 @@ GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_strea
 /* ---- waits of the host */
 
 /* Nobody else can record an event on a thread's own stream. */
-static void gpuarena__record_own(gpuarena *arena, uint32_t set)
+static void gpuarena__record_own(gpuarena *arena, uint32_t record)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    if (arena->lost || !arena->streams.list[set].key) return;
-    (void)gpuarena__stream_record(arena, set, &ignored);
+    if (arena->lost || !arena->streams.list[record].key) return;
+    (void)gpuarena__stream_record(arena, record, &ignored);
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
@@ -5467,23 +5469,23 @@ static int gpuarena__resolve_all(gpuarena *arena)
 }
 
 /* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
-static int gpuarena__host_wait_for(gpuarena *arena, uint32_t set)
+static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
 {
-    const gpuarena__stream *stream = &arena->streams.list[set];
+    const gpuarena__stream *stream = &arena->streams.list[record];
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
     int done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
-        || (!stream->use_count && !gpuarena__has_blocks(arena, set))
+        || (!stream->use_count && !gpuarena__has_blocks(arena, record))
         || gpuarena__ask_capturing(arena, &ignored)) return 0;
-    (void)gpuarena__stream_record(arena, set, &ignored);
+    (void)gpuarena__stream_record(arena, record, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
         done = GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
         if (done) arena->stats.gpu_wait_count++;
         else arena->stats.event_error_count++;
     }
-    if (done) (void)gpuarena__stream_poll(arena, set);
+    if (done) (void)gpuarena__stream_poll(arena, record);
     if (done) (void)gpuarena__uses_resolve(arena);
     return stream->quiet != before;
 }
@@ -5532,7 +5534,7 @@ static void gpuarena__set_close(gpuarena *arena, uint32_t home)
         gpuarena__stream *stream = &arena->streams.list[at];
         if (stream->home != home || at == home) continue;
         stream->quiet = stream->recorded = stream->ticket;
-        (void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);
+        (void)gpuarena__record_move(arena, at, UINT64_MAX, home, 0);
     }
     (void)gpuarena__uses_resolve(arena);
 }
@@ -5590,7 +5592,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;
     int synced;
-    (void)gpuarena__set_move(arena, home, UINT64_MAX, to, ticket);
+    (void)gpuarena__record_move(arena, home, UINT64_MAX, to, ticket);
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         if (list[node->as.held.home].home != home) continue;
@@ -5683,14 +5685,15 @@ static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__stream *list = arena->streams.list;
-    uint32_t set;
+    uint32_t record;
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
-    set = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
-    if (set && !list[set].home) return gpuarena__block_move(arena, index, set, ++list[set].ticket);
-    gpuarena__set_remove(arena, index);
+    record = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
+    if (record && !list[record].home)
+        return gpuarena__block_move(arena, index, record, ++list[record].ticket);
+    gpuarena__free_remove(arena, index);
     arena->stats.pending_bytes += node->size;
     gpuarena__uses_link(arena, node, 0, 0, 1);
-    gpuarena__set_insert(arena, index);
+    gpuarena__free_insert(arena, index);
     return index;
 }
 
@@ -5743,55 +5746,55 @@ static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t 
     return one->address < other->address ? left : right;
 }
 
-/* The best free block of a set, or quiet one, of at least `bytes`: in constant time; or, if `req` is not
-   NULL, among all that serve it. */
-static uint32_t gpuarena__set_search(const gpuarena *arena, uint32_t set, uint64_t bytes,
-                                     const gpuarena__request *req)
+/* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
+   that serve it. */
+static uint32_t gpuarena__record_search(const gpuarena *arena, uint32_t record, uint64_t bytes,
+                                        const gpuarena__request *req)
 {
     const gpuarena__bins *bins;
     uint32_t n, best = 0;
-    for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+    for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
         best = gpuarena__better(arena, best, req ? gpuarena__bin_search_all(arena, bins, req)
                                                  : gpuarena__bins_search(arena, bins, bytes));
     return best;
 }
 
-/* The heap that may serve a request of a set; 0: none, as the set is a capture's, or the request is large. */
-static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t set, uint64_t bytes)
+/* The heap that may serve a request of a record; 0: none, as that is a capture's, or the request is large. */
+static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t record, uint64_t bytes)
 {
-    const gpuarena__stream *stream = &arena->streams.list[set];
+    const gpuarena__stream *stream = &arena->streams.list[record];
     return stream->home || bytes > GPUARENA__HEAP_MOST ? 0 : stream->heap;
 }
 
-/* The best free block of the set `set` or `home`, or a quiet one. A request that its stream's heap may serve
-   gets one of that heap first. */
-static uint32_t gpuarena__sets_search(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes,
-                                      const gpuarena__request *req)
+/* The best free block of the records `record` or `home`, or a quiet one. A request that its stream's heap may
+   serve gets one of that heap first. */
+static uint32_t gpuarena__records_search(const gpuarena *arena, uint32_t record, uint32_t home,
+                                         uint64_t bytes, const gpuarena__request *req)
 {
-    uint32_t heap = gpuarena__heap_of(arena, set, bytes), index = 0;
+    uint32_t heap = gpuarena__heap_of(arena, record, bytes), index = 0;
     const gpuarena__bins *bins = heap ? &arena->heaps.list[heap]->bins : NULL;
-    if (set) index = gpuarena__set_search(arena, set, bytes, req);
-    if (!index && home) index = gpuarena__set_search(arena, home, bytes, req);
+    if (record) index = gpuarena__record_search(arena, record, bytes, req);
+    if (!index && home) index = gpuarena__record_search(arena, home, bytes, req);
     if (!index && bins)
         index = req ? gpuarena__bin_search_all(arena, bins, req) : gpuarena__bins_search(arena, bins, bytes);
-    return index ? index : gpuarena__set_search(arena, 0, bytes, req);
+    return index ? index : gpuarena__record_search(arena, 0, bytes, req);
 }
 
 /* A hit in an arena with several streams. */
-GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_t set, uint32_t home,
+GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_t record, uint32_t home,
                                                   uint64_t bytes)
 {
     uint32_t index;
-    if (arena->heaps.count) return gpuarena__sets_search(arena, set, home, bytes, NULL);
-    index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
+    if (arena->heaps.count) return gpuarena__records_search(arena, record, home, bytes, NULL);
+    index = gpuarena__bins_search(arena, arena->streams.list[record].bins, bytes);
     if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
     return index ? index : gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
-/* A hit, in constant time: a free block of the set `set` or `home`, or a quiet one. */
-GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes)
+/* A hit, in constant time: a free block of the records `record` or `home`, or a quiet one. */
+GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t record, uint32_t home, uint64_t bytes)
 {
-    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__hit_of_many(arena, set, home, bytes);
+    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__hit_of_many(arena, record, home, bytes);
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
@@ -5801,13 +5804,13 @@ static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request
 {
     uint64_t lead = req->alignment - arena->unit;
     if (lead > GPUARENA__MAX_BYTES - req->bytes) return 0;
-    return gpuarena__hit(arena, req->set, req->home, req->bytes + lead);
+    return gpuarena__hit(arena, req->record, req->home, req->bytes + lead);
 }
 
 /* Looks for a request at every free block that may serve it. */
 static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request *req)
 {
-    return gpuarena__sets_search(arena, req->set, req->home, req->bytes, req);
+    return gpuarena__records_search(arena, req->record, req->home, req->bytes, req);
 }
 
 /* On which condition a request may take a free block, from none to the hardest. */
@@ -5822,16 +5825,16 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
                                        const gpuarena__node *node)
 {
     const gpuarena__stream *stream;
-    uint32_t set = gpuarena__set_of(node), takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
+    uint32_t record = gpuarena__record_of(node), takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
     if (!gpuarena__is_free(node)) return GPUARENA__NOT_FREE;
-    if (!node->set || node->set == req->set || (req->home && node->set == req->home))
+    if (!node->record || node->record == req->record || (req->home && node->record == req->home))
         return GPUARENA__AVAILABLE_NOW;
-    stream = &arena->streams.list[set];
+    stream = &arena->streams.list[record];
     if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
-    if (node->as.held.sync_wait || !req->set
+    if (node->as.held.sync_wait || !req->record
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        stream = &arena->streams.list[arena->uses.list[use_at].set];
+        stream = &arena->streams.list[arena->uses.list[use_at].record];
         if (stream->home) return GPUARENA__NOT_FREE;
         if (stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     }
@@ -5901,7 +5904,7 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
     uint32_t before = gpuarena__node_at(arena, index)->prev;
     if (gpuarena__run_has(arena, search, before)) {
         const gpuarena__node *quiet = gpuarena__node_at(arena, before);
-        if (quiet->set || gpuarena__run_has(arena, search, quiet->prev)) return;
+        if (quiet->record || gpuarena__run_has(arena, search, quiet->prev)) return;
         index = before;
     }
     gpuarena__run_scan(arena, search, index);
@@ -5913,16 +5916,16 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
 {
     gpuarena__run_search search = GPUARENA_INIT;
     const gpuarena__bins *bins;
-    uint32_t set, index, n;
+    uint32_t record, index, n;
     search.req = req;
     search.availability = availability;
     search.foreign = search.bytes = UINT64_MAX;
     if (!arena->streams.many)                    /* quiet blocks are in the same bins */
         gpuarena__bins_each(arena, &arena->bins, GPUARENA__UNIT, gpuarena__run_around, &search);
-    else if ((index = gpuarena__set_search(arena, 0, req->bytes, req)) != 0) return index;
-    for (set = 1; arena->streams.many && set < arena->streams.count; set++)
-        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
-            if (availability > GPUARENA__AVAILABLE_NOW || set == req->set || set == req->home)
+    else if ((index = gpuarena__record_search(arena, 0, req->bytes, req)) != 0) return index;
+    for (record = 1; arena->streams.many && record < arena->streams.count; record++)
+        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
+            if (availability > GPUARENA__AVAILABLE_NOW || record == req->record || record == req->home)
                 gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_around, &search);
     if (availability == GPUARENA__AVAILABLE_NOW) return search.first;
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
@@ -5931,23 +5934,23 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
 }
 
 /* Whether the request's stream need not wait, or has been made to wait already, for this ticket of another
-   set. */
-static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t set,
+   record. */
+static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t record,
                                    uint64_t ticket)
 {
-    const gpuarena__stream *stream = &arena->streams.list[set];
-    return !set || set == req->set || ticket <= stream->quiet
+    const gpuarena__stream *stream = &arena->streams.list[record];
+    return !record || record == req->record || ticket <= stream->quiet
         || (stream->waited == arena->streams.pass && ticket <= stream->waited_for);
 }
 
 /* Makes the request's stream wait for all frees on another stream so far. 0: that failed in this pass. */
-static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t set)
+static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t record)
 {
-    gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__stream *stream = &arena->streams.list[record];
     gpuarena__error ignored = gpuarena__no_error();
     void *event;
     stream->refused = arena->streams.pass;
-    if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
+    if (!gpuarena__stream_record(arena, record, &ignored) || !stream->last_event) return 0;
     event = arena->events.list[stream->last_event].handle;
     if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
@@ -5960,22 +5963,22 @@ static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *r
     return 1;
 }
 
-/* A set that a free node waits for and that the request's stream does not wait for yet; 0: none. */
+/* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. */
 static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
                                       const gpuarena__node *node)
 {
-    uint32_t use_at = node->use_at, set = node->set;
-    if (set == GPUARENA__MULTI_STREAM) {
+    uint32_t use_at = node->use_at, record = node->record;
+    if (record == GPUARENA__MULTI_STREAM) {
         for (; use_at; use_at = arena->uses.list[use_at].next)
-            if (!gpuarena__is_waited_for(arena, req, arena->uses.list[use_at].set,
+            if (!gpuarena__is_waited_for(arena, req, arena->uses.list[use_at].record,
                                          arena->uses.list[use_at].ticket))
-                return arena->uses.list[use_at].set;
-        set = node->as.held.home;
+                return arena->uses.list[use_at].record;
+        record = node->as.held.home;
     }
-    return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;
+    return gpuarena__is_waited_for(arena, req, record, node->ticket) ? 0 : record;
 }
 
-/* A set that the run at this address still waits for; 0: none, and *last is the run's last node.
+/* A record that the run at this address still waits for; 0: none, and *last is the run's last node.
    MULTI_STREAM: there is no such run any more. */
 static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address,
                                     uint32_t *last)
@@ -5983,12 +5986,12 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, address));
     gpuarena__node span = *at.node;
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
-        uint32_t takes = gpuarena__availability(arena, req, at.node), set;
+        uint32_t takes = gpuarena__availability(arena, req, at.node), record;
         if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->as.held.sync_wait || !req->set)))
+            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->as.held.sync_wait || !req->record)))
             return GPUARENA__MULTI_STREAM;
-        set = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
-        if (set) return set;
+        record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
+        if (record) return record;
         *last = at.index;
         span.size += gpuarena__node_bytes(at.node);
         if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
@@ -6001,26 +6004,26 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
-    uint32_t index, last = first, set;
+    uint32_t index, last = first, record;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
-    while ((set = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
-        if (set == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req, set)) return 0;
+    while ((record = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
+        if (record == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req, record)) return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     first = gpuarena__node_around(arena, span.address);
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         if (gpuarena__availability(arena, req, gpuarena__node_at(arena, index)) > GPUARENA__AVAILABLE_NOW)
-            ticket = arena->streams.list[req->set].ticket + 1;
+            ticket = arena->streams.list[req->record].ticket + 1;
         if (index == last) break;
     }
-    if (ticket) arena->streams.list[req->set].ticket = ticket;
+    if (ticket) arena->streams.list[req->record].ticket = ticket;
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* what is available now is one block already */
-        if (!node->set && req->set && node->address < end
+        if (!node->record && req->record && node->address < end
             && end - node->address < gpuarena__node_bytes(node))
             (void)gpuarena__free_split(arena, index, end - node->address);   /* the quiet rest stays quiet */
-        if (node->set != req->set)
-            index = gpuarena__block_move(arena, index, req->set,
+        if (node->record != req->record)
+            index = gpuarena__block_move(arena, index, req->record,
                                          gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW
                                          ? ticket : 0);
         if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
@@ -6040,7 +6043,7 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
     uint32_t index, first;
     if (gpuarena__needs_new(req)) return 0;
     index = gpuarena__search(arena, req);
-    if (index || !arena->streams.many || !req->set) return index;
+    if (index || !arena->streams.many || !req->record) return index;
     first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
     return first ? gpuarena__run_take(arena, req, first) : 0;
 }
@@ -6248,11 +6251,11 @@ static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes
     uint32_t index = gpuarena__node_around(arena, begin);
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t size = gpuarena__node_bytes(node);
-    if (!gpuarena__is_free(node) || node->set
+    if (!gpuarena__is_free(node) || node->record
         || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
         return 0;
-    gpuarena__set_remove(arena, index);
-    index = gpuarena__block_carve(arena, index, begin, bytes, gpuarena__set_insert);
+    gpuarena__free_remove(arena, index);
+    index = gpuarena__block_carve(arena, index, begin, bytes, gpuarena__free_insert);
     gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
     return 1;
 }
@@ -6761,14 +6764,14 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     gpuarena__error ignored = gpuarena__no_error();
     gpuarena__page_run large;
     uint64_t found;
-    uint32_t set;
+    uint32_t record;
     if (gpuarena__ask_capturing(arena, &ignored)) return 0;
     (void)gpuarena__resolve_all(arena);
     found = gpuarena__pick(arena, count, begin, end, 1, error);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
-    for (set = 1; set < arena->streams.count; set++)
+    for (record = 1; record < arena->streams.count; record++)
         while (found + gpuarena__large_find(arena, 1, begin, end, &large) < count
-               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, set))
+               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, record))
             found = gpuarena__pick(arena, count, begin, end, 1, error);
     return found;
 }
@@ -7451,7 +7454,7 @@ static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, ui
 /* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
 GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans,
                                                           const gpuarena__sequence *sequence, uint64_t units,
-                                                          uint32_t set)
+                                                          uint32_t record)
 {
     uint32_t away, side, at;
     for (away = 0; away < 32; away++)
@@ -7460,7 +7463,7 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans
             at = side ? plans->cursor - away : plans->cursor + away;
             if (at >= sequence->count) continue;
             one = &sequence->list[at];
-            if (one->units != units || one->set != set || one->served == plans->step) continue;
+            if (one->units != units || one->record != record || one->served == plans->step) continue;
             if (!side) plans->cursor = at + 1;
             return one;
         }
@@ -7471,12 +7474,12 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans
 /* The recorded allocation that matches this one: the next of the sequence, or one near it. NULL: none. */
 GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
                                                         const gpuarena__sequence *sequence, uint64_t units,
-                                                        uint32_t set)
+                                                        uint32_t record)
 {
     gpuarena__planned *one = &sequence->list[plans->cursor];
-    if (GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
+    if (GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->record == record
                          && one->served != plans->step)) plans->cursor++;
-    else one = gpuarena__plan_look(plans, sequence, units, set);
+    else one = gpuarena__plan_look(plans, sequence, units, record);
     if (GPUARENA__LIKELY(one)) one->served = plans->step;
     return one;
 }
@@ -7490,7 +7493,7 @@ static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bits = gpuarena__is_aside(node) ? GPUARENA__ASIDE : 0;
     if (bits) node->size &= ~GPUARENA__ASIDE;
-    else gpuarena__set_remove(arena, index);
+    else gpuarena__free_remove(arena, index);
     return bits;
 }
 
@@ -7498,7 +7501,7 @@ static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
 static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
 {
     if (bits) gpuarena__node_at(arena, index)->size |= bits;
-    else gpuarena__set_insert(arena, index);
+    else gpuarena__free_insert(arena, index);
 }
 
 /* The node that holds an address: a few tries from this one, which may be gone, or lie elsewhere. */
@@ -7517,7 +7520,7 @@ static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, ui
 /* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
    near: the node that holds the address, or one to look from. Takes two nodes: reserved. 0: it is not. */
 GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                                  uint32_t set, uint32_t near)
+                                                  uint32_t record, uint32_t near)
 {
     uint32_t index = gpuarena__aside_find(arena, address, near);
     uint64_t end = address + bytes, bits;
@@ -7525,7 +7528,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
         if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
-            || (at.node->set && at.node->set != set)) return 0;
+            || (at.node->record && at.node->record != record)) return 0;
         if (at.node->address + gpuarena__node_bytes(at.node) >= end) break;
     }
     bits = gpuarena__aside_loosen(arena, index);
@@ -7554,13 +7557,13 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
 
 /* The memory that a plan has for an allocation: a free node that is in no bin. 0: there is none, or it is in
    use. Takes two reserved nodes. */
-GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
+GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t record)
 {
     const gpuarena__plan *now = arena->plans.now;
     gpuarena__planned *one, *first;
     gpuarena__node *node;
     if (!now->in_force) return 0;
-    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, set);
+    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, record);
     if (!one || !one->address) {
         arena->stats.unplanned_count += !one;
         return 0;
@@ -7568,10 +7571,10 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
     first = &now->seen.list[one->first];
     node = gpuarena__node_at(arena, first->node);
     if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
-                          && node->set == set)) {
+                          && node->record == record)) {
         int begins = node->size && node->address == one->address;
         uint32_t near = begins ? first->node : now->seen.list[one->below].node,
-                 index = gpuarena__aside_carve(arena, one->address, bytes, set, near);
+                 index = gpuarena__aside_carve(arena, one->address, bytes, record, near);
         if (!index) {
             arena->plans.missed++;
             arena->stats.unplanned_count++;
@@ -7609,7 +7612,7 @@ static void gpuarena__plan_stop(gpuarena *arena)
 }
 
 /* Records an allocation of a step. */
-GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uint64_t bytes, uint32_t set,
+GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uint64_t bytes, uint32_t record,
                                             int plain)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -7633,8 +7636,8 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     }
     if (!plain) return;
     one->units = (uint32_t)units;
-    one->set = set;
-    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, set);
+    one->record = record;
+    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, record);
 }
 
 /* Records a free in a step: of one of its blocks, or of a block of the step before. */
@@ -7792,14 +7795,14 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
 }
 
 /* Whether a block can be planned: it is freed before its own allocation comes again. */
-static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t set)
+static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t record)
 {
     const gpuarena__planned *one = &sequence->list[at];
-    return one->units && one->set == set && one->until > at && one->until <= sequence->count + at;
+    return one->units && one->record == record && one->until > at && one->until <= sequence->count + at;
 }
 
 /* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
-static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t set)
+static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t record)
 {
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
@@ -7808,7 +7811,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
     pack->span = sequence->count / 64 + 1;
     for (pack->count = at = 0; at < sequence->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->count];
-        if (!gpuarena__is_plannable(sequence, at, set)) continue;
+        if (!gpuarena__is_plannable(sequence, at, record)) continue;
         one->at = one->from = at;
         one->units = sequence->list[at].units;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
@@ -7819,7 +7822,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
     }
     for (at = 0; at < sequence->count; at++) {
         now -= freed[at];
-        if (gpuarena__is_plannable(sequence, at, set)) now += sequence->list[at].units;
+        if (gpuarena__is_plannable(sequence, at, record)) now += sequence->list[at].units;
         pack->peak = gpuarena__max(pack->peak, now);
     }
 }
@@ -7846,7 +7849,7 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__seq
 
 /* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
    UINT64_MAX: no host memory. */
-static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t set)
+static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t record)
 {
     gpuarena__pack pack = GPUARENA_INIT;
     uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
@@ -7858,7 +7861,7 @@ static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence 
     pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
     pack.order = (uint32_t *)(void *)(pack.blocks + count);
     pack.tail = pack.order + count;
-    gpuarena__pack_fill(&pack, sequence, set);
+    gpuarena__pack_fill(&pack, sequence, record);
     for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
     for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;
     lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
@@ -7893,15 +7896,15 @@ static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
         if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
         if (!gpuarena__is_aside(at.node)) continue;
         at.node->size &= ~GPUARENA__ASIDE;
-        if (at.node->set && at.node->ticket <= arena->streams.list[at.node->set].quiet) {
+        if (at.node->record && at.node->ticket <= arena->streams.list[at.node->record].quiet) {
             arena->stats.pending_bytes -= at.node->size;
-            at.node->set = 0;
+            at.node->record = 0;
             at.node->ticket = 0;
         }
         at.index = gpuarena__block_join(arena, at.index);
         at.node = gpuarena__node_at(arena, at.index);
     }
-    arena->streams.list[region->set].ref_count--;
+    arena->streams.list[region->record].ref_count--;
 }
 
 /* Obtains memory for a region. 0: there is none. */
@@ -7913,8 +7916,8 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     uint32_t index;
     req.requested = req.bytes = bytes;
     req.alignment = arena->unit;
-    req.set = region->set;
-    req.stream = arena->streams.list[region->set].handle;
+    req.record = region->record;
+    req.stream = arena->streams.list[region->record].handle;
     index = gpuarena__hit_for(arena, &req);
     if (!index) index = gpuarena__look(arena, &req);
     if (!index && arena->paged.page_bytes) {
@@ -7923,13 +7926,13 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
         arena->plans.is_making = 0;
     }
     if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
-    gpuarena__set_remove(arena, index);
+    gpuarena__free_remove(arena, index);
     gpuarena__block_fit(arena, index, bytes);
     node = gpuarena__node_at(arena, index);
     node->size |= GPUARENA__ASIDE;
     region->address = node->address;
     region->bytes = bytes;
-    arena->streams.list[region->set].ref_count++;
+    arena->streams.list[region->record].ref_count++;
     return 1;
 }
 
@@ -7941,20 +7944,20 @@ static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *regi
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__sequence *seen = &arena->plans.list[at].seen;
         for (one = 0; arena->plans.list[at].in_force && one < seen->count; one++)
-            if (seen->list[one].set == region->set && seen->list[one].address)
+            if (seen->list[one].record == region->record && seen->list[one].address)
                 seen->list[one].address += region->address - from;
     }
 }
 
 /* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
    gone. */
-static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, uint64_t bytes)
+static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record, uint64_t bytes)
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__region *region;
     uint64_t from;
     uint32_t at = 0;
-    while (at < plans->region_count && plans->regions[at].set != set) at++;
+    while (at < plans->region_count && plans->regions[at].record != record) at++;
     region = &plans->regions[at];
     if (at < plans->region_count && region->bytes >= bytes) return region;
     if (at == GPUARENA__PLAN_REGIONS) return NULL;
@@ -7964,7 +7967,7 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, ui
         *region = plans->regions[--plans->region_count];
         region = &plans->regions[plans->region_count];
     }
-    region->set = set;
+    region->record = record;
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
     plans->region_count++;
     if (from) gpuarena__region_moved(arena, region, from);
@@ -8019,14 +8022,14 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 {
     uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0,
              granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
-    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, set, at, one;
+    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, record, at, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (set = 1; set < arena->streams.count && count < GPUARENA__PLAN_REGIONS; set++) {
-        const gpuarena__stream *stream = &arena->streams.list[set];
+    for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
+        const gpuarena__stream *stream = &arena->streams.list[record];
         if (stream->state != GPUARENA__OPEN || stream->home || stream->key) continue;
-        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, set);
+        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, record);
         if (bytes[count] > GPUARENA__MAX_BYTES) return 0;
-        sets[count] = set;
+        sets[count] = record;
         bytes[count] = gpuarena__whole(bytes[count], granule);
         all += bytes[count];
         count += bytes[count] != 0;
@@ -8035,7 +8038,7 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
     for (at = 0; at < count; at++) {
         const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
         for (one = 0; region && one < plan->seen.count; one++)
-            if (plan->seen.list[one].set == sets[at] && plan->seen.list[one].address)
+            if (plan->seen.list[one].record == sets[at] && plan->seen.list[one].address)
                 plan->seen.list[one].address += region->address - 1;
         if (!region) return 0;
     }
@@ -8051,7 +8054,7 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
     for (at = 0; at < seen->count; at++) {
         const gpuarena__planned *one = &seen->list[at], *other = &fresh->list[at];
         uint32_t until = one->until <= seen->count ? one->until : 0;
-        if (one->units != other->units || one->set != other->set || until != other->until) return 0;
+        if (one->units != other->units || one->record != other->record || until != other->until) return 0;
     }
     return 1;
 }
@@ -8156,13 +8159,14 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
 {
     gpuarena__iterator at;
-    uint32_t set = 0;
+    uint32_t record = 0;
     if (arena->memory == GPUARENA_MEMORY_ASYNC)
-        set = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
+        record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
     else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
     if (!arena->streams.ordered || arena->lost) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (!gpuarena__node_live(at.node) && at.node->set && (!set || at.node->set != set)) return 1;
+        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
+            return 1;
     return 0;
 }
 
@@ -8418,14 +8422,14 @@ static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t
 /* Makes a stream wait for the other streams that use a live block. 0: it cannot. */
 static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
 {
-    uint32_t set = gpuarena__stream_find(arena, stream), use_at;
+    uint32_t record = gpuarena__stream_find(arena, stream), use_at;
     gpuarena__request req;
     memset(&req, 0, sizeof req);
     req.stream = stream;
     arena->streams.pass++;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        uint32_t used = arena->uses.list[use_at].set;
-        if (used == set) continue;
+        uint32_t used = arena->uses.list[use_at].record;
+        if (used == record) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
         if (!gpuarena__stream_wait_for(arena, &req, used)) return 0;
@@ -8437,13 +8441,13 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
 static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream,
                                   gpuarena_stream *on)
 {
-    const gpuarena__stream *own = &arena->streams.list[node->set];
+    const gpuarena__stream *own = &arena->streams.list[node->record];
     *on = stream;
     if (gpuarena__is_one_stream(stream)) return 1;
     *on = NULL;
     if (!arena->streams.ordered) return 1;
     *on = own->handle;
-    return node->set && own->state == GPUARENA__OPEN
+    return node->record && own->state == GPUARENA__OPEN
         && (!own->key || own->key == gpuarena__thread_number());
 }
 
@@ -8457,7 +8461,7 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     int done = 0;
     /* a block of one stream was cleared there, perhaps a moment ago */
     if (*stream == GPUARENA_ANY_STREAM && arena->config.scrub & GPUARENA_SCRUB_ALLOC && arena->streams.ordered
-        && node->set) *stream = GPUARENA_OWN_STREAM;
+        && node->record) *stream = GPUARENA_OWN_STREAM;
     if (!(arena->config.scrub & GPUARENA_SCRUB_FREE)) return 1;
     if (arena->lost) done = 1;                   /* nobody gets the memory any more */
     else if (!(node->size & GPUARENA__CLEARING) && gpuarena__scrub_stream(arena, node, *stream, &on)
@@ -9265,7 +9269,7 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* >>stats ==============================================================================================
    Statistics that are derived when they are asked for. */
 
-/* The largest request that the free blocks of one set of bins can serve. */
+/* The largest request that the free blocks in these bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
@@ -9293,7 +9297,7 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
     const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
     gpuarena__node run = GPUARENA_INIT;          /* its address and size */
     for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
-        if (before->set) return;
+        if (before->record) return;
     run.address = node->address;
     for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
         run.size += gpuarena__node_bytes(node);
@@ -9308,12 +9312,12 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     const gpuarena__bins *bins;
-    uint32_t set, index, n;
+    uint32_t record, index, n;
     if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
-    for (set = 1; set < arena->streams.count; set++)
-        if (arena->streams.list[set].home) return 0;
-    for (set = 1; set < arena->streams.count; set++)
-        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
+    for (record = 1; record < arena->streams.count; record++)
+        if (arena->streams.list[record].home) return 0;
+    for (record = 1; record < arena->streams.count; record++)
+        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
             gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
@@ -10034,9 +10038,9 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    int live = gpuarena__node_live(node), multi = !live && node->set == GPUARENA__MULTI_STREAM;
-    uint32_t set = multi ? node->as.held.home : node->set, use_at = node->use_at, count = 0;
-    GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
+    int live = gpuarena__node_live(node), multi = !live && node->record == GPUARENA__MULTI_STREAM;
+    uint32_t record = multi ? node->as.held.home : node->record, use_at = node->use_at, count = 0;
+    GPUARENA__NEVER(record >= arena->streams.count || node->ticket > arena->streams.list[record].ticket,
                     "a block is of no stream that there is", index);
     GPUARENA__NEVER(use_at && !live && !multi, "a free block in a bin waits for several streams", index);
     audit->ref_count += live || multi;
@@ -10044,7 +10048,7 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
     for (; use_at; use_at = arena->uses.list[use_at].next) {
         GPUARENA__NEVER(use_at >= arena->uses.count || ++count > arena->uses.count,
                         "a block's uses lead nowhere", index);
-        GPUARENA__NEVER(arena->uses.list[use_at].set >= arena->streams.count
+        GPUARENA__NEVER(arena->uses.list[use_at].record >= arena->streams.count
                         || (arena->uses.list[use_at].ticket == 0) != live, "a use is of no stream", use_at);
         if (live) audit->ref_count++;
         else audit->use_count++;
@@ -10086,17 +10090,18 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     uint32_t at = node->as.slot;
     const gpuarena__bins *bins;
     audit->free_count++;
-    if (node->set) audit->pending_bytes += bytes;
+    if (node->record) audit->pending_bytes += bytes;
     if (gpuarena__is_aside(node)) {
         while (region < end && (node->address < region->address
                                 || node->address + bytes > region->address + region->bytes
-                                || (node->set && node->set != region->set) || node->use_at)) region++;
+                                || (node->record && node->record != region->record) || node->use_at))
+            region++;
         GPUARENA__NEVER(region == end, "a block is set aside in no region", index);
         audit->aside_count++;
         return 1;
     }
     audit->idle_count += gpuarena__whole_pages(arena, node);
-    if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
+    if (node->record == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;
     bins = gpuarena__bins_of(arena->self, NULL, node);
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(bytes).number, "a free block is in the bin of another size",
@@ -10116,7 +10121,7 @@ static int gpuarena__check_hole(gpuarena__audit *audit, const gpuarena__range *r
         room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
     GPUARENA__NEVER(!range->pages || (node->address - range->address) % page
                     || gpuarena__node_bytes(node) % page, "a hole is not of whole pages", index);
-    GPUARENA__NEVER(node->set || node->ticket || node->use_at, "a hole waits for something", index);
+    GPUARENA__NEVER(node->record || node->ticket || node->use_at, "a hole waits for something", index);
     GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
     GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
                     "two holes are neighbours", index);
@@ -10176,7 +10181,7 @@ static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *r
     GPUARENA__NEVER(starts_page != (range->anchors[page] == index), "an anchor is wrong", index);
     GPUARENA__NEVER(range->owners[page] > arena->heaps.count, "a page belongs to no heap that there is",
                     index);
-    GPUARENA__NEVER(prev && gpuarena__is_free(before) && before->set != GPUARENA__MULTI_STREAM
+    GPUARENA__NEVER(prev && gpuarena__is_free(before) && before->record != GPUARENA__MULTI_STREAM
                     && gpuarena__may_take_in(arena, NULL, before, node), "two free blocks are neighbours",
                     index);
     audit->anchor_count += starts_page != 0;
@@ -10290,7 +10295,7 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
     return 1;
 }
 
-static int gpuarena__check_set(gpuarena__audit *audit, const gpuarena__bins *bins)
+static int gpuarena__check_in_bins(gpuarena__audit *audit, const gpuarena__bins *bins)
 {
     uint32_t number;
     for (number = 0; number < 2; number++)
@@ -10304,14 +10309,14 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     uint64_t multi = 0;
-    uint32_t set, n, index;
-    for (set = 0; set < arena->streams.count; set++) {
-        const gpuarena__bins *bins = arena->streams.list[set].bins;
-        GPUARENA__NEVER(arena->streams.list[set].heap > arena->heaps.count,
-                        "a stream has a heap that there is not", set);
-        if (set && bins == &arena->bins) continue;           /* a single stream shares those of record 0 */
-        for (n = 0; (bins = gpuarena__bins_nth(arena, set, n)) != NULL; n++)
-            if (!gpuarena__check_set(audit, bins)) return 0;
+    uint32_t record, n, index;
+    for (record = 0; record < arena->streams.count; record++) {
+        const gpuarena__bins *bins = arena->streams.list[record].bins;
+        GPUARENA__NEVER(arena->streams.list[record].heap > arena->heaps.count,
+                        "a stream has a heap that there is not", record);
+        if (record && bins == &arena->bins) continue;        /* a single stream shares those of record 0 */
+        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
+            if (!gpuarena__check_in_bins(audit, bins)) return 0;
     }
     for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++) {
         if (!gpuarena__check_link(audit, index, 0)) return 0;
@@ -11725,15 +11730,15 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
     gpuarena__error error = gpuarena__no_error();
     const gpuarena *child;
     char name[32];
-    uint32_t set;
+    uint32_t record;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (arena->stats.live_count) return gpuarena__fail_leaks(arena);
     if (arena->away_count)
         return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
                                      "must return before gpuarena_destroy");
-    for (set = 1; set < arena->streams.count; set++)
-        if (arena->streams.list[set].home)
+    for (record = 1; record < arena->streams.count; record++)
+        if (arena->streams.list[record].home)
             return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                          "gpuarena_capture_release before gpuarena_destroy");
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -11752,7 +11757,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_result result;
-    uint32_t set;
+    uint32_t record;
     if (!arena) return GPUARENA_OK;
     if (!gpuarena__count_living(arena)) return gpuarena__fail_argument(NULL, "arena: not a living arena");
     result = gpuarena__may_enter(arena);
@@ -11762,8 +11767,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     }
     result = gpuarena__begin_counted(arena) ? gpuarena__destroy_checks(arena) : gpuarena__turn_away(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
-    for (set = 1; set < arena->streams.count; set++)
-        arena->streams.list[set].state = GPUARENA__CLOSED;  /* streams may be gone: no call is made on them */
+    for (record = 1; record < arena->streams.count; record++)
+        arena->streams.list[record].state = GPUARENA__CLOSED;    /* streams may be gone: no call on them */
     memset(arena->streams.known, 0, arena->streams.known_room * sizeof *arena->streams.known);
     arena->streams.known_count = arena->streams.own_known = 0;
     gpuarena__streams_changed(arena);
@@ -11841,7 +11846,7 @@ GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuare
     req->tag = request->tag ? request->tag : gpuarena__scope;
     req->place = gpuarena__tag_place(req->tag);
     req->flags = request->flags;
-    req->set = req->home = 0;
+    req->record = req->home = 0;
     if (request->bytes > GPUARENA__MAX_BYTES || req->room > GPUARENA__MAX_BYTES)
         return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     req->bytes = request->bytes;
@@ -11854,15 +11859,15 @@ GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuare
     return 1;
 }
 
-/* Determines the sets whose blocks may serve the request beside quiet ones. Memory for every stream has no
-   set; but if there is only one stream so far, its pending blocks must be separated from the quiet ones. 0:
+/* Determines the records whose blocks may serve the request beside quiet ones. Memory for every stream has
+   none; but if there is only one stream so far, its pending blocks must be separated from the quiet ones. 0:
    no host memory. */
 GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
 {
     if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
-    req->set = gpuarena__stream_enter(arena, req->stream);
-    req->home = arena->streams.list[req->set].home;
-    return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
+    req->record = gpuarena__stream_enter(arena, req->stream);
+    req->home = arena->streams.list[req->record].home;
+    return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
 }
 
 /* With config.debug: what free blocks might serve gets a segment of its own instead, of just its size.
@@ -11890,7 +11895,7 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
    has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
 {
-    int told_apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
+    int told_apart = req->record || arena->streams.many || !arena->stats.pending_bytes;
     return !gpuarena__needs_new(req)
         && ((told_apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
 }
@@ -11900,9 +11905,9 @@ static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, 
 static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__request known = *req;
-    if (req->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, req->stream);
-    known.home = arena->streams.list[known.set].home;
-    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
+    if (req->stream != GPUARENA_ANY_STREAM) known.record = gpuarena__stream_find(arena, req->stream);
+    known.home = arena->streams.list[known.record].home;
+    return known.record || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
 }
 
 /* Prepares a round: the limit holds, host memory is reserved, and the stream has a record. 0 and an error. */
@@ -11956,7 +11961,7 @@ static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req, 
 {
     uint32_t index;
     (void)miss;
-    if (!gpuarena__may_resolve(arena, req) || !gpuarena__resolve_events(arena, req->set)) return 0;
+    if (!gpuarena__may_resolve(arena, req) || !gpuarena__resolve_events(arena, req->record)) return 0;
     index = gpuarena__look(arena, req);
     arena->stats.resolve_count += index != 0;
     return index;
@@ -11993,7 +11998,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     }
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
-    if (gpuarena__node_at(arena, index)->set == GPUARENA__MULTI_STREAM
+    if (gpuarena__node_at(arena, index)->record == GPUARENA__MULTI_STREAM
         && !gpuarena__wait_device(arena, error)) {           /* while it waits for the device, nothing else
                                                                 can use it */
         if (error->result == GPUARENA_OK)
@@ -12078,14 +12083,14 @@ typedef struct gpuarena__news {
 static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
                                gpuarena__miss *miss)
 {
-    int resolved = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
+    int resolved = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
     uint32_t index;
-    arena->streams.list[req->set].guest_count++;            /* keeps the record from being reused meanwhile */
+    arena->streams.list[req->record].guest_count++;         /* keeps the record from being reused meanwhile */
     gpuarena__unlock_all(arena);
     gpuarena__pause(0);
     gpuarena__relock_all(arena);
-    arena->streams.list[req->set].guest_count--;
-    req->home = arena->streams.list[req->set].home;
+    arena->streams.list[req->record].guest_count--;
+    req->home = arena->streams.list[req->record].home;
     if (arena->stats.free_count != seen->begun) resolved |= gpuarena__resolve_all(arena);
     if (!resolved && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
         && seen->room >= gpuarena__room(arena)) return 0;
@@ -12124,7 +12129,7 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t index = 0, first;
     (void)miss;
-    if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
+    if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
         || gpuarena__ask_captured(arena, req->stream, &ignored)) return 0;
     arena->streams.pass++;
     while (!index && !arena->lost
@@ -12176,7 +12181,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
                                                 gpuarena__miss *miss)
 {
     gpuarena__error *error = &miss->error;
-    uint32_t set, index = 0;
+    uint32_t record, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
                                         : req->alignment > arena->unit || arena->config.headroom_bytes)
@@ -12184,11 +12189,11 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
     if (!index) index = gpuarena__release_for(arena, req, 0, error);
     if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, req, 1, error);      /* earlier stages may have made some quiet */
-    for (set = 1; set < arena->streams.count && !index && asks; set++)
+    for (record = 1; record < arena->streams.count && !index && asks; record++)
         while (!index && error->result != GPUARENA_CAPTURE
                && (gpuarena__may_move(arena, req, error)
                    || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-               && gpuarena__host_wait_for(arena, set)) {
+               && gpuarena__host_wait_for(arena, record)) {
             waited = 1;
             index = gpuarena__look(arena, req);
             if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
@@ -12337,20 +12342,20 @@ static uint64_t gpuarena__heap_address(const gpuarena *arena, uint32_t index, ui
 static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t heap = gpuarena__heap_of(arena, req->set, req->bytes), front = index,
+    uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes), front = index,
              owner = gpuarena__owner_of(arena, node->address);
     gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint64_t at;
-    if (node->set || !heap || owner == heap || req->alignment > arena->unit) return index;
+    if (node->record || !heap || owner == heap || req->alignment > arena->unit) return index;
     at = gpuarena__heap_address(arena, index, owner, req->bytes);
     if (at == UINT64_MAX) return index;
-    gpuarena__set_remove(arena, index);
+    gpuarena__free_remove(arena, index);
     if (at > node->address) {
         index = gpuarena__block_split(arena, front, at - node->address);
-        gpuarena__set_insert(arena, front);
+        gpuarena__free_insert(arena, front);
     }
     range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
-    gpuarena__set_insert(arena, index);
+    gpuarena__free_insert(arena, index);
     return index;
 }
 
@@ -12378,7 +12383,7 @@ static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpua
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
-    gpuarena__record_own(arena, req->set);       /* covers the rest of a block that was another stream's */
+    gpuarena__record_own(arena, req->record);    /* covers the rest of a block that was another stream's */
     return index;
 }
 
@@ -12427,11 +12432,11 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream)
 {
-    const gpuarena__stream *own = &arena->streams.list[node->set];
+    const gpuarena__stream *own = &arena->streams.list[node->record];
     uint32_t at;
     if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
     if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
-        at = own->under && own->state ? own->under : node->set;  /* its capture has ended */
+        at = own->under && own->state ? own->under : node->record; /* its capture has ended */
     else at = gpuarena__stream_find(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
@@ -12525,7 +12530,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
     if (arena->plans.now)
-        gpuarena__plan_note(arena, index, req.bytes, req.set,
+        gpuarena__plan_note(arena, index, req.bytes, req.record,
                             req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
@@ -12572,13 +12577,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
 }
 
 /* Stage 1 as far as it needs the short lock alone. */
-GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t set)
+GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t record)
 {
     gpuarena__request req = GPUARENA_INIT;
     uint32_t index;
     req.bytes = bytes;
     req.alignment = arena->unit;
-    req.set = set;
+    req.record = record;
     index = gpuarena__search(arena, &req);
     arena->stats.look_count += index != 0;
     return index;
@@ -12593,7 +12598,7 @@ GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__req
     req->tag = tag;
     req->place = tag ? gpuarena__tag_place(tag) : 0;
     req->home = 0;
-    req->set = record;
+    req->record = record;
 }
 
 /* Makes a live block of a free node in no bin, for a request of the recent stream. */
@@ -12601,7 +12606,7 @@ GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, gpuarena__heap *heap, v
                                         gpuarena__node *node, const gpuarena__request *req)
 {
     gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
-    if (GPUARENA__LIKELY(node->set == req->set)) stats->pending_bytes -= req->bytes;
+    if (GPUARENA__LIKELY(node->record == req->record)) stats->pending_bytes -= req->bytes;
     else gpuarena__block_wake(stats, node, req);
     gpuarena__block_use(arena, heap, node, req);
     if (heap) gpuarena__lookup_insert(&heap->lookup, index, node->address);
@@ -12643,7 +12648,7 @@ GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuar
                                               const gpuarena__request *req, int *at_end)
 {
     const gpuarena__node *node;
-    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->set].bins, req->bytes);
+    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, req->bytes);
     uint64_t rest;
     if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
     node = gpuarena__node_at(arena, index);
@@ -12669,7 +12674,7 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
    makes the next ones likelier to be served so. 0: there is none. */
 GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__request *req)
 {
-    uint32_t number = gpuarena__heap_of(arena, req->set, req->bytes), index = 0;
+    uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
         gpuarena__hint_put(arena, arena->streams.recent, number);
@@ -12677,8 +12682,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__reques
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
     if (index) return index;
-    index = gpuarena__hit(arena, req->set, 0, req->bytes);
-    if (!index) index = gpuarena__look_fast(arena, req->bytes, req->set);
+    index = gpuarena__hit(arena, req->record, 0, req->bytes);
+    if (!index) index = gpuarena__look_fast(arena, req->bytes, req->record);
     if (!index) return 0;
     req->alignment = arena->unit;
     if (heap && gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES))
@@ -12702,7 +12707,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.set) : 0;
+    index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.record) : 0;
     if (!GPUARENA__LIKELY(planned)) {
         index = gpuarena__hit_take(arena, &req);
         if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
@@ -12710,7 +12715,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
-    else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.set, 1);
+    else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     gpuarena__unlock(arena);
     return GPUARENA_OK;
 }
@@ -12770,8 +12775,8 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
     may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
-        && gpuarena__heap_find_plain(arena, heap, stream) && node->set == heap->recent_record && !node->use_at
-        && gpuarena__heap_joins(arena, heap, node);
+        && gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
+        && !node->use_at && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
         index = *slot;
         *slot = 0;
@@ -12819,8 +12824,8 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = gpuarena__hit(arena, req.set, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, req.bytes, req.set);
+    index = gpuarena__hit(arena, req.record, 0, req.bytes);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, req.bytes, req.record);
     if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
@@ -12902,8 +12907,8 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
             ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
     gpuarena__request_debug(arena, &req);
-    if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
-    req.home = arena->streams.list[req.set].home;
+    if (req.stream != GPUARENA_ANY_STREAM) req.record = gpuarena__stream_find(arena, req.stream);
+    req.home = arena->streams.list[req.record].home;
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
         int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__ask_capturing(arena, &error);
         uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
@@ -13073,7 +13078,7 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     int done;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) count++;
     arena->uses.reserved_uses += count;
-    done = (count == 1 && !arena->streams.list[node->set].home) || gpuarena__uses_reserve(arena);
+    done = (count == 1 && !arena->streams.list[node->record].home) || gpuarena__uses_reserve(arena);
     arena->uses.reserved_uses -= count;
     return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
 }
@@ -13083,7 +13088,7 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
-    gpuarena__stream *stream = &arena->streams.list[node->set];
+    gpuarena__stream *stream = &arena->streams.list[node->record];
     uint32_t tail, use_at, copy, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
@@ -13104,7 +13109,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         copy = gpuarena__uses_take(arena);
         arena->uses.list[copy] = arena->uses.list[use_at];
         arena->uses.list[copy].next = rest->use_at;
-        arena->streams.list[arena->uses.list[copy].set].ref_count++;
+        arena->streams.list[arena->uses.list[copy].record].ref_count++;
         rest->use_at = copy;
     }
     gpuarena__lookup_put(arena, tail, rest->address);
@@ -13138,7 +13143,7 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t use_at, freed_on;
     gpuarena_stream on;
-    if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
+    if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->record)
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (gpuarena__scrub_new(arena, index, node->address + from, stream, error)) return 1;
     freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
@@ -13158,15 +13163,15 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
                                  gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    uint32_t step, set = 1;
+    uint32_t step, record = 1;
     for (step = 0; step < 4; step++) {
         uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
         idle = gpuarena__idle_segments(arena, step < 2);
         if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
-            while (set < arena->streams.count && !gpuarena__host_wait_for(arena, set)) set++;
-            if (set < arena->streams.count) step--;          /* as long as there is a stream to wait for */
+            while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
+            if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
         } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
         if (idle)
             (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
@@ -13201,11 +13206,11 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     while (at < end) {
         uint32_t next = node->next;
         gpuarena__node *gone = gpuarena__node_at(arena, next);
-        gpuarena__set_remove(arena, next);
-        if (gone->size > end - at) gpuarena__set_insert(arena, gpuarena__block_split(arena, next, end - at));
-        if (gone->set) arena->stats.pending_bytes -= gone->size;
+        gpuarena__free_remove(arena, next);
+        if (gone->size > end - at) gpuarena__free_insert(arena, gpuarena__block_split(arena, next, end - at));
+        if (gone->record) arena->stats.pending_bytes -= gone->size;
         at += gone->size;
-        if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
+        if (gone->record == node->record) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
     gpuarena__live_peak_note(arena);
@@ -13249,8 +13254,8 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
     if (!gpuarena__request_check(arena, &request, req, error)) return 0;
     if (stream == GPUARENA_OWN_STREAM) {         /* the stream may be gone: it is not looked up */
-        req->set = node->set;
-        req->home = arena->streams.list[node->set].home;
+        req->record = node->record;
+        req->home = arena->streams.list[node->record].home;
     }
     if (node->size & GPUARENA__KEPT)
         req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
@@ -13258,8 +13263,8 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
         req->bytes = gpuarena__max(req->bytes, gpuarena__node_bytes(node));
     if (stream != GPUARENA_OWN_STREAM && !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (req->set != node->set) req->set = req->home = 0;
-    if (!req->set && !gpuarena__streams_part(arena))     /* quiet blocks must be separate from pending ones */
+    if (req->record != node->record) req->record = req->home = 0;
+    if (!req->record && !gpuarena__streams_part(arena))  /* quiet blocks must be separate from pending ones */
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     return 1;
 }
@@ -13316,7 +13321,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
         if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
             again = gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
-        req->home = arena->streams.list[req->set].home;
+        req->home = arena->streams.list[req->record].home;
     }
     gpuarena__reclaim_end(arena, &reclaim);
     if (done) done = gpuarena__block_grown_clean(arena, index, had, stream, error);
@@ -13382,15 +13387,15 @@ static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), set;
+    uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), record;
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
     if (arena->streams.ordered) {
-        set = gpuarena__stream_enter(arena, stream);   /* may call the driver: other threads free meanwhile */
+        record = gpuarena__stream_enter(arena, stream);      /* may call the driver: others free meanwhile */
         index = gpuarena__node_around(arena, gpuarena__address(inside));
         if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
             return gpuarena__fail_pointer(arena, inside, stream);
-        if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))
+        if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))
             return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
     }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
@@ -13412,27 +13417,27 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
-    gpuarena__stream *record;
-    uint32_t set;
+    gpuarena__stream *own;
+    uint32_t record;
     if (result != GPUARENA_OK) return result;
-    set = gpuarena__stream_find(arena, stream);
-    record = &arena->streams.list[set];
-    if (record->home) {
+    record = gpuarena__stream_find(arena, stream);
+    own = &arena->streams.list[record];
+    if (own->home) {
         result = gpuarena__fail_with(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
         return gpuarena__end(arena, result);
     }
-    if (set) {
+    if (record) {
         (void)gpuarena__plans_yield(arena);      /* nobody else is to have what is set aside */
-        if (record->ref_count) record->ticket++; /* covers the uses of live blocks on it so far */
+        if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
         if (arena->streams.ordered && !arena->lost)
-            while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
+            while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)
                 continue;                        /* other threads free on it meanwhile */
         (void)gpuarena__is_lost(arena, &error);  /* lost before, or in one of these calls */
-        record->state = GPUARENA__CLOSED;
+        own->state = GPUARENA__CLOSED;
     }
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
-    if (set) gpuarena__streams_changed(arena);
+    if (record) gpuarena__streams_changed(arena);
     if (error.result != GPUARENA_OK) result = gpuarena__fail(arena, &error, 0, stream);
     return gpuarena__end(arena, result);
 }

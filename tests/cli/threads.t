@@ -51,12 +51,12 @@ if (built_with_cuda()) {
 # ---- a header that loses order: what is planted, on which workload
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     '    return index ? index : gpuarena__set_search(arena, 0, bytes, req);',
+     '    return index ? index : gpuarena__record_search(arena, 0, bytes, req);',
      'for (uint32_t at = 1; !index && at < arena->streams.count; at++)
-          if (!arena->streams.list[at].home) index = gpuarena__set_search(arena, at, bytes, req);
-      return index ? index : gpuarena__set_search(arena, 0, bytes, req);'],
+          if (!arena->streams.list[at].home) index = gpuarena__record_search(arena, at, bytes, req);
+      return index ? index : gpuarena__record_search(arena, 0, bytes, req);'],
     ['the rest of a split waits for nothing', '    gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);',
-     '    rest->set = 0; gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);'],
+     '    rest->record = 0; gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);'],
 );
 
 # The program with this header; '' or why not.

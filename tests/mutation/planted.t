@@ -12,26 +12,26 @@ require './tests/mutation/planted.pl';
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     q@    return index ? index : gpuarena__set_search(arena, 0, bytes, req);@,
-     q@for (uint32_t at = 1; set && !index && at < arena->streams.count; at++)
-           if (!arena->streams.list[at].home) index = gpuarena__set_search(arena, at, bytes, req);
-       return index ? index : gpuarena__set_search(arena, 0, bytes, req);@],
+     q@    return index ? index : gpuarena__record_search(arena, 0, bytes, req);@,
+     q@for (uint32_t at = 1; record && !index && at < arena->streams.count; at++)
+           if (!arena->streams.list[at].home) index = gpuarena__record_search(arena, at, bytes, req);
+       return index ? index : gpuarena__record_search(arena, 0, bytes, req);@],
     ['neighbours of two streams merge',
-     q@return GPUARENA__LIKELY(node->set == other->set)
-        || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
-     q@return node->set == other->set || (other->set != GPUARENA__MULTI_STREAM && (!arena->streams.many || (node->set && other->set
-         && !arena->streams.list[node->set].home && !arena->streams.list[other->set].home)));@],
+     q@return GPUARENA__LIKELY(node->record == other->record)
+        || (other->record != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
+     q@return node->record == other->record || (other->record != GPUARENA__MULTI_STREAM && (!arena->streams.many || (node->record && other->record
+         && !arena->streams.list[node->record].home && !arena->streams.list[other->record].home)));@],
     ['a merge loses the later ticket',
      q@node->ticket = gpuarena__max(node->ticket, other->ticket);@,
      q@node->ticket = gpuarena__min(node->ticket, other->ticket);@],
     ['the rest of a split waits for nothing',
      q@gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);@,
-     q@rest->set = 0; gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);@],
+     q@rest->record = 0; gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);@],
     ['a stream is forgotten without an event, as if all it had were done',
-     q@if (record->ref_count) record->ticket++;@,
-     q@record->quiet = record->recorded = record->ticket; (void)gpuarena__set_move(arena, set, UINT64_MAX, 0, 0);@],
+     q@if (own->ref_count) own->ticket++;@,
+     q@own->quiet = own->recorded = own->ticket; (void)gpuarena__record_move(arena, record, UINT64_MAX, 0, 0);@],
     ['what live blocks are used for on a stream is not behind its last event',
-     q@if (record->ref_count) record->ticket++;@, q@@],
+     q@if (own->ref_count) own->ticket++;@, q@@],
     ['an event tells of a later free than it was recorded after',
      q@            stream->quiet = event->ticket;@, q@            stream->quiet = stream->ticket;@],
     ['an event that is not ready is taken for ready',
@@ -47,7 +47,7 @@ my @planted = (
      q@if (at) (void)GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle));
        if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
-     q@return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;@, q@return 0;@],
+     q@return gpuarena__is_waited_for(arena, req, record, node->ticket) ? 0 : record;@, q@return 0;@],
     ['a wait that failed is taken for done',
      q@if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
@@ -56,18 +56,18 @@ my @planted = (
     ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
      q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',
-     q@if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))@, q@if (!set)@],
+     q@if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))@, q@if (!record)@],
     ['a free drops the uses on other streams', q@if (!ticket || ticket <= stream->quiet) {@, q@if (1) {@],
     ['uses on hold are let go as the stream they were freed on is done',
-     q@if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@,
-     q@if (!ticket || held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@],
+     q@if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);@,
+     q@if (!ticket || held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);@],
     ['a free as OWN is one on no stream',
-     q@at = own->under && own->state ? own->under : node->set;@, q@return 0;@],
+     q@at = own->under && own->state ? own->under : node->record;@, q@return 0;@],
     ['a closed record is another stream\'s while blocks wait for it',
      q@if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
      q@if (stream->use_count || stream->ref_count)@],
     ['a stolen block has no ticket of its own where it is now: a third stream does not wait for it',
-     q@ticket = arena->streams.list[req->set].ticket + 1;@, q@ticket = arena->streams.list[req->set].ticket;@],
+     q@ticket = arena->streams.list[req->record].ticket + 1;@, q@ticket = arena->streams.list[req->record].ticket;@],
     ['a thread\'s own stream is known by its handle alone', q@key = gpuarena__thread_number();@, q@key = 0;@,
      q@own ? gpuarena__thread_number() : 0@, q@0@],
     ['events are asked while a stream is captured',
@@ -85,15 +85,15 @@ my @planted = (
      q@if (arena->caller_mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 1;@,
      q@return 1;@],
     ['what a capture freed is the arena\'s',
-     q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
-     q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
+     q@(void)gpuarena__record_move(arena, at, UINT64_MAX, home, 0);@,
+     q@(void)gpuarena__record_move(arena, at, UINT64_MAX, 0, 0);@],
     ['what was freed on one captured stream is for all of its set',
-     q@if (!index && home) index = gpuarena__set_search(arena, home, bytes, req);@,
+     q@if (!index && home) index = gpuarena__record_search(arena, home, bytes, req);@,
      q@for (uint32_t at = 1; !index && home && at < arena->streams.count; at++)
            if (arena->streams.list[at].home == home)
-               index = gpuarena__set_search(arena, at, bytes, req);@],
+               index = gpuarena__record_search(arena, at, bytes, req);@],
     ['what is freed outside a capture is for the set\'s next one at once',
-     q@told = gpuarena__uses_spare(arena, node, set) && told;@, q@@],
+     q@told = gpuarena__uses_spare(arena, node, record) && told;@, q@@],
     ['a released set\'s memory is quiet',
      q@uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;@, q@uint64_t ticket = 0;

@@ -17,15 +17,15 @@ my @planted = (
     ['what is live where a plan looks is no obstacle',
      q@if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))@, q@if (!at.index@],
     ['a sequence that is shifted gets blocks of other sizes',
-     q@if (one->units != units || one->set != set || one->served == plans->step) continue;@,
-     q@if (one->set != set || one->served == plans->step) continue;@,
+     q@if (one->units != units || one->record != record || one->served == plans->step) continue;@,
+     q@if (one->record != record || one->served == plans->step) continue;@,
      q@node->size == (bytes | GPUARENA__ASIDE)@, q@gpuarena__is_aside(node)@],
     ['the region moves for another kind, and its live blocks stay planned',
      q@if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;@, q@@],
     ['what another stream freed is set aside, and taken without a wait',
-     q@if (planned && open && (!node->set || node->set == from))@, q@if (planned && open)@,
+     q@if (planned && open && (!node->record || node->record == from))@, q@if (planned && open)@,
      q@
-                          && node->set == set)) {
+                          && node->record == record)) {
         int begins@, q@)) {
         int begins@],
     ['a block that no plan had is set aside, freed with all locks',
@@ -33,19 +33,19 @@ my @planted = (
         gpuarena__unlock(arena);@, q@1);
         gpuarena__unlock(arena);@],
     ['what several streams used is set aside',
-     q@if (planned && open && (!node->set || node->set == from))@, q@if (planned)@],
+     q@if (planned && open && (!node->record || node->record == from))@, q@if (planned)@],
     ['a plan takes what another stream freed',
      q@
-            || (at.node->set && at.node->set != set)) return 0;@, q@) return 0;@],
+            || (at.node->record && at.node->record != record)) return 0;@, q@) return 0;@],
     ['memory that a plan yields is quiet',
-     q@at.node->ticket <= arena->streams.list[at.node->set].quiet) {
+     q@at.node->ticket <= arena->streams.list[at.node->record].quiet) {
             arena->stats.pending_bytes@, q@1) {
             arena->stats.pending_bytes@],
     ['a forgotten stream\'s record is another\'s while memory is set aside for it',
      q@(void)gpuarena__plans_yield(arena);      /* nobody else@, q@/* nobody else@,
      q@region->bytes = bytes;
-    arena->streams.list[region->set].ref_count++;@, q@region->bytes = bytes;@,
-     q@    arena->streams.list[region->set].ref_count--;
+    arena->streams.list[region->record].ref_count++;@, q@region->bytes = bytes;@,
+     q@    arena->streams.list[region->record].ref_count--;
 @, q@@,
      q@audit->ref_count + arena->plans.region_count@, q@audit->ref_count@],
     ['a block that stays into the next step is in the list of a window twice',

@@ -62,7 +62,7 @@ static void set_up(void)
 static void test_holes(void)
 {
     uint32_t self = bench.arena->paged.holes;
-    VIOLATE(bench.arena, open_hole->set, 1, "a hole waits for something");
+    VIOLATE(bench.arena, open_hole->record, 1, "a hole waits for something");
     VIOLATE(bench.arena, open_hole->use_at, 1, "a free block in a bin waits for several streams");
     VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
     VIOLATE(bench.arena, open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
