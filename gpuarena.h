@@ -266,6 +266,8 @@
      - Some frees take the slow path: those on a new or a captured stream or a thread's own default stream, of
        blocks with room or a segment of their own, above a lowered limit, and with scrub, release=idle or age.
        So does gpuarena_use on such streams.
+     - A thread that waits for a lock lets others have the processor, and soon sleeps. Locks do not inherit
+       priorities: a real-time thread may wait for one of a lower priority, while it sleeps.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
 
    TAGS. A tag, gpuarena_tag("kv"), names what memory is for, in the whole process. A request has its own tag
@@ -1435,10 +1437,10 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
     gpuarena__put(out, ")");
 }
 
-/* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
-   hit, or of a search for memory. Who finds it taken asks again, lets others have the processor, and at last
-   sleeps. A queue of those who wait, behind a mutex, took a third of the throughput of four threads on two
-   processors. */
+/* ---- locks: what threads that call at the same time are kept apart by. A spin is held for a hit, or for as
+   long as it takes (LONG). Who finds it taken asks again, and lets others have the processor. Then it sleeps
+   for a millisecond, since a thread that is woken by each unlock of a crowded spin would cost the hits more
+   than they take; or, if the spin is held LONG, it parks: it sleeps until the spin is unlocked. */
 #ifdef GPUARENA_TEST_LOCK
 #include GPUARENA_TEST_LOCK                      /* tests that run threads in an order of their own */
 #elif !defined(GPUARENA_NO_THREADS)
@@ -1451,51 +1453,107 @@ static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Lets other threads have the processor. A thread yields to none of a lower real-time priority, which may be
    waited for: from times = YIELDS on it sleeps for a millisecond. */
-enum { GPUARENA__YIELDS = 1024 };
+enum { GPUARENA__YIELDS = 64 };
 static void gpuarena__pause(uint32_t times)
 {
     if (times < GPUARENA__YIELDS) (void)sched_yield();
     else (void)poll(NULL, 0, 1);
 }
 
+/* The state of a spin: 0, or TAKEN by a hit, or TAKEN and LONG; with LONG also PARKED, if threads sleep until
+   it is unlocked. */
+enum { GPUARENA__TAKEN = 1, GPUARENA__LONG = 2, GPUARENA__PARKED = 4 };
 typedef struct gpuarena__spin {
-    uint32_t taken;
+    uint32_t state;
     uint32_t wanted;                             /* 1: somebody is in spin_claim */
     char     padding[56];                        /* who waits reads no line that its holder writes */
+    pthread_mutex_t parking;                     /* held from PARKED to the sleep */
+    pthread_cond_t  unlocked;
 } gpuarena__spin;
 static int gpuarena__spin_make(gpuarena__spin *spin)
 {
-    spin->taken = spin->wanted = 0;
-    return 1;
+    spin->state = spin->wanted = 0;
+    if (!gpuarena__mutex_make(&spin->parking)) return 0;
+    if (pthread_cond_init(&spin->unlocked, NULL) == 0) return 1;
+    gpuarena__mutex_end(&spin->parking);
+    return 0;
 }
 
-/* yields: how often others may have the processor before this thread sleeps. */
-static void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t yields)
+/* Changes the state of a spin if it is `from`. */
+static int gpuarena__spin_turn(gpuarena__spin *spin, uint32_t from, uint32_t to)
 {
-    uint32_t asked = 0, times = GPUARENA__YIELDS - yields;
-    while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
-           || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
-        if (++asked % 32 == 0) gpuarena__pause(times++);
+    return __atomic_compare_exchange_n(&spin->state, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
+/* Sleeps until a spin that is held LONG is unlocked. */
+static void gpuarena__spin_park(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)))
-        gpuarena__spin_wait(spin, GPUARENA__YIELDS);
+    const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
+    gpuarena__mutex_lock(&spin->parking);
+    if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
+        (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
+    gpuarena__mutex_unlock(&spin->parking);
 }
 
-/* Locks a spin that many threads may want for hits. Threads that ask again and again slow down the one that
-   has it, so they sleep soon. */
+/* Waits for a spin and takes it as `kind`: TAKEN, or that and LONG. */
+GPUARENA__NOINLINE void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t kind)
+{
+    uint32_t asked = 0, state;
+    while ((state = __atomic_load_n(&spin->state, __ATOMIC_RELAXED)) != 0
+           || !gpuarena__spin_turn(spin, 0, kind)) {
+        if (++asked % 32) continue;
+        if (!(state & GPUARENA__LONG) || asked / 32 < GPUARENA__YIELDS) gpuarena__pause(asked / 32);
+        else gpuarena__spin_park(spin);
+    }
+}
+
+/* Takes a spin for a hit unless it is taken. One instruction of x86, which gcc finds in this form. */
+GPUARENA__INLINE int gpuarena__spin_try_hit(gpuarena__spin *spin)
+{
+    return !(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE) & GPUARENA__TAKEN);
+}
+
+/* Locks a spin for a hit. */
 GPUARENA__INLINE void gpuarena__spin_lock_hit(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)))
-        gpuarena__spin_wait(spin, 64);
+    if (!GPUARENA__LIKELY(gpuarena__spin_try_hit(spin))) gpuarena__spin_wait(spin, GPUARENA__TAKEN);
+}
+
+GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
+{
+    __atomic_store_n(&spin->state, 0, __ATOMIC_RELEASE);
+}
+
+/* Locks a spin for as long as it takes. */
+GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
+{
+    if (!GPUARENA__LIKELY(gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
+        gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
+}
+
+/* A spin that was locked for a hit is held for as long as it takes: it is to be unlocked by spin_unlock. */
+static void gpuarena__spin_stay(gpuarena__spin *spin)
+{
+    (void)__atomic_fetch_or(&spin->state, GPUARENA__LONG, __ATOMIC_RELAXED);
+}
+
+GPUARENA__NOINLINE void gpuarena__spin_wake(gpuarena__spin *spin)
+{
+    gpuarena__mutex_lock(&spin->parking);
+    (void)pthread_cond_broadcast(&spin->unlocked);
+    gpuarena__mutex_unlock(&spin->parking);
+}
+
+/* Unlocks a spin, however it was locked. */
+GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
+{
+    if (__atomic_exchange_n(&spin->state, 0, __ATOMIC_RELEASE) & GPUARENA__PARKED) gpuarena__spin_wake(spin);
 }
 
 /* A thread that takes a spin again and again keeps its line, so that another processor hardly ever sees it
-   free. So who calls spin_enter waits while somebody is in spin_claim. One thread at a time may be in
-   spin_claim. Both wait for the length of a hit, and so ask without a rest, unless it takes longer: then who
-   has the spin may have no processor. */
+   free. So who calls spin_enter, for a hit, waits while somebody is in spin_claim, which locks a spin for as
+   long as it takes. One thread at a time may be in spin_claim. Both wait for the length of a hit, and so ask
+   without a rest, unless it takes longer: then who has the spin may have no processor. */
 static void gpuarena__spin_relax(uint32_t asked)
 {
     if (asked % 64 == 0) gpuarena__pause(asked / 64);
@@ -1515,24 +1573,24 @@ GPUARENA__NOINLINE void gpuarena__spin_give_way(const gpuarena__spin *spin)
 GPUARENA__INLINE void gpuarena__spin_enter(gpuarena__spin *spin)
 {
     if (!GPUARENA__LIKELY(!__atomic_load_n(&spin->wanted, __ATOMIC_RELAXED))) gpuarena__spin_give_way(spin);
-    gpuarena__spin_lock(spin);
+    gpuarena__spin_lock_hit(spin);
 }
 
 static void gpuarena__spin_claim(gpuarena__spin *spin)
 {
     uint32_t asked = 0;
     __atomic_store_n(&spin->wanted, 1, __ATOMIC_RELAXED);
-    while (__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE)) gpuarena__spin_relax(++asked);
+    while (!gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)) gpuarena__spin_relax(++asked);
     __atomic_store_n(&spin->wanted, 0, __ATOMIC_RELAXED);
 }
 
-GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
-{
-    __atomic_store_n(&spin->taken, 0, __ATOMIC_RELEASE);
-}
-
 /* Once who has it has gone. */
-static void gpuarena__spin_end(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
+static void gpuarena__spin_end(gpuarena__spin *spin)
+{
+    gpuarena__spin_lock(spin);
+    (void)pthread_cond_destroy(&spin->unlocked);
+    gpuarena__mutex_end(&spin->parking);
+}
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
 static char gpuarena__registry_lock;
@@ -1547,7 +1605,9 @@ static void gpuarena__spin_lock(char *spin)     { (void)spin; }
 static void gpuarena__spin_lock_hit(char *spin) { (void)spin; }
 static void gpuarena__spin_enter(char *spin)    { (void)spin; }
 static void gpuarena__spin_claim(char *spin)    { (void)spin; }
+static void gpuarena__spin_stay(char *spin)     { (void)spin; }
 static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
+static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
 #endif
 
 /* >>structs ============================================================================================
@@ -1991,8 +2051,8 @@ struct gpuarena {
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
     uint64_t fast_config_bytes;                  /* requests up to this size may take the fast path; */
-    uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit
-                                                    or the device is lost */
+    uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit,
+                                                    the device is lost, or there is more to do */
     uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
                                                     path; LIVE is among them while every free has more to
                                                     do */
@@ -2109,13 +2169,14 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
 /* >>lock ===============================================================================================
    Each arena has three kinds of locks.
      The short lock     a spin lock, guards all data of the arena. A hit, a plain free and a look at figures
-                        hold it alone. Without heaps, hits and frees lock it by spin_lock_hit.
+                        hold it alone. Without heaps, hits and frees lock it by spin_lock_hit, and unlock it
+                        by spin_unlock_hit unless they have called the observer.
      A heap's lock      a spin lock, guards what the heap owns: see the structs. Its hits and frees hold it
                         alone. Whoever locks the short lock locks those of all heaps, too, in their order
                         (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
                         read with a heap's lock and not its own is changed with all locks alone, save
                         `prev` and `record` of nodes beside its own: see heap_joins. A heap's lock is taken
-                        with others by spin_claim, and alone by spin_enter.
+                        with others by spin_claim, and alone, for a hit, by spin_enter.
      The slow-path mutex
                         is held by one call at a time that may do more: call the driver, grow, move pages,
                         release memory, make stream records, destroy. That call holds the short lock too, and
@@ -2242,7 +2303,7 @@ static uint64_t gpuarena__hit_max_bytes(const gpuarena *arena)
 
 static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
 {
-    return arena->plans.now ? 0 : gpuarena__hit_max_bytes(arena);
+    return arena->plans.now || arena->config.observe ? 0 : gpuarena__hit_max_bytes(arena);
 }
 
 static uint64_t gpuarena__slow_flags(const gpuarena *arena)
@@ -2377,6 +2438,7 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
     action.stream = stream;
     action.failure = failure;
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
+    gpuarena__spin_stay(&arena->lock);
     arena->config.observe(arena, &action, arena->config.observe_user);
     gpuarena__call_end(&frame);
 }
@@ -9237,12 +9299,15 @@ static int gpuarena__fork_watched;
 static void gpuarena__fork_child(void)
 {
     gpuarena *arena;
+    uint32_t at;
     (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         gpuarena__set_magic(arena, GPUARENA__FORKED);
         arena->lost = 1;
         gpuarena__update_fast_path(arena);
-        (void)gpuarena__spin_make(&arena->lock); /* the call in which the process was forked can end */
+        /* the call in which the process was forked can end */
+        (void)gpuarena__spin_make(&arena->lock);
+        for (at = 1; at <= arena->heaps.count; at++) (void)gpuarena__spin_make(&arena->heaps.list[at]->lock);
         (void)gpuarena__mutex_make(&arena->slow_mutex);
         (void)gpuarena__mutex_make(&arena->reclaim);
     }
@@ -12614,8 +12679,6 @@ GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, gpuarena__heap *heap, v
         gpuarena__lookup_insert(&arena->lookup, index, node->address);
     else gpuarena__lookup_put(arena, index, node->address);
     *ptr = gpuarena__pointer(node->address);
-    if (!GPUARENA__LIKELY(heap || !arena->config.observe))
-        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
 }
 
 /* Host memory for a hit. */
@@ -12700,7 +12763,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__request req;
     gpuarena__node *node;
     uint32_t index, planned;
-    if (!GPUARENA__LIKELY((arena->plans.now || arena->heaps.count) && ptr
+    if (!GPUARENA__LIKELY((arena->plans.now || arena->config.observe || arena->heaps.count) && ptr
                           && bytes - 1 < gpuarena__hit_max_bytes(arena)
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
@@ -12714,6 +12777,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     }
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
     if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
     else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     gpuarena__unlock(arena);
@@ -12741,7 +12805,7 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     uint32_t index = 0;
     gpuarena__spin_enter(&heap->lock);
     if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
-                         && bytes <= GPUARENA__HEAP_MOST && !arena->config.observe
+                         && bytes <= GPUARENA__HEAP_MOST
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
         if (GPUARENA__LIKELY(!req.place && gpuarena__heap_has(heap, &req)))
@@ -12749,7 +12813,7 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     }
     if (GPUARENA__LIKELY(index))
         gpuarena__hit_use(arena, heap, ptr, index, gpuarena__node_at(arena, index), &req);
-    gpuarena__spin_unlock(&heap->lock);
+    gpuarena__spin_unlock_hit(&heap->lock);
     return index != 0;
 }
 
@@ -12782,7 +12846,7 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
         *slot = 0;
         gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);
     }
-    gpuarena__spin_unlock(&heap->lock);
+    gpuarena__spin_unlock_hit(&heap->lock);
     return may;
 }
 
@@ -12803,7 +12867,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_beside(gpuarena *arena, void **ptr, uint64_t bytes,
                                                           gpuarena_stream stream, uint32_t tag)
 {
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__spin_unlock_hit(&arena->lock);
     return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
 }
 
@@ -12831,7 +12895,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
 
@@ -13026,7 +13090,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     uint32_t *slot, index;
     gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {
-        gpuarena__spin_unlock(&arena->lock);
+        gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__free_heap(arena, ptr, stream);
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
@@ -13036,7 +13100,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     index = *slot;
     *slot = 0;
     gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);
-    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
 

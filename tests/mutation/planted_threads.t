@@ -14,7 +14,7 @@ my @about_plans = (
     ['what is recorded late is taken for later than what was recorded before',
      q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
     ['an allocation from another thread is not recorded',
-     q@return arena->plans.now ? 0 : gpuarena__hit_max_bytes(arena);@, q@return gpuarena__hit_max_bytes(arena);@],
+     q@return arena->plans.now || arena->config.observe ? 0@, q@return arena->config.observe ? 0@],
     ['a free from another thread is not recorded',
      q@(recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);@, q@(recorded ? 0 : GPUARENA__PLANNED);@],
 );
@@ -27,6 +27,15 @@ my @about_hits = (
     ['pages that are to move are not chosen anew',
      q@gpuarena__pick(arena, commit->move, commit->begin, commit->end, 1, error) < commit->move) {@, q@0) {@],
 );
+my @about_locks = (
+    ['an unlock wakes nobody', q@    (void)pthread_cond_broadcast(&spin->unlocked);@, q@@],
+    ['an unlock wakes one of those who wait', q@pthread_cond_broadcast(&spin->unlocked);@, q@pthread_cond_signal(&spin->unlocked);@],
+    ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED)@, q@__ATOMIC_RELEASE) && 0)@],
+    ['who waits long asks again and again', q@        else gpuarena__spin_park(spin);@, q@        else gpuarena__pause(GPUARENA__YIELDS);@],
+    ['who waits for an observer waits as for a hit', q@    gpuarena__spin_stay(&arena->lock);@, q@@],
+    ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
+     q@    if (times < UINT32_MAX) (void)sched_yield();@],
+);
 
 sub found
 {
@@ -38,4 +47,6 @@ sub found
 
 planted(test => 'tests/threads/test_plans_threads.c', environment => '', mistakes => \@about_plans, found => \&found,
         goes_on => 1);
-planted(test => 'tests/threads/test_threads_taken.c', environment => '', mistakes => \@about_hits, found => \&found);
+planted(test => 'tests/threads/test_threads_taken.c', environment => '', mistakes => \@about_hits, found => \&found,
+        goes_on => 1);
+planted(test => 'tests/threads/test_spin.c', environment => '', mistakes => \@about_locks, found => \&found);

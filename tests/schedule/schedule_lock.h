@@ -1,6 +1,6 @@
 /* The header's locks over fibers: each taking and leaving is a step at which another fiber may go on. Judges their
    order (of spins inside each other: that in which they were made), that none is taken twice, nor ended while it is
-   taken. An ended one may be taken: what it guarded tells. It must not know what they guard. Named by
+   taken, nor left as a hit's if it was not taken for one. An ended one may be taken: what it guarded tells. It must not know what they guard. Named by
    GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
 #ifndef TESTS_SCHEDULE_LOCK_H
 #define TESTS_SCHEDULE_LOCK_H
@@ -10,7 +10,7 @@ typedef struct schedule_lock {
     uint32_t state;                              /* LOCK_NONE: static, or not made */
     int      is_taken, owner;
 } schedule_lock;
-typedef struct gpuarena__spin { schedule_lock lock; uint64_t order; } gpuarena__spin;
+typedef struct gpuarena__spin { schedule_lock lock; uint64_t order; int is_hit; } gpuarena__spin;
 typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
 
 static gpuarena__mutex gpuarena__registry_lock = { { LOCK_MADE, 0, 0 } };
@@ -77,11 +77,17 @@ static inline void gpuarena__spin_lock(gpuarena__spin *spin)
     for (int at = 0; at < held->spins; at++)
         if (held->orders[at] >= spin->order) schedule_blame("a spin is taken inside one that it goes before");
     lock_take(&spin->lock, "spin_lock");
+    spin->is_hit = 0;
     lock_held_now()->orders[lock_held_now()->spins++] = spin->order;
 }
-static inline void gpuarena__spin_lock_hit(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
-static inline void gpuarena__spin_enter(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
 static inline void gpuarena__spin_claim(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
+static inline void gpuarena__spin_lock_hit(gpuarena__spin *spin)
+{
+    gpuarena__spin_lock(spin);
+    spin->is_hit = 1;
+}
+static inline void gpuarena__spin_enter(gpuarena__spin *spin) { gpuarena__spin_lock_hit(spin); }
+static inline void gpuarena__spin_stay(gpuarena__spin *spin) { spin->is_hit = 0; }
 static inline void gpuarena__spin_unlock(gpuarena__spin *spin)
 {
     lock_held *held = lock_held_now();
@@ -89,6 +95,11 @@ static inline void gpuarena__spin_unlock(gpuarena__spin *spin)
     while (at < held->spins && held->orders[at] != spin->order) at++;
     if (at < held->spins) held->orders[at] = held->orders[--held->spins];
     lock_leave(&spin->lock, "spin_unlock");
+}
+static inline void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
+{
+    if (!spin->is_hit) schedule_blame("a spin is left as a hit's that others may sleep for");
+    gpuarena__spin_unlock(spin);
 }
 
 static inline int  gpuarena__mutex_make(gpuarena__mutex *mutex) { return lock_make(&mutex->lock); }

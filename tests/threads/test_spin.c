@@ -1,20 +1,25 @@
 /* Who waits long for an arena's lock sleeps, in the end: a thread that only yields keeps a holder of lower real-time
-   priority from the processor for ever. How soon it sleeps is not tested. The holder is an observer here, which is
-   called with the lock held. */
+   priority from the processor for ever. A holder who may take long, as an observer does, is waited for without asking
+   again, and its unlock wakes all who wait; a hit is asked for again and again. How soon they sleep is not tested. */
+#ifndef GPUARENA_STATIC
+#define GPUARENA_STATIC
+#endif
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #include "sim_device.h"
 
-enum { SLEEPS = 50, MOST_SECONDS = 60 };
+enum { SLEEPS = 50, MOST_MS = 60000, WAKE_MS = 10000, HOLD_MS = 300, WAITERS = 4, MOST_SLEEPS = 5 * WAITERS };
 
-static pthread_t waiter;
-static void *(*wait_for)(void *arena);
-static void *block;
-static gpuarena_result freed = GPUARENA_STOPPED;
-static int waits;
-static long slept;
+static pthread_t waiters[WAITERS];
+static void *blocks[WAITERS];
+static gpuarena *arena;
+static void *(*wait_for)(void *block);
+static gpuarena_result freed = GPUARENA_OK;
+static int waits, done;
+static long before, slept;                       /* sleeps */
 
 /* How often threads of this process have given up the processor to sleep. */
 static long sleeps(void)
@@ -23,59 +28,100 @@ static long sleeps(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-static void *look(void *arena)
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void *look(void *block)
 {
     gpuarena_stats stats;
-    __atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+    (void)block;
+    __atomic_add_fetch(&waits, 1, __ATOMIC_RELEASE);
     gpuarena_get_stats(arena, &stats);
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
-static void *hit(void *arena)
+static void *hit(void *block)
 {
-    __atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
-    freed = gpuarena_free(arena, block, NULL);
+    __atomic_add_fetch(&waits, 1, __ATOMIC_RELEASE);
+    gpuarena_result result = gpuarena_free(arena, block, NULL);
+    if (result != GPUARENA_OK) freed = result;
+    __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
-/* Holds the lock until the other thread has slept for it: this one yields, which does not count. */
-static void hold(gpuarena *arena, const gpuarena_action *action, void *user)
+static void start(int count)
 {
-    time_t begin = time(NULL);
-    long before;
-    (void)action;
-    (void)user;
-    if (!wait_for) return;
-    waits = 0;
-    CHECK(pthread_create(&waiter, NULL, wait_for, arena) == 0);
-    wait_for = NULL;
-    while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE)) (void)sched_yield();
+    waits = done = 0;
     before = sleeps();
-    while ((slept = sleeps() - before) < SLEEPS && time(NULL) - begin < MOST_SECONDS) (void)sched_yield();
+    for (int at = 0; at < count; at++) CHECK(pthread_create(&waiters[at], NULL, wait_for, blocks[at]) == 0);
+    while (__atomic_load_n(&waits, __ATOMIC_ACQUIRE) < count) (void)sched_yield();
 }
 
-static void check(gpuarena *arena, void *(*call)(void *arena), const char *name)
+/* Holds the lock until other threads have slept so often since they were started, or this time is over. This thread
+   yields, which does not count. */
+static void hold(long most, uint64_t ms)
+{
+    uint64_t begin = milliseconds();
+    while ((slept = sleeps() - before) < most && milliseconds() - begin < ms) (void)sched_yield();
+}
+
+/* An observer: called with the lock held. */
+static void observe(gpuarena *told, const gpuarena_action *action, void *user)
+{
+    (void)told, (void)action, (void)user;
+    if (!wait_for) return;
+    start(WAITERS);
+    wait_for = NULL;
+    hold(WAITERS, MOST_MS);
+    CHECK_MSG(slept >= WAITERS, "who waits for an observer sleeps: %ld times", slept);
+    hold(LONG_MAX, HOLD_MS);
+}
+
+/* Threads that were never woken cannot be joined. */
+static void check_observer(void *(*call)(void *block), const char *name)
 {
     void *ptr = NULL;
     wait_for = call;
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
-    CHECK_INT(pthread_join(waiter, NULL), ==, 0);
-    CHECK_MSG(slept >= SLEEPS, "%s: who waits for the lock has slept %ld times", name, slept);
+    uint64_t begin = milliseconds();
+    while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < WAITERS && milliseconds() - begin < WAKE_MS) (void)sched_yield();
+    CHECK_MSG(done == WAITERS, "%s: %d of %d threads that wait were woken", name, done, WAITERS);
+    if (done < WAITERS) exit(tap_done());
+    for (int at = 0; at < WAITERS; at++) CHECK_INT(pthread_join(waiters[at], NULL), ==, 0);
+    CHECK_MSG(slept <= MOST_SLEEPS, "%s: %d threads that wait have slept %ld times", name, WAITERS, slept);
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+}
+
+static void fill(void)
+{
+    for (int at = 0; at < WAITERS; at++) CHECK_INT(gpuarena_alloc(arena, &blocks[at], MIB(1), NULL), ==, GPUARENA_OK);
 }
 
 int main(void)
 {
     sim_bench bench = bench_open_sized(GIB(1), NULL);
     gpuarena_config config = GPUARENA_INIT;
-    gpuarena *arena;
     config.driver = &bench.driver;
     config.environment = "";
-    config.observe = hold;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &block, MIB(1), NULL), ==, GPUARENA_OK);
-    check(arena, look, "a look at figures");
-    check(arena, hit, "a plain free");
+    fill();
+    wait_for = hit;
+    gpuarena__spin_lock_hit(&arena->lock);
+    start(1);
+    hold(SLEEPS, MOST_MS);
+    gpuarena__spin_unlock_hit(&arena->lock);
+    CHECK_INT(pthread_join(waiters[0], NULL), ==, 0);
+    CHECK_MSG(slept >= SLEEPS, "who waits for a hit has slept %ld times", slept);
+    wait_for = NULL;
+    CHECK_INT(gpuarena_alloc(arena, &blocks[0], MIB(1), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_observe(arena, observe, NULL), ==, GPUARENA_OK);
+    check_observer(look, "a look at figures");
+    check_observer(hit, "a plain free");
     CHECK_INT(freed, ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     bench_close(&bench);
