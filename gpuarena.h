@@ -336,10 +336,14 @@
      - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
 
    CALLBACKS. They run inside the call that triggers them, on its thread.
-     - Observer, visitor and writer run with the short lock held. Calls on the same arena return REENTRANT
-       from there, except mark, get_stats, walk_stats, get_config, last_failure and reset_peaks. Other arenas
-       may be called, provided that their callbacks do not call this one. The observer may find its thread in
-       relaxed capture mode.
+     - Calls on the same arena return REENTRANT from observer, visitor and writer, except mark, get_stats,
+       walk_stats, get_config, last_failure and reset_peaks. Other arenas may be called, provided that their
+       callbacks do not call this one.
+     - Visitor and writer run with the slow-path mutex alone: other threads' hits and frees go on, and are not
+       in what is visited or written.
+     - The observer is told of each call before the next one changes anything. So it runs with the short lock,
+       and must not wait for another thread that calls this arena. It may find its thread in relaxed capture
+       mode.
      - Driver functions run with the slow-path mutex, most of them without the short lock. They must not call
        an arena; most calls on the same one return REENTRANT.
      - Host memory functions run with the short lock held and must not call an arena.
@@ -1114,10 +1118,10 @@ GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
                                              gpuarena_block *block);
 
-/* Visits all blocks, live, free and holes, in the order of their addresses. A visitor that does not return OK
-   ends the walk, and its result is returned without being recorded.
-     Results    INVALID_ARGUMENT (visit NULL).
-     Cost       O(blocks). */
+/* Visits all blocks, live, free and holes, in the order of their addresses, as they were when the walk began.
+   A visitor that does not return OK ends the walk, and its result is returned without being recorded.
+     Results    INVALID_ARGUMENT (visit NULL), HOST_MEMORY (nothing was visited).
+     Cost       O(blocks); and 64 bytes of host memory for each block, until the call ends. */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
 
 /* Writes the arena's state through `write`, in pieces. TEXT is for people. JSON is one object: schema
@@ -1126,8 +1130,8 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
    hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
    gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
    the report, as in gpuarena_walk.
-     Results    INVALID_ARGUMENT (write NULL, no such format).
-     Cost       O(blocks). */
+     Results    INVALID_ARGUMENT (write NULL, no such format), HOST_MEMORY (nothing was written).
+     Cost       that of gpuarena_walk. */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user);
 
@@ -9891,18 +9895,50 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
 /* >>dump ===============================================================================================
    Walks and reports. */
 
-/* Calls the visitor for all blocks in the order of addresses, as a callback of the arena. */
-static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
+/* What a walk or a report tells of: a copy, made with all locks. The caller's functions run with the
+   slow-path mutex alone, so that hits and frees go on meanwhile. */
+typedef struct gpuarena__copy {
+    gpuarena_block *blocks;                      /* in the order of their addresses */
+    gpuarena_tag_stats *tags;                    /* behind the blocks, in the order of their places */
+    size_t block_count, tag_count, bytes;
+    gpuarena__frame frame;
+} gpuarena__copy;
+
+/* Copies blocks and tags, and unlocks the short lock. 0: no host memory. */
+static int gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
+{
+    gpuarena__iterator at;
+    size_t count = 0, place;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) count++;
+    copy->block_count = count;
+    copy->tag_count = arena->tags.room;
+    copy->bytes = count * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;
+    copy->blocks = copy->bytes ? (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes) : NULL;
+    if (copy->bytes && !copy->blocks) return 0;
+    copy->tags = (gpuarena_tag_stats *)(void *)(copy->blocks + count);
+    for (at = gpuarena__blocks(arena), count = 0; at.index; gpuarena__next(arena, &at))
+        copy->blocks[count++] = gpuarena__block_describe(arena, at.index);
+    for (place = 0; place < copy->tag_count; place++)
+        copy->tags[place] = gpuarena__tag_stats(arena, (uint32_t)place);
+    gpuarena__call_begin(&copy->frame, arena, GPUARENA__FRAME_DRIVER);
+    gpuarena__unlock(arena);
+    return 1;
+}
+
+static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
+{
+    gpuarena__lock(arena);
+    gpuarena__call_end(&copy->frame);
+    gpuarena__host_free(arena, copy->blocks, copy->bytes);
+}
+
+/* Calls the visitor for all blocks, until it stops. */
+static gpuarena_result gpuarena__walk(const gpuarena__copy *copy, gpuarena_visit_fn *visit, void *user)
 {
     gpuarena_result result = GPUARENA_OK;
-    gpuarena__frame frame;
-    gpuarena__iterator at = gpuarena__blocks(arena);
-    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    for (; at.index && result == GPUARENA_OK; gpuarena__next(arena, &at)) {
-        gpuarena_block block = gpuarena__block_describe(arena, at.index);
-        result = visit(&block, user);
-    }
-    gpuarena__call_end(&frame);
+    size_t at;
+    for (at = 0; at < copy->block_count && result == GPUARENA_OK; at++)
+        result = visit(&copy->blocks[at], user);
     return result;
 }
 
@@ -9984,12 +10020,12 @@ static void gpuarena__json_head(gpuarena__writer *writer, const gpuarena_stats *
 
 /* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged blocks;
    in JSON it is always there. */
-static void gpuarena__report_tags(gpuarena__writer *writer)
+static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy *copy)
 {
     gpuarena__text *out = &writer->out;
     uint32_t at;
-    for (at = 0; at < writer->arena->tags.room; at++, gpuarena__flush(writer)) {
-        gpuarena_tag_stats one = gpuarena__tag_stats(writer->arena, at);
+    for (at = 0; at < copy->tag_count; at++, gpuarena__flush(writer)) {
+        gpuarena_tag_stats one = copy->tags[at];
         const char *name = at ? gpuarena__tag_names[at - 1] : "";
         if (!one.alloc_count && (at || !writer->json)) continue;
         if (!writer->json) {
@@ -13722,7 +13758,13 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
 {
     gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__begin(self, visit ? NULL : "visit: NULL");
-    return result == GPUARENA_OK ? gpuarena__end(self, gpuarena__walk(self, visit, user)) : result;
+    gpuarena__copy copy;
+    if (result != GPUARENA_OK) return result;
+    if (!gpuarena__copy_begin(self, &copy))
+        return gpuarena__end(self, gpuarena__fail_with(self, GPUARENA_HOST_MEMORY, NULL));
+    result = gpuarena__walk(&copy, visit, user);
+    gpuarena__copy_end(self, &copy);
+    return gpuarena__end(self, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
@@ -13732,24 +13774,25 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
     gpuarena_result result = gpuarena__begin(self, write ? wrong : "write: NULL");
     gpuarena__writer writer;
-    gpuarena__frame frame;
+    gpuarena__copy copy;
     gpuarena_stats stats;
     if (result != GPUARENA_OK) return result;
     stats = gpuarena__stats_walked(self);
+    if (!gpuarena__copy_begin(self, &copy))
+        return gpuarena__end(self, gpuarena__fail_with(self, GPUARENA_HOST_MEMORY, NULL));
     writer.arena = self;
     writer.json = format == GPUARENA_FORMAT_JSON;
     writer.write = write;
     writer.user = user;
     writer.result = GPUARENA_OK;
     writer.out = gpuarena__text_begin(writer.piece, sizeof writer.piece);
-    gpuarena__call_begin(&frame, self, GPUARENA__FRAME_CALLBACK);
     (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
-    gpuarena__report_tags(&writer);
+    gpuarena__report_tags(&writer, &copy);
     if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(self, gpuarena__report_block, &writer);
+    (void)gpuarena__walk(&copy, gpuarena__report_block, &writer);
     if (writer.json) gpuarena__put(&writer.out, "]}\n");
     gpuarena__flush(&writer);
-    gpuarena__call_end(&frame);
+    gpuarena__copy_end(self, &copy);
     return gpuarena__end(self, writer.result);
 }
 

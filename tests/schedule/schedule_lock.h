@@ -1,7 +1,7 @@
 /* The header's locks over fibers: each taking and leaving is a step at which another fiber may go on. Judges their
    order (of spins inside each other: that in which they were made), that none is taken twice, nor ended while it is
-   taken, nor left as a hit's if it was not taken for one. An ended one may be taken: what it guarded tells. It must not know what they guard. Named by
-   GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
+   taken, nor left as a hit's if it was not taken for one. An ended one may be taken: what it guarded tells. It must
+   not know what they guard. Named by GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
 #ifndef TESTS_SCHEDULE_LOCK_H
 #define TESTS_SCHEDULE_LOCK_H
 

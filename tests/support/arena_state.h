@@ -76,12 +76,14 @@ static inline gpuarena_result state_visit(const gpuarena_block *block, void *use
 }
 
 /* Everything that can be seen of the arena. device: NULL, or the one that serves this arena alone. */
-static inline void state_take(const gpuarena *arena, const fake_device *device, arena_state *state)
+static inline void state_take(const gpuarena *arena, fake_device *device, arena_state *state)
 {
     gpuarena_failure failure;
     memset(state, 0, sizeof *state);
     state->device = device;
+    if (device) device->is_looked_at = 1;
     if (gpuarena_walk(arena, state_visit, state) != GPUARENA_OK) state->wrong = "walk failed";
+    if (device) device->is_looked_at = 0;
     if (device && !state->wrong && state->range != device->range_count) state->wrong = "a segment without blocks";
     gpuarena_walk_stats(arena, &state->stats);
     gpuarena_last_failure(arena, &failure);
@@ -108,7 +110,7 @@ static inline const char *state_sums(const gpuarena_stats *stats)
 }
 
 /* The whole audit: sums, walk against sums and ledger, gpuarena_check. "": nothing wrong. */
-static inline const char *state_audit(const gpuarena *arena, const fake_device *device)
+static inline const char *state_audit(const gpuarena *arena, fake_device *device)
 {
     static char message[128];
     arena_state state;
@@ -142,7 +144,7 @@ static inline int state_same(const arena_state *before, const arena_state *after
 
 /* Checks a refused call: exact result, nothing changed since `before`, one failure counted as misuse or not, and the
    same record on the arena and on this thread. Returns the record. */
-static inline gpuarena_failure state_refused(const gpuarena *arena, const fake_device *device,
+static inline gpuarena_failure state_refused(const gpuarena *arena, fake_device *device,
                                              const arena_state *before,
                                              gpuarena_result got, gpuarena_result wanted, const char *name)
 {

@@ -52,6 +52,7 @@ typedef struct fake_device {
     unsigned fail_kinds;                         /* the fault: calls of these kinds are counted, from fail_at on .. */
     uint64_t fail_at, fail_length, fail_seen, fail_fired;
     gpuarena_status fail_status;                 /* .. that many answer this */
+    int      is_looked_at;                       /* by the test itself, whose own calls no fault strikes */
     int      lost;
     fake_lie lie;                                /* what the next obtain does, once */
     fake_range lied;                             /* bytes 0: none outstanding */
@@ -74,7 +75,8 @@ static inline gpuarena_status fake_count(fake_device *device, fake_call kind)
         device->after_lost_count++;
         return GPUARENA_STATUS_LOST;
     }
-    if (device->fail_at == 0 || !(device->fail_kinds & 1u << kind)) return GPUARENA_STATUS_DONE;
+    if (device->fail_at == 0 || device->is_looked_at || !(device->fail_kinds & 1u << kind))
+        return GPUARENA_STATUS_DONE;
     device->fail_seen++;
     if (device->fail_seen < device->fail_at || device->fail_seen - device->fail_at >= device->fail_length)
         return GPUARENA_STATUS_DONE;

@@ -252,7 +252,9 @@ static walked walk_arena(const gpuarena *arena)
 {
     walked seen;
     memset(&seen, 0, sizeof seen);
+    device.is_walked = 1;
     if (gpuarena_walk(arena, walk_visit, &seen)) seen.wrong = "a walk that fails";
+    device.is_walked = 0;
     return seen;
 }
 

@@ -1,6 +1,7 @@
 /* Who waits long for an arena's lock sleeps, in the end: a thread that only yields keeps a holder of lower real-time
    priority from the processor for ever. A holder who may take long, as an observer does, is waited for without asking
-   again, and its unlock wakes all who wait; a hit is asked for again and again. How soon they sleep is not tested. */
+   again, and its unlock wakes all who wait; a hit is asked for again and again. How soon they sleep is not tested.
+   Visitors and writers hold nothing that hits and frees need, and see what was there when the walk began. */
 #ifndef GPUARENA_STATIC
 #define GPUARENA_STATIC
 #endif
@@ -82,19 +83,57 @@ static void observe(gpuarena *told, const gpuarena_action *action, void *user)
     hold(LONG_MAX, HOLD_MS);
 }
 
-/* Threads that were never woken cannot be joined. */
+/* Waits for the threads that were started. If they do not come, nothing else can be tested. */
+static void finish(const char *name)
+{
+    uint64_t begin = milliseconds();
+    while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < WAITERS && milliseconds() - begin < WAKE_MS)
+        (void)sched_yield();
+    CHECK_MSG(done == WAITERS, "%s: %d of %d threads that wait go on", name, done, WAITERS);
+    if (done < WAITERS) exit(tap_done());
+    for (int at = 0; at < WAITERS; at++) CHECK_INT(pthread_join(waiters[at], NULL), ==, 0);
+}
+
 static void check_observer(void *(*call)(void *block), const char *name)
 {
     void *ptr = NULL;
     wait_for = call;
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
-    uint64_t begin = milliseconds();
-    while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < WAITERS && milliseconds() - begin < WAKE_MS) (void)sched_yield();
-    CHECK_MSG(done == WAITERS, "%s: %d of %d threads that wait were woken", name, done, WAITERS);
-    if (done < WAITERS) exit(tap_done());
-    for (int at = 0; at < WAITERS; at++) CHECK_INT(pthread_join(waiters[at], NULL), ==, 0);
+    finish(name);
     CHECK_MSG(slept <= MOST_SLEEPS, "%s: %d threads that wait have slept %ld times", name, WAITERS, slept);
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+}
+
+/* All blocks are freed by other threads as soon as the first is visited. */
+static gpuarena_result visit(const gpuarena_block *block, void *user)
+{
+    *(int *)user += block->state == GPUARENA_STATE_LIVE;
+    if (!wait_for) return GPUARENA_OK;
+    start(WAITERS);
+    wait_for = NULL;
+    finish("a free during a walk");
+    return GPUARENA_OK;
+}
+
+static gpuarena_result write_nowhere(const char *text, size_t bytes, void *user)
+{
+    (void)text, (void)bytes, (void)user;
+    if (!wait_for) return GPUARENA_OK;
+    start(WAITERS);
+    wait_for = NULL;
+    finish("a look at figures during a report");
+    return GPUARENA_OK;
+}
+
+static void check_callbacks(void)
+{
+    int live = 0;
+    wait_for = hit;
+    CHECK_INT(gpuarena_walk(arena, visit, &live), ==, GPUARENA_OK);
+    CHECK_INT(live, ==, WAITERS);
+    wait_for = look;
+    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_nowhere, NULL), ==, GPUARENA_OK);
+    CHECK_INT(freed, ==, GPUARENA_OK);
 }
 
 static void fill(void)
@@ -119,6 +158,8 @@ int main(void)
     CHECK_MSG(slept >= SLEEPS, "who waits for a hit has slept %ld times", slept);
     wait_for = NULL;
     CHECK_INT(gpuarena_alloc(arena, &blocks[0], MIB(1), NULL), ==, GPUARENA_OK);
+    check_callbacks();
+    fill();
     CHECK_INT(gpuarena_observe(arena, observe, NULL), ==, GPUARENA_OK);
     check_observer(look, "a look at figures");
     check_observer(hit, "a plain free");

@@ -110,6 +110,25 @@ static void test_stopped_writer(void)
     state_end(arena, &device, "stopped writer");
 }
 
+/* Blocks are copied before the first is visited. Without host memory for that, nothing is. */
+static void test_no_host_memory(void)
+{
+    gpuarena *arena = open_used("copied");
+    visits none = { 0, 0, GPUARENA_OK, 0, 0 };
+    arena_state before;
+    state_take(arena, &device, &before);
+    fake_fail(&device, FAKE_ON_HOST, 1, UINT64_MAX, GPUARENA_STATUS_NO_MEMORY);
+    gpuarena_result result = gpuarena_walk(arena, visit, &none);
+    state_refused(arena, &device, &before, result, GPUARENA_HOST_MEMORY, "walk");
+    state_take(arena, &device, &before);
+    memset(&written, 0, sizeof written);
+    result = gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_text, &written);
+    state_refused(arena, &device, &before, result, GPUARENA_HOST_MEMORY, "report");
+    CHECK_MSG(none.calls == 0 && written.calls == 0, "nothing is visited or written without host memory");
+    fake_heal(&device);
+    state_end(arena, &device, "no host memory");
+}
+
 static void test_text(void)
 {
     gpuarena *arena = open_used("readable");
@@ -207,6 +226,7 @@ int main(void)
 {
     test_walk();
     test_stopped_writer();
+    test_no_host_memory();
     test_text();
     test_text_of_segments();
     check_json("plain", 1);
