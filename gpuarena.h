@@ -14049,7 +14049,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
             live block with the lowest address; a block's serial number rises on each stream, but numbers of
-            several streams have gaps and are in no order.
+            several streams have gaps and are in no order; gpuarena_walk and gpuarena_report copy all blocks
+            before the first call of the visitor or writer, and may return HOST_MEMORY.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
