@@ -183,9 +183,11 @@
    size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
    tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
    bin serves the request. This is constant time however many blocks are free. (Large requests of paged arenas
-   take the lowest free block from a tree in O(log free blocks).) If that fails, these stages are tried in
-   order, and counted in the statistics. The table gpuarena__stages in the section slow names the function of
-   each:
+   take the lowest free block from a tree in O(log free blocks).) With several streams the memory that waits
+   for the request's own stream is searched before quiet memory; but if the block found there would leave a
+   rest shorter than the request, it is compared with the best quiet block. If no block is found, these stages
+   are tried in order, and counted in the statistics. The table gpuarena__stages in the section slow names the
+   function of each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
        2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
@@ -5846,6 +5848,15 @@ static uint32_t gpuarena__records_search(const gpuarena *arena, uint32_t record,
     return index ? index : gpuarena__record_search(arena, 0, bytes, req);
 }
 
+/* Whether a quiet block may serve a request better than `index`, the block that its stream has (0: none). It
+   may if that block leaves a rest shorter than the request. A longer block of the stream's goes first: no
+   other stream can have it yet, and the quiet memory is left to them. */
+GPUARENA__INLINE int gpuarena__is_loose(const gpuarena *arena, uint32_t index, uint64_t bytes)
+{
+    uint64_t rest = gpuarena__node_bytes(gpuarena__node_at(arena, index)) - bytes;
+    return !index || rest - 1 < bytes - 1;
+}
+
 /* A hit in an arena with several streams. */
 GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_t record, uint32_t home,
                                                   uint64_t bytes)
@@ -5854,7 +5865,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_
     if (arena->heaps.count) return gpuarena__records_search(arena, record, home, bytes, NULL);
     index = gpuarena__bins_search(arena, arena->streams.list[record].bins, bytes);
     if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
-    return index ? index : gpuarena__bins_search(arena, &arena->bins, bytes);
+    if (!gpuarena__is_loose(arena, index, bytes)) return index;
+    return gpuarena__better(arena, index, gpuarena__bins_search(arena, &arena->bins, bytes));
 }
 
 /* A hit, in constant time: a free block of the records `record` or `home`, or a quiet one. */
