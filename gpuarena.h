@@ -5834,6 +5834,15 @@ static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t record, uint64
     return stream->home || bytes > GPUARENA__HEAP_MOST ? 0 : stream->heap;
 }
 
+/* Whether a quiet block may serve a request better than `index`, the block that its stream has (0: none). It
+   may if that block leaves a rest shorter than the request. A longer block of the stream's goes first: no
+   other stream can have it yet, and the quiet memory is left to them. */
+GPUARENA__INLINE int gpuarena__is_loose(const gpuarena *arena, uint32_t index, uint64_t bytes)
+{
+    uint64_t rest = gpuarena__node_bytes(gpuarena__node_at(arena, index)) - bytes;
+    return !index || rest - 1 < bytes - 1;
+}
+
 /* The best free block of the records `record` or `home`, or a quiet one. A request that its stream's heap may
    serve gets one of that heap first. */
 static uint32_t gpuarena__records_search(const gpuarena *arena, uint32_t record, uint32_t home,
@@ -5845,16 +5854,8 @@ static uint32_t gpuarena__records_search(const gpuarena *arena, uint32_t record,
     if (!index && home) index = gpuarena__record_search(arena, home, bytes, req);
     if (!index && bins)
         index = req ? gpuarena__bin_search_all(arena, bins, req) : gpuarena__bins_search(arena, bins, bytes);
-    return index ? index : gpuarena__record_search(arena, 0, bytes, req);
-}
-
-/* Whether a quiet block may serve a request better than `index`, the block that its stream has (0: none). It
-   may if that block leaves a rest shorter than the request. A longer block of the stream's goes first: no
-   other stream can have it yet, and the quiet memory is left to them. */
-GPUARENA__INLINE int gpuarena__is_loose(const gpuarena *arena, uint32_t index, uint64_t bytes)
-{
-    uint64_t rest = gpuarena__node_bytes(gpuarena__node_at(arena, index)) - bytes;
-    return !index || rest - 1 < bytes - 1;
+    if (index && (req || heap || !gpuarena__is_loose(arena, index, bytes))) return index;
+    return gpuarena__better(arena, index, gpuarena__record_search(arena, 0, bytes, req));
 }
 
 /* A hit in an arena with several streams. */
@@ -6683,21 +6684,62 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
     return run.size ? count + gpuarena__pages_outside(arena, &run, begin, end) : count;
 }
 
+/* What free blocks would be if all streams were done: the longest, and the idle pages outside [low, high).
+   These are bounds of whole pages. */
+typedef struct gpuarena__seen { uint64_t longest, page_count, low, high; } gpuarena__seen;
+
+/* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
+   ignored at its others. Quiet blocks are never adjacent. */
+static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
+{
+    gpuarena__seen *seen = (gpuarena__seen *)user;
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
+    gpuarena__node run = GPUARENA_INIT;          /* its address and size */
+    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
+        if (before->record) return;
+    run.address = node->address;
+    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
+        run.size += gpuarena__node_bytes(node);
+        /* these pages are counted already; joined, the blocks have more, where they meet */
+        seen->page_count -= gpuarena__pages_outside(arena, node, seen->low, seen->high);
+    }
+    seen->page_count += gpuarena__pages_outside(arena, &run, seen->low, seen->high);
+    seen->longest = gpuarena__max(seen->longest, run.size);
+}
+
+/* Adds runs that would be one block but for streams, to what single blocks are. O(pending blocks). 0: only a
+   walk over all blocks can tell. */
+static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
+{
+    const gpuarena__bins *bins;
+    uint32_t record, index, n;
+    if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
+    for (record = 1; record < arena->streams.count; record++)
+        if (arena->streams.list[record].home) return 0;
+    for (record = 1; record < arena->streams.count; record++)
+        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
+            gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
+        gpuarena__run_show(arena, index, seen);
+    return 1;
+}
+
 /* The number of idle pages outside the whole pages around [begin, end), whatever they wait for. 0 and 0: of
    all. */
 static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
-             high = gpuarena__whole(end, page), count = arena->paged.idle_count, longest;
-    gpuarena__iterator at;
-    if (arena->streams.many || arena->multi_stream)          /* blocks of two streams may share pages */
-        return gpuarena__free_runs(arena, low, high, &longest);
-    at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+    uint64_t page = arena->paged.page_bytes, longest;
+    gpuarena__seen seen = GPUARENA_INIT;
+    seen.low = gpuarena__round_down(begin, page);
+    seen.high = gpuarena__whole(end, page);
+    seen.page_count = arena->paged.idle_count;
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
         if (gpuarena__is_free(at.node))
-            count -= gpuarena__whole_pages(arena, at.node)
-                - gpuarena__pages_outside(arena, at.node, low, high);
-    return count;
+            seen.page_count -= gpuarena__whole_pages(arena, at.node)
+                - gpuarena__pages_outside(arena, at.node, seen.low, seen.high);
+    if (gpuarena__seams_show(arena, &seen)) return seen.page_count;
+    return gpuarena__free_runs(arena, seen.low, seen.high, &longest);
 }
 
 /* Lists a run of pages that may move. 0: no host memory. */
@@ -9369,51 +9411,15 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
 }
 
-/* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
-   ignored at its others. Quiet blocks are never adjacent. */
-typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
-static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
-{
-    gpuarena__seen *seen = (gpuarena__seen *)user;
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
-    gpuarena__node run = GPUARENA_INIT;          /* its address and size */
-    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
-        if (before->record) return;
-    run.address = node->address;
-    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
-        run.size += gpuarena__node_bytes(node);
-        seen->page_count -= gpuarena__whole_pages(arena, node);         /* these pages are counted already; */
-    }
-    seen->page_count += gpuarena__whole_pages(arena, &run);  /* joined, the blocks have more, where they
-                                                                meet */
-    seen->longest = gpuarena__max(seen->longest, run.size);
-}
-
-/* Adds runs that would be one block but for streams. 0: only a walk over all blocks can tell. */
-static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
-{
-    const gpuarena__bins *bins;
-    uint32_t record, index, n;
-    if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
-    for (record = 1; record < arena->streams.count; record++)
-        if (arena->streams.list[record].home) return 0;
-    for (record = 1; record < arena->streams.count; record++)
-        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-            gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
-        gpuarena__run_show(arena, index, seen);
-    return 1;
-}
-
 /* The largest free block that there would be once all work is done, or that whole pages could be moved
    into. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count;
     const gpuarena__bins *bins;
-    gpuarena__seen seen;
+    gpuarena__seen seen = GPUARENA_INIT;
     uint32_t n;
-    for (n = 0, seen.longest = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
+    for (n = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
         seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
     seen.page_count = arena->paged.idle_count;
     if (gpuarena__seams_show(arena, &seen)) {
@@ -12761,7 +12767,8 @@ GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuar
     const gpuarena__node *node;
     uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, req->bytes);
     uint64_t rest;
-    if (!index) index = gpuarena__bins_search(arena, &heap->bins, req->bytes);
+    if (gpuarena__is_loose(arena, index, req->bytes))
+        index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, req->bytes));
     node = gpuarena__node_at(arena, index);
     rest = index ? gpuarena__node_bytes(node) - req->bytes : 0;
     *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
