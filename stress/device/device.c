@@ -422,31 +422,18 @@ void device_thread(device *self, uint64_t thread)
     if (self->machine) sim_thread(self->machine, thread);
 }
 
-/* Calls on memory, plain, of other kinds, and virtual. */
-static const sim_call device_calls_counted[] = {
-    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_HOST_ALLOC, SIM_CALL_FREE_HOST, SIM_CALL_MALLOC_MANAGED,
-    SIM_CALL_MALLOC_ASYNC, SIM_CALL_FREE_ASYNC, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
-    SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
-};
-
 uint64_t device_calls(const device *self)
 {
-    uint64_t calls = 0;
     if (self->lock) return device_lock_called;
-    if (!self->machine) return cuda_device_calls(self->cuda);
-    for (size_t index = 0; index < sizeof device_calls_counted / sizeof device_calls_counted[0]; index++)
-        calls += sim_calls(self->machine, 0, device_calls_counted[index]);
-    return calls;
+    return self->machine ? sim_memory_calls(self->machine, 0) : cuda_device_calls(self->cuda);
 }
 
 static void device_count_simulated(const device *self, device_counters *counters)
 {
     sim_counters counted;
-    sim_get_counters(self->machine, 0, &counted);
-    for (size_t index = 0; index < sizeof device_calls_counted / sizeof device_calls_counted[0]; index++) {
-        counters->calls += counted.calls[device_calls_counted[index]];
-        counters->call_vns += counted.vns[device_calls_counted[index]];
-    }
+    sim_get_sums(self->machine, 0, &counted);
+    counters->calls = counted.memory_calls;
+    counters->call_vns = counted.memory_vns;
     counters->is_virtual = 1;
     counters->held_bytes = counted.held_bytes + counted.host_bytes + counted.managed_bytes;
     counters->held_peak_bytes = counted.held_peak_bytes + counted.host_peak_bytes + counted.managed_peak_bytes;

@@ -77,7 +77,9 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     range->bytes = whole;
     addresses_insert(&memory->addresses, range);
     for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
-        mapping_set(&memory->mapping, at, granules_take(&memory->granules));
+        uint32_t number = granules_take(&memory->granules);
+        memory->granules.list[number].holder = range;
+        mapping_set(&memory->mapping, at, number);
     }
     devmem_hold(memory, whole);
     if (offset + whole > memory->high_offset) memory->high_offset = offset + whole;
@@ -137,8 +139,9 @@ devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, de
 
 int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
 {
-    address_range *range = addresses_at(&memory->addresses, offset);
-    if (!range) return 0;
+    uint32_t number = mapping_get(&memory->mapping, offset);
+    if (number == MAPPING_NONE) return 0;
+    address_range *range = memory->granules.list[number].holder;
     devmem_place block = { range, NULL, range->offset, range->requested_bytes };
     if (range->slab) {
         block.piece = slab_at(range->slab, (uint32_t)(offset - range->offset));

@@ -133,9 +133,18 @@ void engine_open_context(sim_device *device)
     }
 }
 
+/* 1: it gets or gives memory, plain, of other kinds, or virtual. */
+static const uint8_t engine_is_of_memory[SIM_CALL_KINDS] = {
+    [SIM_CALL_OBTAIN] = 1,       [SIM_CALL_GIVE_BACK] = 1,      [SIM_CALL_HOST_ALLOC] = 1, [SIM_CALL_FREE_HOST] = 1,
+    [SIM_CALL_MALLOC_MANAGED] = 1, [SIM_CALL_MALLOC_ASYNC] = 1, [SIM_CALL_FREE_ASYNC] = 1,
+    [SIM_CALL_VM_RESERVE] = 1,   [SIM_CALL_VM_RELEASE] = 1,     [SIM_CALL_VM_CREATE] = 1,  [SIM_CALL_VM_DESTROY] = 1,
+    [SIM_CALL_VM_MAP] = 1,       [SIM_CALL_VM_ACCESS] = 1,      [SIM_CALL_VM_UNMAP] = 1,
+};
+
 static void engine_count_call(sim_device *device, sim_call kind)
 {
     device->calls[kind]++;
+    device->memory_calls += engine_is_of_memory[kind];
     faults_count(&device->sim->faults, kind);
 }
 
@@ -175,6 +184,7 @@ int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_n
 {
     cost_ns += faults_stall_ns(&device->sim->faults, kind);
     device->vns[kind] += cost_ns;
+    device->memory_vns += engine_is_of_memory[kind] ? cost_ns : 0;
     engine_advance(device->sim, cost_ns);
     return code;
 }

@@ -40,7 +40,7 @@ typedef struct sim_device {
     int      has_context;                        /* 1: its creation has been charged */
     int      lost_code;                          /* not 0: the sticky code that every call answers */
     unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
-    uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS];
+    uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS], memory_calls, memory_vns;   /* as in sim_counters */
     devmem   memory;
     touches  touches;                            /* of its physical memory */
     const char *bank;                            /* no device, but where memory of another kind is: its name */

@@ -39,7 +39,7 @@ int granules_reserve(granules *all, uint32_t count)
 
 uint32_t granules_take(granules *all)
 {
-    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0, NULL, GRANULES_POISON };
+    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0, NULL, GRANULES_POISON, NULL };
     uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
     all->list[number] = fresh;
     return number;

@@ -19,6 +19,7 @@ typedef struct granule {
     uint32_t count, capacity;                    /* of pieces */
     unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold `even` */
     unsigned char  even;
+    void    *holder;                             /* devmem's: the range that it lies in; NULL: none */
 } granule;
 
 typedef struct granules {                        /* zeroed: empty */

@@ -269,6 +269,8 @@ void mempools_destroy(sim_device *device)
 
 void mempools_count(const sim_device *device, sim_counters *counters)
 {
+    counters->pool_reserved_bytes = counters->pool_reserved_peak_bytes = 0;
+    counters->pool_used_bytes = counters->pool_used_peak_bytes = 0;
     for (const mempool *self = device->pools; self; self = self->next) {
         counters->pool_reserved_bytes += self->reserved_bytes;
         counters->pool_reserved_peak_bytes += self->reserved_peak_bytes;

@@ -206,12 +206,6 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
     return 0;
 }
 
-uint64_t sim_calls(const sim *machine, int device, sim_call kind)
-{
-    const sim_device *found = sim_find_device(machine, device);
-    return found ? found->calls[kind] : 0;
-}
-
 void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 {
     const sim_device *found = sim_find_device(machine, device);
@@ -219,6 +213,21 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
     if (!found) return;
     memcpy(counters->calls, found->calls, sizeof counters->calls);
     memcpy(counters->vns, found->vns, sizeof counters->vns);
+    sim_get_sums(machine, device, counters);
+}
+
+uint64_t sim_memory_calls(const sim *machine, int device)
+{
+    const sim_device *found = sim_find_device(machine, device);
+    return found ? found->memory_calls : 0;
+}
+
+void sim_get_sums(const sim *machine, int device, sim_counters *counters)
+{
+    const sim_device *found = sim_find_device(machine, device);
+    if (!found) return;
+    counters->memory_calls = found->memory_calls;
+    counters->memory_vns = found->memory_vns;
     counters->held_bytes = found->memory.held_bytes;
     counters->held_peak_bytes = found->memory.held_peak_bytes;
     counters->handle_count = found->memory.page_count;
@@ -231,6 +240,7 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
     counters->managed_peak_bytes = machine->banks[SIM_BANK_MANAGED].memory.held_peak_bytes;
     mempools_count(found, counters);
     counters->findings = machine->judge.by_device[device];
+    counters->lies_held = 0;
     for (int i = 0; i < machine->lie_count; i++) {
         counters->lies_held += machine->lies[i].device == found;
     }
@@ -242,6 +252,7 @@ void sim_reset_counters(sim *machine, int device)
     if (!found) return;
     memset(found->calls, 0, sizeof found->calls);
     memset(found->vns, 0, sizeof found->vns);
+    found->memory_calls = found->memory_vns = 0;
     found->memory.held_peak_bytes = found->memory.held_bytes;
     machine->judge.by_device[device] = 0;
 }

@@ -73,7 +73,8 @@ int  sim_fail_fired(const sim *machine);
 int sim_pool_chunk(sim *machine, int device, uint64_t bytes);
 
 void        sim_get_counters(const sim *machine, int device, sim_counters *counters);
-uint64_t    sim_calls(const sim *machine, int device, sim_call kind);        /* one of them: calls[kind] */
+void        sim_get_sums(const sim *machine, int device, sim_counters *counters);        /* all but calls and vns */
+uint64_t    sim_memory_calls(const sim *machine, int device);        /* one of them: memory_calls */
 void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_bytes becomes held_bytes */
 
 /* The judge's findings, all devices', oldest first: what was done, by which operation, to which memory, addresses
