@@ -199,7 +199,7 @@ const char help_measuring[] =
     "--repeat N makes every row N times, policies in turn, every second time backwards (A B C C B A): what drifts\n"
     "while it lasts is no policy's more than another's. The table then has the median with its 95 % confidence\n"
     "interval, from six on, and percentiles of all repeats' samples together: histograms are added bucket by\n"
-    "bucket, percentiles are never averaged. JSON has them in 'repeats', merge's too, wherever shards had the rows.\n"
+    "bucket, percentiles are never averaged. JSON has them in 'repeats'.\n"
     "--repeat auto, on a CUDA device: until half the interval of host_ns_per_op is at most --precision (2%) of its\n"
     "median, for every policy of a workload; looked at after 6 times, 9, 14, 21, 32, 48 and 60, the most; or until\n"
     "--budget seconds (60) have gone, after which no further time begins. Column ended says which: precise, rounds,\n"
@@ -517,20 +517,19 @@ static const char help_compare[] =
 
 static const char help_shards[] =
     "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N\n"
-    "is I, from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path\n"
-    "of --out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv. What is for people, and junit,\n"
-    "says it, too: 'shard 3/16: 12 of 192 rows'.\n"
-    "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
-    "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
-    "sweeps (workloads, policies, options), columns or devices, a shard that is there twice; exit 4: one that is\n"
-    "missing or not whole. Each is named. JSON with times says of each shard where it was measured: 'host' in a\n"
-    "shard's, 'hosts' in what is merged, in the shards' order; they may differ.\n"
+    "is I, from 0/N to (N-1)/N. A shard's csv begins with a line that says which it is; {shard} in the path of --out\n"
+    "is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv. All other outputs of rows say it, too:\n"
+    "'shard 3/16: 12 of 192 rows'.\n"
+    "stress merge FILE.. [--out csv=FILE]: the csv of all shards, in any order, to what the run without --shard would\n"
+    "have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions, sweeps (workloads,\n"
+    "policies, options) or columns, a shard that is there twice; exit 4: one that is missing or not whole. Each is\n"
+    "named.\n"
     "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps\n"
     "but for its step), JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with\n"
     "SLURM_NTASKS, OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is\n"
     "there.\n"
     "--fail-if is for all rows, so merge has it: with --base, --strict, --out junit=PATH and md=PATH and the step\n"
-    "summary (stress help gates); of csv.\n";
+    "summary (stress help gates).\n";
 
 static int help_plain(FILE *out, const char *text)
 {

@@ -1,6 +1,6 @@
 /* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
-   it. The files, CSV or JSON, are taken apart into what stands before the rows, the rows, and what stands behind, and
-   put together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out. */
+   it. The files are taken apart into what stands before the rows, and the rows, and put together again with every row in
+   its place. Rows are bytes here: what the shards wrote is what comes out. */
 #include "command.h"
 
 #include <inttypes.h>
@@ -12,7 +12,6 @@
 #include "../result/gate.h"
 #include "../result/csv.h"
 #include "../report/output.h"
-#include "../result/repeats.h"
 #include "../run/sweep.h"
 #include "table_files.h"
 
@@ -20,16 +19,14 @@ typedef struct merge_file {
     const char *path;
     char       *text;                            /* owned */
     shard_mark  mark;
-    slice       head;                            /* the line before the rows: of CSV the header */
+    slice       head;                            /* the header */
     slice      *rows;                            /* without their line's end; owned */
     size_t      row_count;
-    slice       host;                            /* of JSON with times: an object; else of no bytes */
 } merge_file;
 
 typedef struct merge {
     merge_file *files;
     size_t      file_count;
-    int         is_json;
     merge_file **of;                             /* by shard; NULL: it is missing */
     uint64_t    missing;
     int         is_quiet;
@@ -61,36 +58,21 @@ static slice merge_record(slice *rest)
     return taken;
 }
 
-/* What may stand behind the rows of JSON. 0: it is nothing that a shard has. */
-static int merge_take_host(merge_file *file, slice line)
-{
-    static const char before[] = "],\"host\":", begins[] = "{\"compiler\":", ends[] = "}}";
-    const size_t skipped = strlen(before);
-    if (slice_is(line, "]}")) return 1;
-    if (!slice_begins(line, before) || line.length < skipped + strlen(begins) + strlen(ends)) return 0;
-    const slice host = { line.bytes + skipped, line.length - skipped - 1 };
-    if (!slice_begins(host, begins) || memcmp(host.bytes + host.length - 1, ends, strlen(ends))) return 0;
-    file->host = host;
-    return 1;
-}
-
-static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *why)
+static int merge_take_rows(merge_file *file, slice rest, problem *why)
 {
     size_t most = 1;
     for (size_t at = 0; at < rest.length; at++) most += rest.bytes[at] == '\n';
     file->rows = calloc(most, sizeof *file->rows);
     if (!file->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", file->path);
     while (rest.length) {
-        slice taken = is_json ? merge_line(&rest) : merge_record(&rest);
+        slice taken = merge_record(&rest);
         if (slice_begins(taken, CSV_PARTIAL)) break;
-        if (is_json && slice_begins(taken, "]")) return !merge_take_host(file, taken) || rest.length ? -1 : 0;
-        if (is_json && taken.length && taken.bytes[taken.length - 1] == ',') taken.length--;
         file->rows[file->row_count++] = taken;
     }
-    return is_json ? -1 : 0;
+    return 0;
 }
 
-static int merge_read(merge_file *file, const char *path, int *is_json, problem *why)
+static int merge_read(merge_file *file, const char *path, problem *why)
 {
     size_t length;
     file->path = path;
@@ -98,12 +80,10 @@ static int merge_read(merge_file *file, const char *path, int *is_json, problem 
     if (!file->text) return -1;
     slice rest = { file->text, length };
     if (shard_mark_read(merge_line(&rest), &file->mark)) {
-        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv or json wrote with "
-                           "--shard", path);
+        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard", path);
     }
     file->head = merge_line(&rest);
-    *is_json = slice_begins(file->head, "{");
-    if (length && file->text[length - 1] == '\n' && !merge_take_rows(file, rest, *is_json, why)) return 0;
+    if (length && file->text[length - 1] == '\n') return merge_take_rows(file, rest, why);
     return problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64 " must run again",
                        path, file->mark.index, file->mark.count);
 }
@@ -140,8 +120,7 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
         || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
     size_t length = one->head.length;
     if (length == other->head.length && !memcmp(one->head.bytes, other->head.bytes, length)) return 0;
-    return problem_set(why, EXIT_USAGE, "mixed files: %s and %s differ in what stands before the rows: format, "
-                       "device or environment", one->path, other->path);
+    return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);
 }
 
 static int merge_place(merge *self, merge_file *file, problem *why)
@@ -173,14 +152,12 @@ static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
 
 static int merge_files(merge *self, const cli_value *words, problem *why)
 {
-    int is_json = 0;
     for (size_t index = 0; index < words->item_count; index++) {
         merge_file *file = &self->files[self->file_count++];
-        if (merge_read(file, words->items[index], &is_json, why)
+        if (merge_read(file, words->items[index], why)
             || merge_belongs(&self->files[0], file, why)) return -1;
     }
     uint64_t count = self->files[0].mark.count;
-    self->is_json = is_json;
     self->missing = count;
     self->of = calloc((size_t)count, sizeof *self->of);
     if (!self->of) return problem_set(why, EXIT_HARNESS, "no host memory for %" PRIu64 " shards", count);
@@ -196,60 +173,23 @@ static size_t merge_put(char *to, slice text)
     return text.length;
 }
 
-/* They may have run on several: what one of them says is said of its rows alone. */
-static void merge_hosts(const merge *self, FILE *out)
-{
-    size_t known = 0;
-    for (size_t index = 0; index < self->file_count; index++) known += self->files[index].host.length != 0;
-    for (uint64_t index = 0; known && index < self->files[0].mark.count; index++) {
-        const slice host = self->of[index]->host;
-        fputs(index ? "," : ",\"hosts\":[", out);
-        if (host.length) fwrite(host.bytes, 1, host.length, out);
-        else fputs("null", out);
-    }
-    fputs(known ? "]" : "", out);
-}
-
-/* Histograms of rows that are there more than once are added up, wherever the shards had them. */
-static int merge_repeats(const merge *self, FILE *out, problem *why)
-{
-    repeats all = { NULL, 0, 0, 0 };
-    const shard_mark *mark = &self->files[0].mark;
-    int is_odd = 0, failed = 0;
-    for (uint64_t at = 0; at < mark->rows && !failed; at++) {
-        const merge_file *file = self->of[at % mark->count];
-        failed = repeats_add_line(&all, file->rows[at / mark->count], &is_odd);
-        if (failed && is_odd) {
-            problem_set(why, EXIT_USAGE, "%s: row %" PRIu64 " of it has histograms that --out json does not write",
-                        file->path, at / mark->count + 1);
-        }
-    }
-    if (!failed) repeats_write(out, &all);
-    repeats_free(&all);
-    return failed ? is_odd ? -1 : problem_set(why, EXIT_HARNESS, "no host memory for the histograms") : 0;
-}
-
-/* As csv_write and json_write end their lines. NULL: no host memory. */
-static char *merge_join(const merge *self, slice behind, size_t *length)
+/* As csv_write ends its lines. NULL: no host memory. */
+static char *merge_join(const merge *self, size_t *length)
 {
     const shard_mark *mark = &self->files[0].mark;
-    size_t room = 16 + self->files[0].head.length + behind.length, used;
+    size_t room = 1 + self->files[0].head.length, used;
     for (size_t index = 0; index < self->file_count; index++) {
         const merge_file *file = &self->files[index];
-        for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 2;
+        for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 1;
     }
     char *text = malloc(room);
     if (!text) return NULL;
     used = merge_put(text, self->files[0].head);
+    text[used++] = '\n';
     for (uint64_t at = 0; at < mark->rows; at++) {
-        const merge_file *file = self->of[at % mark->count];
-        if (self->is_json && at) text[used++] = ',';
+        used += merge_put(text + used, self->of[at % mark->count]->rows[at / mark->count]);
         text[used++] = '\n';
-        used += merge_put(text + used, file->rows[at / mark->count]);
     }
-    used += merge_put(text + used, slice_of(self->is_json ? "\n]" : "\n"));
-    used += merge_put(text + used, behind);
-    if (self->is_json) used += merge_put(text + used, slice_of("}\n"));
     *length = used;
     return text;
 }
@@ -292,16 +232,8 @@ static int merge_put_out(merge *self, slice merged, problem *why)
 
 static int merge_write(merge *self, problem *why)
 {
-    size_t length, added_length = 0;
-    char *added = NULL;
-    FILE *out = self->is_json ? open_memstream(&added, &added_length) : NULL;
-    if (out) merge_hosts(self, out);
-    int is_odd = out && merge_repeats(self, out, why);
-    int is_short = self->is_json && (!out || fclose(out));
-    const slice behind = { added ? added : "", added_length };
-    char *text = is_odd || is_short ? NULL : merge_join(self, behind, &length);
-    free(added);
-    if (is_odd) return -1;
+    size_t length;
+    char *text = merge_join(self, &length);
     if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
     const slice merged = { text, length };
     int failed = merge_put_out(self, merged, why);
@@ -309,24 +241,14 @@ static int merge_write(merge *self, problem *why)
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
-/* The rows in the shards' format; verdicts where there are rules, which are about CSV. */
+/* Verdicts are written where there are rules. */
 static int merge_formats(const merge *self, const cli *asked, problem *why)
 {
-    const char *format = self->is_json ? "json" : "csv";
     const output_list *outputs = &self->outputs;
-    if (self->is_json && self->gates.rule_count) {
-        return problem_set(why, EXIT_USAGE, "--fail-if: the shards are json, expected csv");
-    }
     for (size_t index = 0; index < outputs->count; index++) {
         const char *name = output_name(&outputs->items[index]);
-        int is_verdict = strcmp(name, "json") && strcmp(name, "csv");
-        if (is_verdict && !self->gates.rule_count) {
-            return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
-        }
-        if (!is_verdict && strcmp(name, format)) {
-            return problem_set(why, EXIT_USAGE, "--out %s: the shards are %s: expected %s=PATH", name, format,
-                               format);
-        }
+        if (self->gates.rule_count || !strcmp(name, "csv")) continue;
+        return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
     }
     return output_list_try(outputs, asked, why);
 }

@@ -90,13 +90,11 @@ static void json_host(FILE *out, const row_list *list, const char *const *argv)
 }
 
 /* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
-   measured times, what they were measured on stands beside them. A shard has no sums of rows that are there more than
-   once, and its host stands behind its rows: merge wants all alike that stands before them, and adds up itself. */
+   measured times, what they were measured on stands beside them. */
 void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
-    int is_whole = !material->shard;
     const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                  "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
@@ -106,7 +104,11 @@ void json_write(FILE *out, const output_material *material)
         json_text(out, list->partial);
     }
     fputc('}', out);
-    if (is_whole) json_host(out, list, material->argv);
+    if (list->shard) {
+        fputs(",\"shard\":", out);
+        json_text(out, list->shard);
+    }
+    json_host(out, list, material->argv);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);
@@ -119,7 +121,6 @@ void json_write(FILE *out, const output_material *material)
         comma = ",";
     }
     fputs("\n]", out);
-    if (!is_whole) json_host(out, list, material->argv);
-    else if (row_is_run(list->kind)) json_repeats(out, list);
+    if (row_is_run(list->kind)) json_repeats(out, list);
     fputs("}\n", out);
 }

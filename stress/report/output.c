@@ -156,28 +156,17 @@ struct output_kind {
     output_writer *write;
 };
 
-/* The first line of a shard's file. */
-static void output_mark(FILE *out, const output_material *material)
-{
-    char text[SHARD_MARK_ROOM];
-    if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
-}
-
 static void output_merged(FILE *out, const output_material *material)
 {
     fwrite(material->merged.bytes, 1, material->merged.length, out);
 }
 
+/* Of a shard the first line says which it is. */
 static void output_csv(FILE *out, const output_material *material)
 {
-    output_mark(out, material);
+    char text[SHARD_MARK_ROOM];
+    if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
     csv_write(out, material->list);
-}
-
-static void output_json(FILE *out, const output_material *material)
-{
-    output_mark(out, material);
-    json_write(out, material);
 }
 
 static void output_trace(FILE *out, const output_material *material)
@@ -193,8 +182,7 @@ static void output_costs(FILE *out, const output_material *material)
 static const output_kind output_kinds[] = {
     { "csv", " run capacity batch holes bench ", 0, 0, output_csv },
     { "csv", " merge ", 0, 0, output_merged },
-    { "json", " run capacity batch holes ", 0, 0, output_json },
-    { "json", " merge ", 0, 0, output_merged },
+    { "json", " run capacity batch holes ", 0, 0, json_write },
     { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write },
     { "md", " run capacity batch holes compare merge ", 0, 0, summary_write },
     { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, html_write },

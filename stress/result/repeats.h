@@ -30,8 +30,6 @@ typedef struct repeats {                         /* starts zeroed */
 /* One more row. Of run alone: others have no such parts. -1: no host memory; repeats_free in all cases. */
 int  repeats_add(repeats *self, const row *made);
 int  repeats_add_all(repeats *self, const row_list *list);       /* baselines left out */
-/* The same of a line of JSON that this program wrote. -1: no host memory, or *is_odd: it wrote no such line. */
-int  repeats_add_line(repeats *self, slice line, int *is_odd);
 void repeats_free(repeats *self);
 
 int             repeats_are_there(const repeats *self);      /* a row that there is twice */
