@@ -64,6 +64,10 @@ void call_leave(call *self);
     if (begun) self.code = (answer); \
     return call_end(&self)
 
+/* Such a function, whole. */
+#define CUDART_FUNCTION(name, parameters, begun, answer) \
+    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(begun, answer); }
+
 int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
 sim_device *call_find_device(const call *self, int ordinal);     /* NULL: there is none */
 

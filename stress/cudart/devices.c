@@ -9,15 +9,10 @@
 #include "call.h"
 #include "host.h"
 
-CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)
-{
-    CALL_DOES(call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT), call_put(count, self.machine->device_count));
-}
-
-CUDART_EXPORT cudaError_t cudaGetDevice(int *device)
-{
-    CALL_DOES(call_begin_bare(&self, SIM_CALL_GET_DEVICE), call_put(device, self.thread->device));
-}
+CUDART_FUNCTION(cudaGetDeviceCount, (int *count), call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT),
+                call_put(count, self.machine->device_count))
+CUDART_FUNCTION(cudaGetDevice, (int *device), call_begin_bare(&self, SIM_CALL_GET_DEVICE),
+                call_put(device, self.thread->device))
 
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */
 static int devices_select(call *self, int ordinal)
@@ -33,10 +28,8 @@ static int devices_select(call *self, int ordinal)
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaSetDevice(int device)
-{
-    CALL_DOES(call_begin_bare(&self, SIM_CALL_SET_DEVICE), devices_select(&self, device));
-}
+CUDART_FUNCTION(cudaSetDevice, (int device), call_begin_bare(&self, SIM_CALL_SET_DEVICE),
+                devices_select(&self, device))
 
 /* One way to wait at most, and nothing that is unknown. */
 static int devices_flags_fit(unsigned flags)
@@ -58,11 +51,8 @@ static int devices_initialise(const call *self, int ordinal, unsigned device_fla
     return found->lost_code;
 }
 
-CUDART_EXPORT cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags)
-{
-    CALL_DOES(call_begin_bare(&self, SIM_CALL_INIT_DEVICE),
-              devices_initialise(&self, device, device_flags, flags));
-}
+CUDART_FUNCTION(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags),
+                call_begin_bare(&self, SIM_CALL_INIT_DEVICE), devices_initialise(&self, device, device_flags, flags))
 #endif
 
 CUDART_EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
@@ -96,11 +86,8 @@ CUDART_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int devic
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaDeviceSynchronize(void)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0),
-              work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns));
-}
+CUDART_FUNCTION(cudaDeviceSynchronize, (void), call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0),
+                work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
 
 CUDART_EXPORT cudaError_t cudaDeviceReset(void)
 {
@@ -182,10 +169,8 @@ static int peers_enable(call *self, int peer, unsigned flags)
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0), peers_enable(&self, peer, flags));
-}
+CUDART_FUNCTION(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags),
+                call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0), peers_enable(&self, peer, flags))
 
 CUDART_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer)
 {

@@ -15,9 +15,12 @@ static int vm_begin(call *self, sim_device *device, uint64_t bytes, const char *
     return self->code == SIM_SUCCESS;
 }
 
-/* The body of a call about a device's memory: what it answers where it goes on; words of `self`. */
-#define VM_DOES(kind, device, bytes, name, answer) \
-    CALL_DRIVER_DOES(call_open(&self, kind) && vm_begin(&self, device, bytes, name), answer)
+/* A call about a device's memory, and what it answers where it goes on; expressions in `self`. */
+#define VM_FUNCTION(name, parameters, kind, device, bytes, answer) \
+    DRIVER_EXPORT name parameters \
+    { \
+        CALL_DRIVER_DOES(call_open(&self, kind) && vm_begin(&self, device, bytes, #name), answer); \
+    }
 
 static sim_device *vm_owner(const call *self, CUdeviceptr address)
 {
@@ -92,11 +95,8 @@ DRIVER_EXPORT cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t ali
     return (CUresult)call_end_driver(&self);
 }
 
-DRIVER_EXPORT cuMemAddressFree(CUdeviceptr address, size_t bytes)
-{
-    VM_DOES(SIM_CALL_VM_RELEASE, vm_owner(&self, address), 0, "cuMemAddressFree",
-            vmem_release(self.device, address, bytes, &self.cost_ns));
-}
+VM_FUNCTION(cuMemAddressFree, (CUdeviceptr address, size_t bytes), SIM_CALL_VM_RELEASE, vm_owner(&self, address), 0,
+            vmem_release(self.device, address, bytes, &self.cost_ns))
 
 DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
                           unsigned long long flags)
@@ -115,25 +115,14 @@ DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, co
     return (CUresult)call_end_driver(&self);
 }
 
-DRIVER_EXPORT cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    VM_DOES(SIM_CALL_VM_DESTROY, vmem_device_of(self.machine, handle), 0, "cuMemRelease",
-            vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns));
-}
-
-DRIVER_EXPORT cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                       unsigned long long flags)
-{
-    VM_DOES(SIM_CALL_VM_MAP, vmem_device_of(self.machine, handle), bytes, "cuMemMap",
-            offset == 0 && flags == 0 ? vmem_map(self.device, address, bytes, handle, &self.cost_ns)
-                                      : SIM_INVALID_VALUE);
-}
-
-DRIVER_EXPORT cuMemUnmap(CUdeviceptr address, size_t bytes)
-{
-    VM_DOES(SIM_CALL_VM_UNMAP, vm_owner(&self, address), 0, "cuMemUnmap",
-            vmem_unmap(self.device, address, bytes, &self.cost_ns));
-}
+VM_FUNCTION(cuMemRelease, (CUmemGenericAllocationHandle handle), SIM_CALL_VM_DESTROY,
+            vmem_device_of(self.machine, handle), 0, vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns))
+VM_FUNCTION(cuMemMap, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                       unsigned long long flags),
+            SIM_CALL_VM_MAP, vmem_device_of(self.machine, handle), bytes,
+            offset || flags ? SIM_INVALID_VALUE : vmem_map(self.device, address, bytes, handle, &self.cost_ns))
+VM_FUNCTION(cuMemUnmap, (CUdeviceptr address, size_t bytes), SIM_CALL_VM_UNMAP, vm_owner(&self, address), 0,
+            vmem_unmap(self.device, address, bytes, &self.cost_ns))
 
 /* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
 typedef struct vm_grants { uint64_t give, take; } vm_grants;
@@ -170,11 +159,8 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUm
     return code;
 }
 
-DRIVER_EXPORT cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count)
-{
-    VM_DOES(SIM_CALL_VM_ACCESS, vm_owner(&self, address), bytes, "cuMemSetAccess",
-            vm_set_access(&self, address, bytes, list, count));
-}
+VM_FUNCTION(cuMemSetAccess, (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
+            SIM_CALL_VM_ACCESS, vm_owner(&self, address), bytes, vm_set_access(&self, address, bytes, list, count))
 
 static int vm_find_flags(const call *self, const CUmemLocation *location, uint64_t address, unsigned long long *flags)
 {

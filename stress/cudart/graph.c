@@ -20,10 +20,8 @@ static int graph_instantiate(call *self, cudaGraphExec_t *made, cudaGraph_t sour
 }
 
 #if CUDART_VERSION >= 12000
-CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags));
-}
+CUDART_FUNCTION(cudaGraphInstantiate, (cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags),
+                call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags))
 #else
 CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, cudaGraphNode_t *failed,
                                                char *text, size_t bytes)
@@ -38,11 +36,8 @@ CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_
 }
 #endif
 
-CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,
-                                                        unsigned long long flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags));
-}
+CUDART_FUNCTION(cudaGraphInstantiateWithFlags, (cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags),
+                call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags))
 
 /* How many nodes there are. They have no handles. */
 CUDART_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count)

@@ -15,11 +15,9 @@ static int malloc_may(call *self, const char *name)
     return self->code == SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_OBTAIN, bytes) && malloc_may(&self, "cudaMalloc"),
-              ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE);
-}
+CUDART_FUNCTION(cudaMalloc, (void **ptr, size_t bytes),
+                call_begin(&self, SIM_CALL_OBTAIN, bytes) && malloc_may(&self, "cudaMalloc"),
+                ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE)
 
 /* Rows of 512 bytes, as textures want them. */
 static int malloc_pitch(call *self, void **ptr, size_t *pitch, size_t width, size_t height)
@@ -34,11 +32,9 @@ static int malloc_pitch(call *self, void **ptr, size_t *pitch, size_t width, siz
     return code;
 }
 
-CUDART_EXPORT cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_MALLOC_PITCH, 0) && malloc_may(&self, "cudaMallocPitch"),
-              malloc_pitch(&self, ptr, pitch, width, height));
-}
+CUDART_FUNCTION(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height),
+                call_begin(&self, SIM_CALL_MALLOC_PITCH, 0) && malloc_may(&self, "cudaMallocPitch"),
+                malloc_pitch(&self, ptr, pitch, width, height))
 
 /* Any device's memory, whichever is current: addresses are the same to all. */
 CUDART_EXPORT cudaError_t cudaFree(void *ptr)
@@ -80,11 +76,9 @@ static int malloc_host(call *self, void **ptr, uint64_t bytes)
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaMallocHost(void **ptr, size_t bytes)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost"),
-              malloc_host(&self, ptr, bytes));
-}
+CUDART_FUNCTION(cudaMallocHost, (void **ptr, size_t bytes),
+                call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost"),
+                malloc_host(&self, ptr, bytes))
 
 CUDART_EXPORT cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
@@ -108,11 +102,9 @@ static int malloc_free_host(call *self, void *ptr)
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaFreeHost(void *ptr)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_FREE_HOST, 0) && malloc_may(&self, "cudaFreeHost"),
-              malloc_free_host(&self, ptr));
-}
+CUDART_FUNCTION(cudaFreeHost, (void *ptr),
+                call_begin(&self, SIM_CALL_FREE_HOST, 0) && malloc_may(&self, "cudaFreeHost"),
+                malloc_free_host(&self, ptr))
 
 /* An address that nothing holds is an ordinary one of the host's. */
 static void malloc_describe(const call *self, void *ptr, struct cudaPointerAttributes *described)

@@ -57,12 +57,9 @@ CUDART_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cuda
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
-{
-    CALL_DOES(call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
-              mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync",
-                                &self.cost_ns));
-}
+CUDART_FUNCTION(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
+                mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync",
+                                  &self.cost_ns))
 
 /* Pinned memory of one of the devices, shared with nobody. */
 static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
@@ -82,10 +79,8 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_POOL_CREATE, 0), pool_make(&self, handle, props));
-}
+CUDART_FUNCTION(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoolProps *props),
+                call_begin(&self, SIM_CALL_POOL_CREATE, 0), pool_make(&self, handle, props))
 
 /* Not a device's own. What it has handed out stays. */
 CUDART_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t handle)
@@ -264,9 +259,7 @@ CUDART_EXPORT cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned i
 
 CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
                   (ptr, bytes, stream_of_thread(stream)))
-
 CUDART_PER_THREAD(cudaMallocFromPoolAsync,
                   (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
                   (ptr, bytes, handle, stream_of_thread(stream)))
-
 CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_of_thread(stream)))

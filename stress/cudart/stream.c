@@ -28,15 +28,10 @@ static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
     return code;
 }
 
-CUDART_EXPORT cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_CREATE, 0), stream_make(&self, stream, cudaStreamDefault));
-}
-
-CUDART_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_WITH_FLAGS, 0), stream_make(&self, stream, flags));
-}
+CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), call_begin(&self, SIM_CALL_STREAM_CREATE, 0),
+                stream_make(&self, stream, cudaStreamDefault))
+CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
+                call_begin(&self, SIM_CALL_STREAM_WITH_FLAGS, 0), stream_make(&self, stream, flags))
 
 /* Priorities out of range are clamped, and mean nothing: any priority will do. */
 CUDART_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
@@ -55,23 +50,12 @@ CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *grea
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_DESTROY, 0),
-              work_destroy_stream(self.device, stream, "cudaStreamDestroy"));
-}
-
-CUDART_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
-              work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns));
-}
-
-CUDART_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
-              work_query_stream(self.device, stream, "cudaStreamQuery"));
-}
+CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_DESTROY, 0),
+                work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
+CUDART_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
+                work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
+CUDART_FUNCTION(cudaStreamQuery, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
+                work_query_stream(self.device, stream, "cudaStreamQuery"))
 
 CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
 {
@@ -88,11 +72,9 @@ CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *
 }
 
 /* Priorities mean nothing, and none is kept. */
-CUDART_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
-              call_put(priority, 0));
-}
+CUDART_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+                call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
+                call_put(priority, 0))
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
    functions here. */
@@ -127,14 +109,10 @@ CUDART_PER_THREAD(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id)
 #endif
 
 CUDART_PER_THREAD(cudaStreamSynchronize, (cudaStream_t stream), (stream_of_thread(stream)))
-
 CUDART_PER_THREAD(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
                   (stream_of_thread(stream), priority))
-
 CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
                   (stream_of_thread(stream), function, user))
-
 CUDART_PER_THREAD(cudaStreamQuery, (cudaStream_t stream), (stream_of_thread(stream)))
-
 CUDART_PER_THREAD(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                   (stream_of_thread(stream), flags))
