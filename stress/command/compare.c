@@ -291,9 +291,8 @@ static int compare_rules(compare *self, const cli *asked, gate *gates, problem *
     const char *path = asked->words.items[1];
     int failed = gate_judge_table(gates, &self->after, path, why);
     memset(&gates->base, 0, sizeof gates->base);
-    const slice none = { NULL, 0 };
     if (!failed) gate_write(stdout, gates);
-    return failed || table_files_write(&self->outputs, &gates->found, path, gates, none, why) ? -1 : 0;
+    return failed || table_files_write(&self->outputs, &gates->found, path, gates, why) ? -1 : 0;
 }
 
 static int compare_outputs(compare *self, const cli *asked, problem *why)

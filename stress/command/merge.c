@@ -1,6 +1,5 @@
 /* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
-   it. The files are taken apart into what stands before the rows, and the rows, and put together again with every row in
-   its place. Rows are bytes here: what the shards wrote is what comes out. */
+   it. Cells are texts here: what the shards wrote is what comes out. */
 #include "command.h"
 
 #include <inttypes.h>
@@ -17,11 +16,8 @@
 
 typedef struct merge_file {
     const char *path;
-    char       *text;                            /* owned */
     shard_mark  mark;
-    slice       head;                            /* the header */
-    slice      *rows;                            /* without their line's end; owned */
-    size_t      row_count;
+    csv_table   rows;
 } merge_file;
 
 typedef struct merge {
@@ -31,61 +27,30 @@ typedef struct merge {
     uint64_t    missing;
     int         is_quiet;
     output_list outputs;
-    gate        gates;                           /* of the merged rows */
+    csv_table   rows;                            /* merged; its cells are the files' */
+    gate        gates;                           /* of these */
 } merge;
-
-static slice merge_line(slice *rest)
-{
-    const char *end = memchr(rest->bytes, '\n', rest->length);
-    slice line = { rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length };
-    size_t taken = line.length + (end != NULL);
-    rest->bytes += taken;
-    rest->length -= taken;
-    return line;
-}
-
-/* A record of CSV: lines up to one that ends outside quotes. */
-static slice merge_record(slice *rest)
-{
-    slice taken = { rest->bytes, 0 };
-    int quotes = 0;
-    while (rest->length) {
-        slice line = merge_line(rest);
-        for (size_t at = 0; at < line.length; at++) quotes ^= line.bytes[at] == '"';
-        taken.length = (size_t)(line.bytes - taken.bytes) + line.length;
-        if (!quotes) break;
-    }
-    return taken;
-}
-
-static int merge_take_rows(merge_file *file, slice rest, problem *why)
-{
-    size_t most = 1;
-    for (size_t at = 0; at < rest.length; at++) most += rest.bytes[at] == '\n';
-    file->rows = calloc(most, sizeof *file->rows);
-    if (!file->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", file->path);
-    while (rest.length) {
-        slice taken = merge_record(&rest);
-        if (slice_begins(taken, CSV_PARTIAL)) break;
-        file->rows[file->row_count++] = taken;
-    }
-    return 0;
-}
 
 static int merge_read(merge_file *file, const char *path, problem *why)
 {
     size_t length;
+    char *text = csv_table_slurp(path, &length, why);
     file->path = path;
-    file->text = csv_table_slurp(path, &length, why);
-    if (!file->text) return -1;
-    slice rest = { file->text, length };
-    if (shard_mark_read(merge_line(&rest), &file->mark)) {
-        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard", path);
+    if (!text) return -1;
+    const slice line = { text, strcspn(text, "\n") };
+    size_t taken = line.length + (line.length < length);
+    int failed = 0;
+    if (shard_mark_read(line, &file->mark)) {
+        failed = problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard",
+                             path);
+    } else if (text[length - 1] != '\n') {
+        failed = problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64
+                             " must run again", path, file->mark.index, file->mark.count);
+    } else {
+        failed = csv_table_parse(&file->rows, path, text + taken, length - taken, why);
     }
-    file->head = merge_line(&rest);
-    if (length && file->text[length - 1] == '\n') return merge_take_rows(file, rest, why);
-    return problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64 " must run again",
-                       path, file->mark.index, file->mark.count);
+    free(text);
+    return failed;
 }
 
 static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,
@@ -100,9 +65,9 @@ static int merge_is_whole(const merge_file *file, problem *why)
 {
     const shard_mark *mark = &file->mark;
     uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
-    if (file->row_count == expected) return 0;
+    if (file->rows.row_count == expected) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
-                       ": it must run again", file->path, mark->index, mark->count, file->row_count, expected);
+                       ": it must run again", file->path, mark->index, mark->count, file->rows.row_count, expected);
 }
 
 /* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns or device. */
@@ -118,8 +83,10 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
         || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
         || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)
         || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
-    size_t length = one->head.length;
-    if (length == other->head.length && !memcmp(one->head.bytes, other->head.bytes, length)) return 0;
+    size_t same = one->rows.column_count == other->rows.column_count ? 0 : SIZE_MAX;
+    while (same < one->rows.column_count
+           && !strcmp(csv_table_name(&one->rows, same), csv_table_name(&other->rows, same))) same++;
+    if (same == one->rows.column_count) return 0;
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);
 }
 
@@ -167,77 +134,48 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
     return self->missing ? merge_tell_missing(self, count, why) : 0;
 }
 
-static size_t merge_put(char *to, slice text)
+/* Row by row, from shard after shard. */
+static int merge_rows(merge *self, problem *why)
 {
-    memcpy(to, text.bytes, text.length);
-    return text.length;
-}
-
-/* As csv_write ends its lines. NULL: no host memory. */
-static char *merge_join(const merge *self, size_t *length)
-{
+    csv_table *all = &self->rows;
     const shard_mark *mark = &self->files[0].mark;
-    size_t room = 1 + self->files[0].head.length, used;
-    for (size_t index = 0; index < self->file_count; index++) {
-        const merge_file *file = &self->files[index];
-        for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 1;
-    }
-    char *text = malloc(room);
-    if (!text) return NULL;
-    used = merge_put(text, self->files[0].head);
-    text[used++] = '\n';
+    all->column_count = self->files[0].rows.column_count;
+    all->row_count = (size_t)mark->rows;
+    all->cells = calloc((all->row_count + 1) * all->column_count, sizeof *all->cells);
+    if (!all->cells) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
+    memcpy(all->cells, self->files[0].rows.cells, all->column_count * sizeof *all->cells);
     for (uint64_t at = 0; at < mark->rows; at++) {
-        used += merge_put(text + used, self->of[at % mark->count]->rows[at / mark->count]);
-        text[used++] = '\n';
+        const csv_table *from = &self->of[at % mark->count]->rows;
+        memcpy(all->cells + (at + 1) * all->column_count, from->cells + (at / mark->count + 1) * all->column_count,
+               all->column_count * sizeof *all->cells);
     }
-    *length = used;
-    return text;
+    return 0;
 }
 
 static const char merge_path[] = "the merged file";
 
-/* Rules judge the rows as a file would have them. */
-static int merge_judge(merge *self, slice merged, problem *why)
-{
-    csv_table rows;
-    int failed = csv_table_parse(&rows, merge_path, merged.bytes, merged.length, why)
-        || gate_judge_table(&self->gates, &rows, merge_path, why);
-    csv_table_free(&rows);                       /* what was not taken over */
-    return failed ? -1 : 0;
-}
-
 /* Verdicts go where the rows do not. */
-static int merge_put_verdicts(const merge *self, slice merged, problem *why)
+static int merge_put_verdicts(const merge *self, problem *why)
 {
     const output_list *outputs = &self->outputs;
     const gate *gates = &self->gates;
     if (self->is_quiet) gate_tell(stderr, gates);
     else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
-    return table_files_write(outputs, &gates->found, merge_path, gates, merged, why);
+    return table_files_write(outputs, &gates->found, merge_path, gates, why);
 }
 
 /* What is merged, in the files that were asked for: none, where rules cannot be judged. */
-static int merge_put_out(merge *self, slice merged, problem *why)
-{
-    const output_material material = { .merged = merged };
-    int failed = 0;
-    if (self->gates.rule_count && merge_judge(self, merged, why)) return -1;
-    if (!self->outputs.count) fwrite(merged.bytes, 1, merged.length, stdout);
-    if (self->gates.rule_count) return merge_put_verdicts(self, merged, why);
-    for (size_t index = 0; index < self->outputs.count; index++) {
-        failed |= output_write(&self->outputs.items[index], &material, why);
-    }
-    return failed;
-}
-
 static int merge_write(merge *self, problem *why)
 {
-    size_t length;
-    char *text = merge_join(self, &length);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
-    const slice merged = { text, length };
-    int failed = merge_put_out(self, merged, why);
-    free(text);
+    const int has_rules = self->gates.rule_count != 0;
+    const output_material material = { .table = has_rules ? &self->gates.found : &self->rows };
+    int failed = 0;
+    if (has_rules && gate_judge_table(&self->gates, &self->rows, merge_path, why)) return -1;
+    if (!self->outputs.count) csv_table_write(stdout, material.table);
+    if (has_rules) failed = merge_put_verdicts(self, why);
+    for (size_t index = 0; index < self->outputs.count && !has_rules; index++) {
+        failed |= output_write(&self->outputs.items[index], &material, why);
+    }
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
@@ -265,7 +203,7 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
         || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
-        || merge_write(self, why) ? -1 : 0;
+        || merge_rows(self, why) || merge_write(self, why) ? -1 : 0;
 }
 
 int merge_command(const cli *asked, const char *const *argv, problem *why)
@@ -275,13 +213,11 @@ int merge_command(const cli *asked, const char *const *argv, problem *why)
     memset(&self, 0, sizeof self);
     int failed = merge_all(&self, asked, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
-    for (size_t index = 0; index < self.file_count; index++) {
-        free(self.files[index].text);
-        free(self.files[index].rows);
-    }
-    free(self.files);
-    free(self.of);
     output_list_free(&self.outputs);
     gate_free(&self.gates);
+    csv_table_free(&self.rows);
+    for (size_t index = 0; index < self.file_count; index++) csv_table_free(&self.files[index].rows);
+    free(self.files);
+    free(self.of);
     return exit_code;
 }

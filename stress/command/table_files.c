@@ -46,14 +46,14 @@ static void table_row_of(const csv_table *table, size_t line, row_kind kind, con
 }
 
 int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
-                      slice merged, problem *why)
+                      problem *why)
 {
     row_list list = { calloc(table->row_count + 1, sizeof *list.rows), table->row_count, table_kind(table),
                       table->partial, NULL };
     if (!list.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", path);
     for (size_t line = 0; line < list.count; line++) table_row_of(table, line, list.kind, path, &list.rows[line]);
     const char *device = list.count ? csv_table_cell(table, 0, csv_table_column(table, "device")) : "";
-    const output_material material = { .list = &list, .device = device, .gates = gates, .merged = merged };
+    const output_material material = { .list = &list, .device = device, .gates = gates, .table = table };
     int failed = 0;
     for (size_t index = 0; index < outputs->count; index++) {
         failed |= output_write(&outputs->items[index], &material, why);

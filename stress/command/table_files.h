@@ -6,9 +6,9 @@
 #include "../result/csv.h"
 #include "../report/output.h"
 
-/* Every output, and the step summary where there is one, of the rows of this table, which were read from path;
-   merged: their bytes, of the command merge. -1 and a problem: no host memory, or not all was written. */
+/* Every output, and the step summary where there is one, of the rows of this table, which were read from path.
+   -1 and a problem: no host memory, or not all was written. */
 int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
-                      slice merged, problem *why);
+                      problem *why);
 
 #endif

@@ -156,9 +156,9 @@ struct output_kind {
     output_writer *write;
 };
 
-static void output_merged(FILE *out, const output_material *material)
+static void output_table(FILE *out, const output_material *material)
 {
-    fwrite(material->merged.bytes, 1, material->merged.length, out);
+    csv_table_write(out, material->table);
 }
 
 /* Of a shard the first line says which it is. */
@@ -181,7 +181,7 @@ static void output_costs(FILE *out, const output_material *material)
 
 static const output_kind output_kinds[] = {
     { "csv", " run capacity batch holes bench ", 0, 0, output_csv },
-    { "csv", " merge ", 0, 0, output_merged },
+    { "csv", " merge ", 0, 0, output_table },
     { "json", " run capacity batch holes ", 0, 0, json_write },
     { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write },
     { "md", " run capacity batch holes compare merge ", 0, 0, summary_write },

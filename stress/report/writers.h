@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "../base/cli.h"
-#include "../base/slice.h"
 #include "../device/cuda_environment.h"
 #include "../measure/costs.h"
 #include "../result/gate.h"
@@ -22,7 +21,7 @@ typedef struct output_material {                 /* what files are made of */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
     const struct shard_mark *shard;              /* NULL: all rows are here */
-    slice              merged;                   /* of the command merge: the whole file */
+    const csv_table   *table;                    /* of the command merge: all rows */
     const cli         *asked;                    /* this and the next: of html */
     const char *const *argv;
 } output_material;

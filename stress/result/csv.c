@@ -198,6 +198,14 @@ int csv_table_parse(csv_table *self, const char *name, const char *text, size_t 
     return problem_set(why, EXIT_USAGE, "%s: empty: expected CSV as --out csv writes it", name);
 }
 
+void csv_table_write(FILE *out, const csv_table *self)
+{
+    for (size_t at = 0; at < (self->row_count + 1) * self->column_count; at++) {
+        csv_text(out, self->cells[at]);
+        fputc((at + 1) % self->column_count ? ',' : '\n', out);
+    }
+}
+
 void csv_table_free(csv_table *self)
 {
     free(self->text);

@@ -32,6 +32,7 @@ int  csv_table_read(csv_table *self, const char *path, problem *why);
 int  csv_table_parse(csv_table *self, const char *name, const char *text, size_t length, problem *why);
 /* Rows as their file would have them, and those run for the table alone. */
 int  csv_table_of(csv_table *self, const row_list *list, problem *why);
+void csv_table_write(FILE *out, const csv_table *self);      /* as csv_write; write errors: ferror(out) */
 void csv_table_free(csv_table *self);
 
 int         csv_table_column(const csv_table *self, const char *name);               /* CSV_NO_COLUMN */
