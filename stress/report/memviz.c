@@ -36,26 +36,18 @@ static void pickle_little_endian(pickle *self, uint64_t number, unsigned bytes)
     for (unsigned at = 0; at < bytes; at++) fputc((int)(number >> at * 8 & 0xFF), self->out);
 }
 
-/* A value is one of these, or a dictionary or list begun and ended. Keys and values take turns in a dictionary. */
-static void pickle_begin(pickle *self)
-{
-    fputs("\x80\x02", self->out);
-}
+/* What is no value: where a snapshot, a dictionary or a list begins and ends. Keys and values take turns in a
+   dictionary; pickle_item comes before each item of a list, since readers take lists by batches. */
+#define PICKLE_BEGIN      "\x80\x02"
+#define PICKLE_END        "."
+#define PICKLE_DICT_BEGIN "}("
+#define PICKLE_DICT_END   "u"
+#define PICKLE_LIST_BEGIN "]("
+#define PICKLE_LIST_END   "e"
 
-static void pickle_end(pickle *self)
+static void pickle_mark(pickle *self, const char *mark)
 {
-    fputc('.', self->out);
-}
-
-/* 1: well-formed to its end. */
-static int pickle_is_utf8(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    for (size_t length; *at; at += length) {
-        length = utf8_length(at);
-        if (!length) return 0;
-    }
-    return 1;
+    fputs(mark, self->out);
 }
 
 static void pickle_unicode(pickle *self, const char *text, size_t length)
@@ -65,8 +57,8 @@ static void pickle_unicode(pickle *self, const char *text, size_t length)
     fwrite(text, 1, length, self->out);
 }
 
-/* Each byte that belongs to no sequence is replaced: three bytes for one. */
-static void pickle_repaired(pickle *self, const char *text)
+/* Each byte that belongs to no UTF-8 sequence is replaced by U+FFFD: three bytes for one. */
+static void pickle_text(pickle *self, const char *text)
 {
     size_t used = 0, length;
     char *whole = malloc(strlen(text) * 3 + 1);
@@ -77,13 +69,6 @@ static void pickle_repaired(pickle *self, const char *text)
     }
     pickle_unicode(self, whole ? whole : "", used);
     free(whole);
-}
-
-/* what is no UTF-8 becomes U+FFFD */
-static void pickle_text(pickle *self, const char *text)
-{
-    if (pickle_is_utf8(text)) pickle_unicode(self, text, strlen(text));
-    else pickle_repaired(self, text);
 }
 
 /* a constant of the program: written out once */
@@ -114,36 +99,10 @@ static void pickle_number(pickle *self, uint64_t number)
     }
 }
 
-static void pickle_truth(pickle *self, int is_true)
-{
-    fputc(is_true ? 0x88 : 0x89, self->out);
-}
-
-static void pickle_dict_begin(pickle *self)
-{
-    fputs("}(", self->out);
-}
-
-static void pickle_dict_end(pickle *self)
-{
-    fputc('u', self->out);
-}
-
-/* pickle_item before each: readers take lists by batches. */
-static void pickle_list_begin(pickle *self)
-{
-    fputs("](", self->out);
-}
-
 static void pickle_item(pickle *self, pickle_list *list)
 {
     if (list->count > 0 && list->count % PICKLE_BATCH == 0) fputs("e(", self->out);
     list->count++;
-}
-
-static void pickle_list_end(pickle *self)
-{
-    fputc('e', self->out);
 }
 
 /* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
@@ -252,12 +211,12 @@ static void memviz_word(memviz *self, const char *key, const char *word)
 
 static void memviz_frame(memviz *self, const char *kind, const char *name, uint64_t line)
 {
-    pickle_dict_begin(self->to);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
     pickle_word(self->to, "name");
     pickle_text(self->to, name);
     memviz_word(self, "filename", kind);
     memviz_number(self, "line", line);
-    pickle_dict_end(self->to);
+    pickle_mark(self->to, PICKLE_DICT_END);
 }
 
 /* A block's tag, and its step. */
@@ -267,10 +226,10 @@ static void memviz_frames(memviz *self, const record_block *block)
     uint32_t tag = block && stream->tags ? stream->tags[block->number] : 0;
     uint32_t step = block && block->step <= self->drawn->step_count ? block->step : 0;
     pickle_word(self->to, "frames");
-    pickle_list_begin(self->to);
+    pickle_mark(self->to, PICKLE_LIST_BEGIN);
     if (tag) memviz_frame(self, "tag", stream->labels[tag - 1], block->birth_op);
     if (step) memviz_frame(self, "step", stream->labels[self->drawn->steps[step - 1].label], step);
-    pickle_list_end(self->to);
+    pickle_mark(self->to, PICKLE_LIST_END);
 }
 
 static uint64_t memviz_time(memviz *self, uint64_t now_vns)
@@ -283,14 +242,14 @@ static void memviz_event(memviz *self, const char *action, uint64_t address, uin
                          uint64_t now_vns, const record_block *block)
 {
     pickle_item(self->to, &self->items);
-    pickle_dict_begin(self->to);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
     memviz_word(self, "action", action);
     memviz_number(self, "addr", address);
     memviz_number(self, "size", bytes);
     memviz_number(self, "stream", stream);
     memviz_number(self, "time_us", memviz_time(self, now_vns));
     memviz_frames(self, block);
-    pickle_dict_end(self->to);
+    pickle_mark(self->to, PICKLE_DICT_END);
 }
 
 static void memviz_free(memviz *self, const record_block *block)
@@ -312,14 +271,14 @@ static void memviz_refusal(memviz *self)
 {
     const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
     pickle_item(self->to, &self->items);
-    pickle_dict_begin(self->to);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
     memviz_word(self, "action", "oom");
     memviz_number(self, "device_free", left->kind == CELL_COUNT ? left->count : 0);
     memviz_number(self, "size", self->drawn->refusal.requested_bytes);
     memviz_number(self, "stream", 0);
     memviz_number(self, "time_us", memviz_time(self, 0));
     memviz_frames(self, NULL);
-    pickle_dict_end(self->to);
+    pickle_mark(self->to, PICKLE_DICT_END);
 }
 
 /* The operation at which something happens next. */
@@ -356,7 +315,7 @@ static void memviz_history(memviz *self)
     int is_refused = 0;
     pickle_list items = { 0 };
     self->items = items;
-    pickle_list_begin(self->to);
+    pickle_mark(self->to, PICKLE_LIST_BEGIN);
     for (uint64_t now; drawn && (now = memviz_next(self, is_refused)) < drawn->map_ops;) {
         memviz_steps(self, now);
         while (self->death < self->death_count && self->deaths[self->death]->death_op == now) {
@@ -376,7 +335,7 @@ static void memviz_history(memviz *self)
         }
     }
     if (drawn) memviz_steps(self, drawn->op_count);
-    pickle_list_end(self->to);
+    pickle_mark(self->to, PICKLE_LIST_END);
 }
 
 static int memviz_compare_deaths(const void *left, const void *right)
@@ -407,13 +366,13 @@ static const record_block **memviz_blocks(const record *drawn, int dead, size_t 
 static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
 {
     pickle_item(self->to, &self->items);
-    pickle_dict_begin(self->to);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
     memviz_number(self, "address", MEMVIZ_BASE + offset);
     memviz_number(self, "size", bytes);
     memviz_number(self, "requested_size", block ? block->requested_bytes : bytes);
     memviz_word(self, "state", block ? "active_allocated" : "inactive");
     memviz_frames(self, block);
-    pickle_dict_end(self->to);
+    pickle_mark(self->to, PICKLE_DICT_END);
 }
 
 /* Blocks and what is free between them; the first block behind the segment. A block may be longer than what was asked
@@ -425,7 +384,7 @@ static size_t memviz_pieces(memviz *self, const memviz_segment *segment, const r
     pickle_list items = { 0 };
     self->items = items;
     pickle_word(self->to, "blocks");
-    pickle_list_begin(self->to);
+    pickle_mark(self->to, PICKLE_LIST_BEGIN);
     for (; at < count && lives[at]->offset < end; at++) {
         const record_block *block = lives[at];
         uint64_t bytes = block->bytes < end - block->offset ? block->bytes : end - block->offset;
@@ -435,7 +394,7 @@ static size_t memviz_pieces(memviz *self, const memviz_segment *segment, const r
         place = block->offset + bytes;
     }
     if (place < end) memviz_piece(self, place, end - place, NULL);
-    pickle_list_end(self->to);
+    pickle_mark(self->to, PICKLE_LIST_END);
     return at;
 }
 
@@ -449,7 +408,7 @@ static size_t memviz_segment_write(memviz *self, const memviz_segment *segment, 
         used += lives[next]->bytes < rest ? lives[next]->bytes : rest;
         requested += lives[next]->requested_bytes;
     }
-    pickle_dict_begin(self->to);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
     memviz_number(self, "device", ordinal);
     memviz_number(self, "address", MEMVIZ_BASE + segment->offset);
     memviz_number(self, "total_size", segment->bytes);
@@ -459,10 +418,10 @@ static size_t memviz_segment_write(memviz *self, const memviz_segment *segment, 
     memviz_number(self, "stream", 0);
     memviz_word(self, "segment_type", "large");
     pickle_word(self->to, "is_expandable");
-    pickle_truth(self->to, segment->is_mapped);
+    pickle_mark(self->to, segment->is_mapped ? "\x88" : "\x89");
     memviz_frames(self, NULL);
     at = memviz_pieces(self, segment, lives, at, count);
-    pickle_dict_end(self->to);
+    pickle_mark(self->to, PICKLE_DICT_END);
     return at;
 }
 
@@ -485,13 +444,13 @@ static void memviz_annotations(memviz *self, size_t ordinal, pickle_list *all)
 {
     for (size_t at = 0; at < self->step; at++) {
         pickle_item(self->to, all);
-        pickle_dict_begin(self->to);
+        pickle_mark(self->to, PICKLE_DICT_BEGIN);
         memviz_word(self, "stage", "START");
         pickle_word(self->to, "name");
         pickle_text(self->to, self->drawn->stream->labels[self->drawn->steps[at].label]);
         memviz_number(self, "device", ordinal);
         memviz_number(self, "time_us", self->step_us[at]);
-        pickle_dict_end(self->to);
+        pickle_mark(self->to, PICKLE_DICT_END);
     }
 }
 
@@ -525,32 +484,32 @@ void memviz_write(FILE *out, const output_material *material)
     size_t count;
     char note[ROW_NOTE_ROOM];
     memviz *rows = memviz_rows(list, &one, &count);
-    pickle_begin(&one);
-    pickle_dict_begin(&one);
+    pickle_mark(&one, PICKLE_BEGIN);
+    pickle_mark(&one, PICKLE_DICT_BEGIN);
     pickle_word(&one, "segments");
-    pickle_list_begin(&one);
+    pickle_mark(&one, PICKLE_LIST_BEGIN);
     for (size_t at = 0; at < count; at++) memviz_end_state(&rows[at], at, &segments);
-    pickle_list_end(&one);
+    pickle_mark(&one, PICKLE_LIST_END);
     pickle_word(&one, "device_traces");
-    pickle_list_begin(&one);
+    pickle_mark(&one, PICKLE_LIST_BEGIN);
     for (size_t at = 0; at < count; at++) {
         pickle_item(&one, &traces);
         memviz_history(&rows[at]);
     }
-    pickle_list_end(&one);
+    pickle_mark(&one, PICKLE_LIST_END);
     pickle_word(&one, "external_annotations");
-    pickle_list_begin(&one);
+    pickle_mark(&one, PICKLE_LIST_BEGIN);
     for (size_t at = 0; at < count; at++) {
         memviz_annotations(&rows[at], at, &annotations);
         free(rows[at].deaths);
         free(rows[at].step_us);
     }
-    pickle_list_end(&one);
+    pickle_mark(&one, PICKLE_LIST_END);
     if (*row_list_note(list, note, sizeof note)) {
         pickle_word(&one, "not_all_rows");       /* readers pass over keys that they do not know */
         pickle_text(&one, note);
     }
-    pickle_dict_end(&one);
-    pickle_end(&one);
+    pickle_mark(&one, PICKLE_DICT_END);
+    pickle_mark(&one, PICKLE_END);
     free(rows);
 }
