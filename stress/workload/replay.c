@@ -1,6 +1,4 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line. */
-#include "replay.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,8 +10,28 @@
 #include "../base/array.h"
 #include "../base/cli.h"
 #include "../base/program.h"
+#include "family.h"
+#include "stream.h"
 
-/* ---- Lines, fields, numbers and live ids of a trace, each with the message for what is wrong with it */
+/* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
+        what is wrong with it. They get the whole text and know no files; a new format is one row */
+
+/* Longer lines and larger files are refused. */
+enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
+
+typedef struct reader {
+    stream_builder *builder;                     /* its line is the reader's */
+    slice  rest;                                 /* unread text */
+    id_map ids;
+} reader;
+
+typedef struct replay_format {
+    const char *first_line;                      /* for messages */
+    int (*recognises)(slice first_line);         /* without newline and carriage return */
+    int (*read)(reader *in);                     /* from the first line on; 0, or -1 with a problem */
+} replay_format;
+
+typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
 
 /* 1: *line is the next one, without its newline and the carriage return that may stand before it. 0: there is none.
    -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
@@ -240,7 +258,7 @@ static int trace_recognises(slice first_line)
     return slice_begins(first_line, "gpuarena-trace");
 }
 
-const replay_format replay_trace = { "gpuarena-trace 1", trace_recognises, trace_read };
+static const replay_format replay_trace = { "gpuarena-trace 1", trace_recognises, trace_read };
 
 /* ---- Reads the CSV logs of RMM's logging_resource_adaptor, from 2019 to today */
 
@@ -380,7 +398,7 @@ static int rmm_recognises(slice first_line)
     return rmm_find_layout(first_line) != NULL;
 }
 
-const replay_format replay_rmm = { "Thread,Time,Action,Pointer,Size,Stream", rmm_recognises, rmm_read };
+static const replay_format replay_rmm = { "Thread,Time,Action,Pointer,Size,Stream", rmm_recognises, rmm_read };
 
 /* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before time upper */
 
@@ -500,7 +518,7 @@ static int intervals_recognises(slice first_line)
     return slice_is(first_line, "id,lower,upper,size") || slice_is(first_line, "id,lower,upper,size,offset");
 }
 
-const replay_format replay_intervals = { "id,lower,upper,size", intervals_recognises, intervals_read };
+static const replay_format replay_intervals = { "id,lower,upper,size", intervals_recognises, intervals_read };
 
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
         its own */
