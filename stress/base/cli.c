@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nearest.h"
+#include "text.h"
 #include "program.h"
 #include "slice.h"
 

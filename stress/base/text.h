@@ -31,4 +31,17 @@ void text_add(char *text, size_t size, const char *format, ...) PROBLEM_FORMAT(3
 /* "17.4 MiB", "512 B": in the unit that suits. Returns text. */
 const char *text_bytes(uint64_t bytes, char *text, size_t size);
 
+/* ---- "Did you mean": the known name that a mistyped one is closest to */
+
+typedef struct nearest {
+    const char *typed;                           /* what the user wrote */
+    const char *name;                            /* the closest so far, or NULL: none is close */
+    size_t      distance;                        /* of name: edits */
+} nearest;
+
+nearest nearest_to(const char *typed);                       /* no candidate yet */
+void    nearest_offer(nearest *search, const char *name);    /* NULL is none. Must outlive the search */
+/* ", did you mean 'NAME'?" into text, or "" where nothing is close. Returns text. */
+const char *nearest_hint(const nearest *search, char *text, size_t size);
+
 #endif

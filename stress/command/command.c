@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../base/nearest.h"
-#include "../base/program.h"
 #include "../base/text.h"
+#include "../base/program.h"
 #include "../device/cuda_environment.h"
 #include "../report/output.h"
-#include "help.h"
 
 static int command_run_rows(const cli *asked, const char *const *argv, problem *why)
 {

@@ -3,7 +3,11 @@
 #ifndef STRESS_COMMAND_COMMAND_H
 #define STRESS_COMMAND_COMMAND_H
 
+#include <stdio.h>
+
 #include "../base/cli.h"
+#include "../report/output.h"
+#include "../result/csv.h"
 #include "../result/gate.h"
 #include "../result/row.h"
 #include "../run/plan.h"
@@ -35,5 +39,24 @@ int command_check(const command *self, const cli *asked, problem *why);
 
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
 int command_run(const cli *asked, const char *const *argv, problem *why);
+
+/* ---- The pages of `stress help` and `stress list` */
+
+typedef void help_usage(FILE *out);              /* writes the synopsis of all commands */
+/* The names of topics; one that has two names by its first. Returns text. */
+const char *help_names(char *text, size_t size, const char *between);
+
+/* topic NULL: the main page. -1 and a problem: there is no such page. */
+int help_write(FILE *out, const char *topic, help_usage *usage, problem *why);
+/* The page of a command's own topic; of those that have none the main page. */
+int help_command(FILE *out, const char *name, help_usage *usage, problem *why);
+int help_list(FILE *out, const char *topic, help_usage *usage, problem *why);
+
+/* ---- Files of what compare and merge have read: rows, and their verdicts */
+
+/* Every output, and the step summary where there is one, of the rows of this table, which were read from path.
+   -1 and a problem: no host memory, or not all was written. */
+int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
+                      problem *why);
 
 #endif

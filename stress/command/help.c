@@ -1,5 +1,5 @@
 /* Texts for people, made from the tables wherever there is one. */
-#include "help.h"
+#include "command.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/cli.h"
-#include "../base/nearest.h"
+#include "../base/text.h"
 #include "../base/program.h"
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
@@ -20,7 +20,6 @@
 #include "../sim/costs.h"
 #include "../sim/sim.h"
 #include "../workload/workload.h"
-#include "../base/text.h"
 
 /* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME` are made */
 
@@ -187,7 +186,7 @@ int help_list(FILE *out, const char *topic, help_usage *usage, problem *why)
 
 /* ---- `stress help measuring`: how times come about, and what they are worth */
 
-const char help_measuring[] =
+static const char help_measuring[] =
     "Times are measured in a pass of its own over the same operations, after the verified one, which reads no\n"
     "clock; if it does anything else (digest) the row is void: status error, exit 4. On CUDA one timing pass more\n"
     "comes first and is dropped (--warmup N: so many, on any device); bench and holes drop two rounds, of threads\n"
@@ -220,7 +219,7 @@ const char help_measuring[] =
 
 /* ---- `stress help outputs`: the kinds of --out */
 
-const char help_outputs[] =
+static const char help_outputs[] =
     "--out KIND=PATH, as often as wanted; PATH - is stdout, and then the table goes to stderr. Of rows:\n"
     "  csv        a line a row (stress help columns)\n"
     "  json       the same, with whole histograms of latencies; schema gpuarena-stress/1:\n"
@@ -544,11 +543,11 @@ static int help_costs(FILE *out)
     return sim_costs_write(sim_costs_default(), out);
 }
 
-static void help_columns_of(FILE *out, const char *command, row_kind kind)
+static void help_columns_of(FILE *out, const char *name, row_kind kind)
 {
     const row_column *columns;
     size_t count = row_columns(kind, &columns);
-    fprintf(out, "Columns of --out csv, in order, of %s:\n", command);
+    fprintf(out, "Columns of --out csv, in order, of %s:\n", name);
     for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_column_name(columns[at]));
 }
 
@@ -667,9 +666,9 @@ int help_write(FILE *out, const char *topic, help_usage *usage, problem *why)
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
 }
 
-int help_command(FILE *out, const char *command, help_usage *usage, problem *why)
+int help_command(FILE *out, const char *name, help_usage *usage, problem *why)
 {
     const help_topic *found = help_topics;
-    while (found < help_topics + HELP_TOPICS && strcmp(found->name, command)) found++;
-    return help_write(out, found < help_topics + HELP_TOPICS ? command : NULL, usage, why);
+    while (found < help_topics + HELP_TOPICS && strcmp(found->name, name)) found++;
+    return help_write(out, found < help_topics + HELP_TOPICS ? name : NULL, usage, why);
 }

@@ -12,7 +12,6 @@
 #include "../result/csv.h"
 #include "../report/output.h"
 #include "../run/sweep.h"
-#include "table_files.h"
 
 typedef struct merge_file {
     const char *path;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/nearest.h"
+#include "../base/text.h"
 #include "policy_name.h"
 #include "../base/program.h"
 

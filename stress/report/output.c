@@ -11,9 +11,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "../base/nearest.h"
-#include "../base/problem.h"
 #include "../base/text.h"
+#include "../base/problem.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../result/record.h"

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../base/nearest.h"
-#include "../base/program.h"
 #include "../base/text.h"
+#include "../base/program.h"
 #include "../policy/policy_name.h"
 #include "csv.h"
 

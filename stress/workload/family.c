@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/nearest.h"
 #include "../base/text.h"
 
 int spec_unknown(const char *what, slice word, spec_names names, const void *context, problem *why)

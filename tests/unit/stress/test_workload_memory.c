@@ -3,7 +3,7 @@
    (under ASan or valgrind it also shows that nothing leaks) */
 #include <errno.h>
 
-#include "stress/base/nearest.h"
+#include "stress/base/text.h"
 #include "workload_text.h"
 
 static uint64_t call_count, failing_call;        /* 0: none */
