@@ -19,6 +19,18 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
     return NULL;
 }
 
+/* A call about the pool of a handle: what it answers where there is one; expressions in `self`, `pool` and its
+   `device`. */
+#define POOL_FUNCTION(name, parameters, kind, bytes, handle, answer) \
+    CUDART_EXPORT cudaError_t name parameters \
+    { \
+        call self; \
+        sim_device *device; \
+        mempool *pool = call_begin(&self, kind, bytes) ? pool_find_handle(&self, handle, &device) : NULL; \
+        if (pool) self.code = (answer); \
+        return call_end(&self); \
+    }
+
 /* The one that cudaMallocAsync takes from: NULL and a code. */
 static mempool *pool_current(call *self, sim_device *device)
 {
@@ -42,20 +54,10 @@ CUDART_EXPORT cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream)
-{
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_MALLOC_FROM_POOL_ASYNC, bytes)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool) {
-            self.code = !ptr ? SIM_INVALID_VALUE
-                             : mempool_hand_out(device, pool, stream, ptr, bytes, "cudaMallocFromPoolAsync",
-                                                &self.cost_ns);
-        }
-    }
-    return call_end(&self);
-}
+POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+              SIM_CALL_MALLOC_FROM_POOL_ASYNC, bytes, handle,
+              !ptr ? SIM_INVALID_VALUE
+              : mempool_hand_out(device, pool, stream, ptr, bytes, "cudaMallocFromPoolAsync", &self.cost_ns))
 
 CUDART_FUNCTION(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
                 mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync",
@@ -83,20 +85,15 @@ CUDART_FUNCTION(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemP
                 call_begin(&self, SIM_CALL_POOL_CREATE, 0), pool_make(&self, handle, props))
 
 /* Not a device's own. What it has handed out stays. */
-CUDART_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t handle)
+static int pool_destroy(sim_device *device, mempool *pool)
 {
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_POOL_DESTROY, 0)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool && pool == device->pools) {
-            self.code = SIM_INVALID_VALUE;
-        } else if (pool) {
-            mempool_close(device, pool);
-        }
-    }
-    return call_end(&self);
+    if (pool == device->pools) return SIM_INVALID_VALUE;
+    mempool_close(device, pool);
+    return SIM_SUCCESS;
 }
+
+POOL_FUNCTION(cudaMemPoolDestroy, (cudaMemPool_t handle), SIM_CALL_POOL_DESTROY, 0, handle,
+              pool_destroy(device, pool))
 
 static cudaError_t pool_get(sim_call kind, cudaMemPool_t *handle, int ordinal)
 {
@@ -124,20 +121,15 @@ CUDART_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *handle, int device
     return pool_get(SIM_CALL_POOL_GET, handle, device);
 }
 
-CUDART_EXPORT cudaError_t cudaDeviceSetMemPool(int ordinal, cudaMemPool_t handle)
+static int pool_choose(sim_device *device, int ordinal, mempool *pool)
 {
-    call self;
-    sim_device *device = NULL;
-    if (call_begin(&self, SIM_CALL_POOL_SET, 0)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool && device->ordinal != ordinal) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (pool) {
-            device->current_pool = pool;
-        }
-    }
-    return call_end(&self);
+    if (device->ordinal != ordinal) return cudaErrorInvalidDevice;
+    device->current_pool = pool;
+    return SIM_SUCCESS;
 }
+
+POOL_FUNCTION(cudaDeviceSetMemPool, (int ordinal, cudaMemPool_t handle), SIM_CALL_POOL_SET, 0, handle,
+              pool_choose(device, ordinal, pool))
 
 /* The switch of an attribute; NULL: it is none. */
 static int *pool_switch(mempool *pool, enum cudaMemPoolAttr attribute)
@@ -178,84 +170,53 @@ static int pool_set_attribute(mempool *pool, enum cudaMemPoolAttr attribute, con
     return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value)
+POOL_FUNCTION(cudaMemPoolSetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+              SIM_CALL_POOL_SET_ATTRIBUTE, 0, handle,
+              value ? pool_set_attribute(pool, attribute, value) : SIM_INVALID_VALUE)
+
+static int pool_get_attribute(mempool *pool, enum cudaMemPoolAttr attribute, void *value)
 {
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_POOL_SET_ATTRIBUTE, 0)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool) {
-            self.code = value ? pool_set_attribute(pool, attribute, value) : SIM_INVALID_VALUE;
-        }
-    }
-    return call_end(&self);
+    const int *set = pool_switch(pool, attribute);
+    const uint64_t *figure = pool_figure(pool, attribute);
+    if (!value || (!set && !figure)) return SIM_INVALID_VALUE;
+    if (set) *(int *)value = *set;
+    else *(uint64_t *)value = *figure;
+    return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value)
-{
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_POOL_GET_ATTRIBUTE, 0)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        const int *set = pool ? pool_switch(pool, attribute) : NULL;
-        const uint64_t *figure = pool ? pool_figure(pool, attribute) : NULL;
-        if (pool && (!value || (!set && !figure))) {
-            self.code = SIM_INVALID_VALUE;
-        } else if (set) {
-            *(int *)value = *set;
-        } else if (figure) {
-            *(uint64_t *)value = *figure;
-        }
-    }
-    return call_end(&self);
-}
+POOL_FUNCTION(cudaMemPoolGetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+              SIM_CALL_POOL_GET_ATTRIBUTE, 0, handle, pool_get_attribute(pool, attribute, value))
 
 /* Every device of the machine reaches every pool: what there is to give is there, and nothing is taken. */
-CUDART_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAccessDesc *list,
-                                               size_t count)
+static int pool_set_access(const call *self, const struct cudaMemAccessDesc *list, size_t count)
 {
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_POOL_SET_ACCESS, 0) && pool_find_handle(&self, handle, &device)) {
-        self.code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        for (size_t i = 0; self.code == SIM_SUCCESS && i < count; i++) {
-            self.code = !call_find_device(&self, list[i].location.id)           ? cudaErrorInvalidDevice
-                      : list[i].flags == cudaMemAccessFlagsProtReadWrite ? SIM_SUCCESS
-                                                                          : SIM_NOT_SUPPORTED;
-        }
+    int code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
+    for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
+        code = !call_find_device(self, list[i].location.id)       ? cudaErrorInvalidDevice
+             : list[i].flags == cudaMemAccessFlagsProtReadWrite ? SIM_SUCCESS
+                                                                : SIM_NOT_SUPPORTED;
     }
-    return call_end(&self);
+    return code;
 }
 
-CUDART_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep_bytes)
+POOL_FUNCTION(cudaMemPoolSetAccess, (cudaMemPool_t handle, const struct cudaMemAccessDesc *list, size_t count),
+              SIM_CALL_POOL_SET_ACCESS, 0, handle, pool_set_access(&self, list, count))
+
+POOL_FUNCTION(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep_bytes), SIM_CALL_POOL_TRIM, 0, handle,
+              (mempool_trim(device, pool, keep_bytes), SIM_SUCCESS))
+
+static int pool_malloc_managed(call *self, void **ptr, size_t bytes, unsigned flags)
 {
-    call self;
-    sim_device *device;
-    if (call_begin(&self, SIM_CALL_POOL_TRIM, 0)) {
-        mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool) mempool_trim(device, pool, keep_bytes);
-    }
-    return call_end(&self);
+    int code = work_check_unsafe(self->device, "cudaMallocManaged");
+    if (code != SIM_SUCCESS) return code;
+    if (!ptr || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return SIM_INVALID_VALUE;
+    void *made = host_obtain(self->device, bytes, 1);
+    if (made) *ptr = made;
+    return made ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
 }
 
-CUDART_EXPORT cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned int flags)
-{
-    call self;
-    if (call_begin(&self, SIM_CALL_MALLOC_MANAGED, bytes)) {
-        self.code = work_check_unsafe(self.device, "cudaMallocManaged");
-        if (self.code == SIM_SUCCESS) {
-            self.code = !ptr || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-                ? SIM_INVALID_VALUE : SIM_SUCCESS;
-        }
-        void *made = self.code == SIM_SUCCESS ? host_obtain(self.device, bytes, 1) : NULL;
-        if (made) {
-            *ptr = made;
-        } else if (self.code == SIM_SUCCESS) {
-            self.code = SIM_OUT_OF_MEMORY;
-        }
-    }
-    return call_end(&self);
-}
+CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags),
+                call_begin(&self, SIM_CALL_MALLOC_MANAGED, bytes), pool_malloc_managed(&self, ptr, bytes, flags))
 
 CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
                   (ptr, bytes, stream_of_thread(stream)))

@@ -28,18 +28,24 @@ static int table_end(const table_call *call)
     return engine_end_call(call->device, call->kind, call->code, call->cost_ns);
 }
 
-/* An entry's body: `answer`, in words of `call`, where nothing makes it fail. */
-#define TABLE_DOES(kind, bytes, answer) \
-    table_call call = table_begin(self, kind, bytes); \
-    if (call.code == SIM_SUCCESS) call.code = (answer); \
-    return table_end(&call)
+/* An entry: `answer`, in words of `call`, where nothing makes it fail. */
+#define TABLE_ENTRY(name, parameters, kind, bytes, answer) \
+    static int table_##name parameters \
+    { \
+        table_call call = table_begin(self, kind, bytes); \
+        if (call.code == SIM_SUCCESS) call.code = (answer); \
+        return table_end(&call); \
+    }
 
 /* The same of calls on memory, which captures forbid as they forbid cudaMalloc. */
-#define TABLE_VM_DOES(kind, bytes, action, answer) \
-    table_call call = table_begin(self, kind, bytes); \
-    if (call.code == SIM_SUCCESS) call.code = work_check_unsafe(call.device, action); \
-    if (call.code == SIM_SUCCESS) call.code = (answer); \
-    return table_end(&call)
+#define TABLE_VM_ENTRY(name, parameters, kind, bytes, action, answer) \
+    static int table_##name parameters \
+    { \
+        table_call call = table_begin(self, kind, bytes); \
+        if (call.code == SIM_SUCCESS) call.code = work_check_unsafe(call.device, action); \
+        if (call.code == SIM_SUCCESS) call.code = (answer); \
+        return table_end(&call); \
+    }
 
 /* ---- Clearing memory, as cudaMemsetAsync with 0: pattern 0, from the call on */
 
@@ -60,58 +66,33 @@ static int table_act_clear(void *context, const void *payload)
     return devmem_fill(&memory->memory, offset, asked->bytes, 0) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
-static int table_issue_clear(sim_device *device, const table_cleared *asked, gpuarena_stream stream)
+static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    if (asked->bytes == 0) return SIM_SUCCESS;
-    return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, asked, sizeof *asked,
+    table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
+    if (bytes == 0) return SIM_SUCCESS;
+    return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked,
                           "cudaMemsetAsync");
 }
 
-static int table_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    sim_device *device = self->user;
-    table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
-    TABLE_DOES(SIM_CALL_MEMSET_ASYNC, bytes, table_issue_clear(device, &asked, stream));
-}
+TABLE_ENTRY(clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
+            SIM_CALL_MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
 
 /* ---- Events, as cudaEventCreateWithFlags and its kin */
 
-static int table_events_create(const gpuarena_driver *self, void **event)
-{
-    TABLE_DOES(SIM_CALL_EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE);
-}
-
-static int table_events_destroy(const gpuarena_driver *self, void *event)
-{
-    TABLE_DOES(SIM_CALL_EVENT_DESTROY, 0, event_destroy(call.device->sim, event));
-}
-
-static int table_events_record(const gpuarena_driver *self, void *event, gpuarena_stream handle)
-{
-    TABLE_DOES(SIM_CALL_EVENT_RECORD, 0, event_record(call.device, event, handle, "cudaEventRecord"));
-}
-
-static int table_events_query(const gpuarena_driver *self, void *event)
-{
-    TABLE_DOES(SIM_CALL_EVENT_QUERY, 0, event_query(call.device, event, "cudaEventQuery"));
-}
-
-static int table_events_host_wait(const gpuarena_driver *self, void *event)
-{
-    TABLE_DOES(SIM_CALL_EVENT_SYNCHRONIZE, 0,
-               event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns));
-}
-
-static int table_events_stream_wait(const gpuarena_driver *self, gpuarena_stream handle, void *event)
-{
-    TABLE_DOES(SIM_CALL_STREAM_WAIT_EVENT, 0, event_follow(call.device, handle, event, "cudaStreamWaitEvent"));
-}
-
-static int table_events_device_wait(const gpuarena_driver *self)
-{
-    TABLE_DOES(SIM_CALL_DEVICE_SYNCHRONIZE, 0,
-               work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns));
-}
+TABLE_ENTRY(events_create, (const gpuarena_driver *self, void **event), SIM_CALL_EVENT_WITH_FLAGS, 0,
+            event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
+TABLE_ENTRY(events_destroy, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_DESTROY, 0,
+            event_destroy(call.device->sim, event))
+TABLE_ENTRY(events_record, (const gpuarena_driver *self, void *event, gpuarena_stream handle), SIM_CALL_EVENT_RECORD,
+            0, event_record(call.device, event, handle, "cudaEventRecord"))
+TABLE_ENTRY(events_query, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_QUERY, 0,
+            event_query(call.device, event, "cudaEventQuery"))
+TABLE_ENTRY(events_host_wait, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_SYNCHRONIZE, 0,
+            event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
+TABLE_ENTRY(events_stream_wait, (const gpuarena_driver *self, gpuarena_stream handle, void *event),
+            SIM_CALL_STREAM_WAIT_EVENT, 0, event_follow(call.device, handle, event, "cudaStreamWaitEvent"))
+TABLE_ENTRY(events_device_wait, (const gpuarena_driver *self), SIM_CALL_DEVICE_SYNCHRONIZE, 0,
+            work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
 /* ---- Captures, as cudaStreamIsCapturing and cudaThreadExchangeStreamCaptureMode */
 
@@ -122,10 +103,8 @@ static int table_ask_capture(sim_device *device, gpuarena_stream handle, int *ac
     return code;
 }
 
-static int table_capture_active(const gpuarena_driver *self, gpuarena_stream handle, int *active)
-{
-    TABLE_DOES(SIM_CALL_STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, handle, active));
-}
+TABLE_ENTRY(capture_active, (const gpuarena_driver *self, gpuarena_stream handle, int *active),
+            SIM_CALL_STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, handle, active))
 
 static int table_capture_exchange_mode(const gpuarena_driver *self, int *mode)
 {
@@ -229,11 +208,9 @@ static int table_info_kind(sim_device *device, gpuarena_memory kind, uint64_t *f
                                           : memory_info(device, free_bytes, total_bytes);
 }
 
-static int table_memory_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
-                             uint64_t *total_bytes)
-{
-    TABLE_DOES(SIM_CALL_INFO, 0, table_info_kind(call.device, kind, free_bytes, total_bytes));
-}
+TABLE_ENTRY(memory_info,
+            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes),
+            SIM_CALL_INFO, 0, table_info_kind(call.device, kind, free_bytes, total_bytes))
 
 /* ---- Virtual memory, as cuMemAddressReserve to cuMemUnmap */
 
@@ -245,48 +222,25 @@ static int table_reserve(table_call *call, void **address, uint64_t bytes, uint6
     return code;
 }
 
-static int table_vm_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_RESERVE, bytes, "reserve", table_reserve(&call, address, bytes, alignment));
-}
-
-static int table_vm_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_RELEASE, 0, "release",
-                  vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns));
-}
+TABLE_VM_ENTRY(vm_reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
+               SIM_CALL_VM_RESERVE, bytes, "reserve", table_reserve(&call, address, bytes, alignment))
+TABLE_VM_ENTRY(vm_release, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_RELEASE, 0,
+               "release", vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
 /* Of traits, none changes what a simulated handle is. */
-static int table_vm_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
-{
-    (void)traits;
-    TABLE_VM_DOES(SIM_CALL_VM_CREATE, bytes, "create",
-                  page ? vmem_create(call.device, bytes, page, &call.cost_ns) : SIM_INVALID_VALUE);
-}
-
-static int table_vm_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_DESTROY, 0, "destroy", vmem_destroy(call.device, page, bytes, &call.cost_ns));
-}
-
-static int table_vm_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_MAP, bytes, "map",
-                  vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns));
-}
-
-static int table_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_ACCESS, bytes, "access",
-                  vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
-                              self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns));
-}
-
-static int table_vm_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    TABLE_VM_DOES(SIM_CALL_VM_UNMAP, 0, "unmap",
-                  vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns));
-}
+TABLE_VM_ENTRY(vm_create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
+               SIM_CALL_VM_CREATE, bytes, "create",
+               ((void)traits, page ? vmem_create(call.device, bytes, page, &call.cost_ns) : SIM_INVALID_VALUE))
+TABLE_VM_ENTRY(vm_destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), SIM_CALL_VM_DESTROY, 0,
+               "destroy", vmem_destroy(call.device, page, bytes, &call.cost_ns))
+TABLE_VM_ENTRY(vm_map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), SIM_CALL_VM_MAP,
+               bytes, "map", vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
+TABLE_VM_ENTRY(vm_access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
+               SIM_CALL_VM_ACCESS, bytes, "access",
+               vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
+                           self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
+TABLE_VM_ENTRY(vm_unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_UNMAP, 0, "unmap",
+               vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
 void driver_fill(gpuarena_driver *driver, int with_vm)
 {
