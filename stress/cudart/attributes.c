@@ -106,17 +106,14 @@ static void properties_fill(const sim_device *device, struct cudaDeviceProp *fil
     properties_limits(device, filled);
 }
 
-/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
-CUDART_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+static int properties_of(const call *self, struct cudaDeviceProp *properties, int device)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_PROPERTIES)) {
-        const sim_device *found = call_find_device(&self, device);
-        if (!found || !properties) {
-            self.code = found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-        } else {
-            properties_fill(found, properties);
-        }
-    }
-    return call_end(&self);
+    const sim_device *found = call_find_device(self, device);
+    if (!found || !properties) return found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+    properties_fill(found, properties);
+    return SIM_SUCCESS;
 }
+
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
+CUDART_FUNCTION(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device),
+                call_begin_bare(&self, SIM_CALL_GET_DEVICE_PROPERTIES), properties_of(&self, properties, device))

@@ -55,53 +55,45 @@ CUDART_FUNCTION(cudaInitDevice, (int device, unsigned int device_flags, unsigned
                 call_begin_bare(&self, SIM_CALL_INIT_DEVICE), devices_initialise(&self, device, device_flags, flags))
 #endif
 
-CUDART_EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+static int devices_attribute(const call *self, int *value, int attribute, int device)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE)) {
-        const sim_device *found = call_find_device(&self, device);
-        if (!found) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (!value || !attributes_read(found, (int)attribute, value)) {
-            self.code = SIM_INVALID_VALUE;
-        }
-    }
-    return call_end(&self);
+    const sim_device *found = call_find_device(self, device);
+    if (!found) return cudaErrorInvalidDevice;
+    return value && attributes_read(found, attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-CUDART_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
+CUDART_FUNCTION(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
+                call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE),
+                devices_attribute(&self, value, (int)attribute, device))
+
+static int devices_bus(const call *self, char *text, int bytes, int device)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_PCI_BUS_ID)) {
-        char address[16];
-        int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
-        if (!call_find_device(&self, device)) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (!text || bytes <= length) {
-            self.code = SIM_INVALID_VALUE;
-        } else {
-            memcpy(text, address, (size_t)length + 1);
-        }
-    }
-    return call_end(&self);
+    char address[16];
+    int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
+    if (!call_find_device(self, device)) return cudaErrorInvalidDevice;
+    if (!text || bytes <= length) return SIM_INVALID_VALUE;
+    memcpy(text, address, (size_t)length + 1);
+    return SIM_SUCCESS;
 }
+
+CUDART_FUNCTION(cudaDeviceGetPCIBusId, (char *text, int bytes, int device),
+                call_begin_bare(&self, SIM_CALL_DEVICE_GET_PCI_BUS_ID), devices_bus(&self, text, bytes, device))
 
 CUDART_FUNCTION(cudaDeviceSynchronize, (void), call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0),
                 work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
 
-CUDART_EXPORT cudaError_t cudaDeviceReset(void)
+static int devices_reset(sim_device *device)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_DEVICE_RESET, 0)) {
-        work_reset(self.device);
-        memory_reset(self.device);
-        host_reset(self.device);
-        self.device->has_context = 0;
-        self.device->runtime_flags = 0;
-        self.device->runtime_peers = 0;
-    }
-    return call_end(&self);
+    work_reset(device);
+    memory_reset(device);
+    host_reset(device);
+    device->has_context = 0;
+    device->runtime_flags = 0;
+    device->runtime_peers = 0;
+    return SIM_SUCCESS;
 }
+
+CUDART_FUNCTION(cudaDeviceReset, (void), call_begin(&self, SIM_CALL_DEVICE_RESET, 0), devices_reset(self.device))
 
 /* There is no profiler. */
 CUDART_EXPORT cudaError_t cudaProfilerStart(void)
@@ -114,45 +106,34 @@ CUDART_EXPORT cudaError_t cudaProfilerStop(void)
     return cudaSuccess;
 }
 
-CUDART_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags)
+static int devices_set_flags(sim_device *device, unsigned flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_SET_DEVICE_FLAGS, 0)) {
-        if (!devices_flags_fit(flags)) {
-            self.code = SIM_INVALID_VALUE;
-        } else {
-            self.device->runtime_flags = flags;
-        }
-    }
-    return call_end(&self);
+    if (!devices_flags_fit(flags)) return SIM_INVALID_VALUE;
+    device->runtime_flags = flags;
+    return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaGetDeviceFlags(unsigned int *flags)
+static int devices_get_flags(const sim_device *device, unsigned *flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_GET_DEVICE_FLAGS, 0)) {
-        self.code = flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (flags) *flags = self.device->runtime_flags;
-    }
-    return call_end(&self);
+    if (flags) *flags = device->runtime_flags;
+    return flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
+
+CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags), call_begin(&self, SIM_CALL_SET_DEVICE_FLAGS, 0),
+                devices_set_flags(self.device, flags))
+CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), call_begin(&self, SIM_CALL_GET_DEVICE_FLAGS, 0),
+                devices_get_flags(self.device, flags))
 
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
 
-CUDART_EXPORT cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+static int peers_can(const call *self, int *can, int device, int peer)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_CAN_ACCESS_PEER)) {
-        if (!call_find_device(&self, device) || !call_find_device(&self, peer)) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (!can) {
-            self.code = SIM_INVALID_VALUE;
-        } else {
-            *can = device != peer;
-        }
-    }
-    return call_end(&self);
+    if (!call_find_device(self, device) || !call_find_device(self, peer)) return cudaErrorInvalidDevice;
+    return call_put(can, device != peer);
 }
+
+CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer),
+                call_begin_bare(&self, SIM_CALL_CAN_ACCESS_PEER), peers_can(&self, can, device, peer))
 
 /* The peer's bit, or 0: not a peer of the current device. */
 static unsigned peers_bit(const call *self, int peer)
@@ -172,17 +153,12 @@ static int peers_enable(call *self, int peer, unsigned flags)
 CUDART_FUNCTION(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags),
                 call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0), peers_enable(&self, peer, flags))
 
-CUDART_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer)
+static int peers_disable(call *self, int peer)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_DISABLE_PEER_ACCESS, 0)) {
-        unsigned bit = peers_bit(&self, peer);
-        if (!bit) {
-            self.code = cudaErrorInvalidDevice;
-        } else if (!(self.device->runtime_peers & bit)) {
-            self.code = cudaErrorPeerAccessNotEnabled;
-        }
-        self.device->runtime_peers &= ~bit;
-    }
-    return call_end(&self);
+    unsigned bit = peers_bit(self, peer), was = self->device->runtime_peers;
+    self->device->runtime_peers &= ~bit;
+    return !bit ? cudaErrorInvalidDevice : was & bit ? SIM_SUCCESS : cudaErrorPeerAccessNotEnabled;
 }
+
+CUDART_FUNCTION(cudaDeviceDisablePeerAccess, (int peer), call_begin(&self, SIM_CALL_DISABLE_PEER_ACCESS, 0),
+                peers_disable(&self, peer))

@@ -40,50 +40,39 @@ CUDART_FUNCTION(cudaGraphInstantiateWithFlags, (cudaGraphExec_t *made, cudaGraph
                 call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0), graph_instantiate(&self, made, source, flags))
 
 /* How many nodes there are. They have no handles. */
-CUDART_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count)
+static int graph_count(const call *self, cudaGraph_t source, const cudaGraphNode_t *nodes, size_t *count)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_GRAPH_GET_NODES, 0)) {
-        const graph *found = handles_find(&self.machine->handles, source, HANDLE_GRAPH);
-        self.code = !found || !count ? SIM_INVALID_VALUE : nodes ? SIM_NOT_SUPPORTED : SIM_SUCCESS;
-        if (self.code == SIM_SUCCESS) *count = found->count;
-    }
-    return call_end(&self);
+    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    if (!found || !count || nodes) return found && count ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
+    *count = found->count;
+    return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+CUDART_FUNCTION(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count),
+                call_begin(&self, SIM_CALL_GRAPH_GET_NODES, 0), graph_count(&self, source, nodes, count))
+
+static int graph_launch(call *self, cudaGraphExec_t exec, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_GRAPH_LAUNCH, 0) && stream_check(&self, stream)) {
-        const graph *found = handles_find(&self.machine->handles, exec, HANDLE_GRAPH_EXEC);
-        self.code = found ? launch_graph(self.device, found, stream, self.machine->judge.op, "cudaGraphLaunch")
-                          : SIM_INVALID_VALUE;
-    }
-    return call_end(&self);
+    const graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
+    return found ? launch_graph(self->device, found, stream, self->machine->judge.op, "cudaGraphLaunch")
+                 : SIM_INVALID_VALUE;
 }
 
-static cudaError_t graph_drop(sim_call kind, handle_kind of, const void *value)
+CUDART_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
+                call_begin(&self, SIM_CALL_GRAPH_LAUNCH, 0) && stream_check(&self, stream),
+                graph_launch(&self, exec, stream))
+
+static int graph_drop(call *self, handle_kind of, const void *value)
 {
-    call self;
-    if (call_begin(&self, kind, 0)) {
-        graph *found = handles_find(&self.machine->handles, value, of);
-        self.code = found ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (found) {
-            handles_drop(&self.machine->handles, value);
-            graph_destroy(found);
-        }
-    }
-    return call_end(&self);
+    graph *found = handles_find(&self->machine->handles, value, of);
+    if (!found) return SIM_INVALID_VALUE;
+    handles_drop(&self->machine->handles, value);
+    graph_destroy(found);
+    return SIM_SUCCESS;
 }
 
-CUDART_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t value)
-{
-    return graph_drop(SIM_CALL_GRAPH_DESTROY, HANDLE_GRAPH, value);
-}
-
-CUDART_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t value)
-{
-    return graph_drop(SIM_CALL_GRAPH_EXEC_DESTROY, HANDLE_GRAPH_EXEC, value);
-}
-
+CUDART_FUNCTION(cudaGraphDestroy, (cudaGraph_t value), call_begin(&self, SIM_CALL_GRAPH_DESTROY, 0),
+                graph_drop(&self, HANDLE_GRAPH, value))
+CUDART_FUNCTION(cudaGraphExecDestroy, (cudaGraphExec_t value), call_begin(&self, SIM_CALL_GRAPH_EXEC_DESTROY, 0),
+                graph_drop(&self, HANDLE_GRAPH_EXEC, value))
 CUDART_PER_THREAD(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream_of_thread(stream)))

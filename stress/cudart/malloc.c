@@ -80,15 +80,15 @@ CUDART_FUNCTION(cudaMallocHost, (void **ptr, size_t bytes),
                 call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost"),
                 malloc_host(&self, ptr, bytes))
 
-CUDART_EXPORT cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+static int malloc_host_flags(call *self, void **ptr, uint64_t bytes, unsigned flags)
 {
     const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    call self;
-    if (call_begin(&self, SIM_CALL_HOST_ALLOC, 0) && malloc_may(&self, "cudaHostAlloc")) {
-        self.code = flags & ~known ? SIM_INVALID_VALUE : malloc_host(&self, ptr, bytes);
-    }
-    return call_end(&self);
+    return flags & ~known ? SIM_INVALID_VALUE : malloc_host(self, ptr, bytes);
 }
+
+CUDART_FUNCTION(cudaHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
+                call_begin(&self, SIM_CALL_HOST_ALLOC, 0) && malloc_may(&self, "cudaHostAlloc"),
+                malloc_host_flags(&self, ptr, bytes, flags))
 
 static int malloc_free_host(call *self, void *ptr)
 {

@@ -116,20 +116,8 @@ CUDART_EXPORT int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device
     return NVML_SUCCESS;
 }
 
-CUDART_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type)
-{
-    (void)device, (void)link, (void)type;
-    return NVML_NOT_SUPPORTED;
-}
-
-CUDART_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found)
-{
-    (void)device, (void)link, (void)found;
-    return NVML_NOT_SUPPORTED;
-}
-
-CUDART_EXPORT int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found)
-{
-    (void)device, (void)found;
-    return NVML_NOT_SUPPORTED;
-}
+/* Declared without arguments: the symbol is what matters. */
+#define NVML_REFUSED(name) CUDART_EXPORT int name(void) { return NVML_NOT_SUPPORTED; }
+NVML_REFUSED(nvmlDeviceGetNvLinkRemoteDeviceType)
+NVML_REFUSED(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+NVML_REFUSED(nvmlDeviceGetGpuFabricInfoV)

@@ -57,19 +57,17 @@ CUDART_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream), call_begin(&self, 
 CUDART_FUNCTION(cudaStreamQuery, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
                 work_query_stream(self.device, stream, "cudaStreamQuery"))
 
-CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
+static int stream_flags(call *self, cudaStream_t stream, unsigned *flags)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0)) {
-        const stream_queue *found = work_find_stream(self.device, stream, &self.code);
-        if (found && flags) {
-            *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
-        } else if (found) {
-            self.code = SIM_INVALID_VALUE;
-        }
-    }
-    return call_end(&self);
+    int code;
+    const stream_queue *found = work_find_stream(self->device, stream, &code);
+    if (!found || !flags) return found ? SIM_INVALID_VALUE : code;
+    *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+    return SIM_SUCCESS;
 }
+
+CUDART_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
+                call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0), stream_flags(&self, stream, flags))
 
 /* Priorities mean nothing, and none is kept. */
 CUDART_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
