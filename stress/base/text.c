@@ -41,6 +41,13 @@ void xml_text(FILE *out, const char *text)
     }
 }
 
+void xml_between(FILE *out, const char *before, const char *text, const char *after)
+{
+    fputs(before, out);
+    xml_text(out, text);
+    fputs(after, out);
+}
+
 /* ---- JSON */
 
 void json_text(FILE *out, const char *text)

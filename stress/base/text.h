@@ -17,6 +17,8 @@ size_t utf8_fits(const char *text, size_t most);         /* bytes of so many, th
 
 /* As the value of a quoted attribute, or between tags; what XML cannot hold is U+FFFD. */
 void xml_text(FILE *out, const char *text);
+/* The same between two pieces of markup, which are written as they are. */
+void xml_between(FILE *out, const char *before, const char *text, const char *after);
 
 /* ---- Text in JSON */
 

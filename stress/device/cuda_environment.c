@@ -81,27 +81,6 @@ void nvidia_smi_driver(const char *uuid, char *text, size_t size)
     nvidia_smi_read(uuid, "gpu=driver_version", "0123456789.", text, size);
 }
 
-#ifndef GPUARENA_NO_CUDA
-/* "1980 MHz, 1980 MHz, 2619 MHz": of the processors now and at most, of the memory now; "": not known. */
-static void nvidia_smi_clocks(const char *uuid, char *text, size_t size)
-{
-    nvidia_smi_read(uuid, "gpu=clocks.sm,clocks.max.sm,clocks.mem", "0123456789 ,MHz", text, size);
-}
-
-/* "Enabled, Enabled, Disabled, Default": persistence, ECC, MIG and compute mode; "": not known. */
-static void nvidia_smi_modes(const char *uuid, char *text, size_t size)
-{
-    nvidia_smi_read(uuid, "gpu=persistence_mode,ecc.mode.current,mig.mode.current,compute_mode",
-                    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ,_/[]", text, size);
-}
-
-/* "0x0000000000000001": why the clocks are not higher now, by bits that NVML names; "": not known. */
-static void nvidia_smi_throttle(const char *uuid, char *text, size_t size)
-{
-    nvidia_smi_read(uuid, "gpu=clocks_throttle_reasons.active", "0123456789abcdefABCDEFx", text, size);
-}
-#endif
-
 /* ---- Questions to the CUDA runtime, and one to nvidia-smi before our own process shows up there */
 
 #ifdef GPUARENA_NO_CUDA
@@ -208,9 +187,12 @@ static void environment_ask(cuda_environment *made)
         return;
     }
     nvidia_smi_driver(made->uuid, made->driver, sizeof made->driver);
-    nvidia_smi_clocks(made->uuid, made->clocks, sizeof made->clocks);
-    nvidia_smi_modes(made->uuid, made->modes, sizeof made->modes);
-    nvidia_smi_throttle(made->uuid, made->throttle, sizeof made->throttle);
+    nvidia_smi_read(made->uuid, "gpu=clocks.sm,clocks.max.sm,clocks.mem", "0123456789 ,MHz", made->clocks,
+                    sizeof made->clocks);
+    nvidia_smi_read(made->uuid, "gpu=persistence_mode,ecc.mode.current,mig.mode.current,compute_mode",
+                    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ,_/[]", made->modes, sizeof made->modes);
+    nvidia_smi_read(made->uuid, "gpu=clocks_throttle_reasons.active", "0123456789abcdefABCDEFx", made->throttle,
+                    sizeof made->throttle);
 }
 
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)

@@ -133,9 +133,7 @@ static void html_table(FILE *out, const row_list *kept)
 
 static void html_word(FILE *out, const char *text)
 {
-    fputs("<td class=\"w\">", out);
-    xml_text(out, text);
-    fputs("</td>", out);
+    xml_between(out, "<td class=\"w\">", text, "</td>");
 }
 
 static void html_verdicts(FILE *out, const gate *gates)
@@ -168,10 +166,9 @@ static void html_verdicts(FILE *out, const gate *gates)
 
 static void html_head(FILE *out, const output_material *page)
 {
-    fputs("<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>gpuarena stress ", out);
-    xml_text(out, page->asked->command);
-    fputs(" on ", out);
+    xml_between(out, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>gpuarena stress ",
+                page->asked->command, " on ");
     xml_text(out, page->device);
     fprintf(out, "</title>\n<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
 }
@@ -201,14 +198,10 @@ static void html_verdict(FILE *out, const output_material *page, const row_list 
     }
     fputs(".</p>\n", out);
     if (kept->shard) {
-        fputs("<p class=\"bad\">Rows of one shard: ", out);
-        xml_text(out, kept->shard);
-        fputs("</p>\n", out);
+        xml_between(out, "<p class=\"bad\">Rows of one shard: ", kept->shard, "</p>\n");
     }
     if (!kept->partial) return;
-    fputs("<p class=\"bad\">Not all rows are here: ", out);
-    xml_text(out, kept->partial);
-    fputs("</p>\n", out);
+    xml_between(out, "<p class=\"bad\">Not all rows are here: ", kept->partial, "</p>\n");
 }
 
 /* What each workload comes to. */
@@ -218,9 +211,7 @@ static void html_comes_to(FILE *out, const row_list *kept)
     size_t told = 0;
     for (size_t first = 0; first < kept->count; first = verdict_next(kept, first)) {
         if (!*verdict_line(kept, first, text) || told >= HTML_MOST_NOTES) continue;
-        fputs(told++ ? "<li>" : "<ul>\n<li>", out);
-        xml_text(out, text);
-        fputs("</li>\n", out);
+        xml_between(out, told++ ? "<li>" : "<ul>\n<li>", text, "</li>\n");
     }
     if (told) fputs("</ul>\n", out);
 }
@@ -228,9 +219,8 @@ static void html_comes_to(FILE *out, const row_list *kept)
 static void html_intro(FILE *out, const output_material *page, const row_list *kept)
 {
     char line[512];
-    fputs("<h1>gpuarena stress ", out);
-    xml_text(out, page->asked->command);
-    fputs("</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT ", device ", out);
+    xml_between(out, "<h1>gpuarena stress ",
+                page->asked->command, "</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT ", device ");
     xml_text(out, page->device);
     if (page->environment) {
         fputs(": ", out);
@@ -283,9 +273,7 @@ static void html_failures(FILE *out, const output_material *page, const row_list
         fputs("<p><strong>", out);
         figure_title(&frame, &words, shown, 1, "");
         xml_text(out, words.title);
-        fputs("</strong>: ", out);
-        xml_text(out, *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text);
-        fputs("</p>\n", out);
+        xml_between(out, "</strong>: ", *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text, "</p>\n");
         if (workload) {
             fputs("<pre>", out);
             html_escaped(out, html_line, &line);
@@ -299,9 +287,7 @@ static void html_failures(FILE *out, const output_material *page, const row_list
 static void html_heading(FILE *out, const row_list *kept, size_t first)
 {
     const cell *workload = &kept->rows[first].cells[COLUMN_WORKLOAD];
-    fputs("<section><h2>", out);
-    xml_text(out, workload->kind == CELL_TEXT ? workload->text : "Figures");
-    fputs("</h2>\n", out);
+    xml_between(out, "<section><h2>", workload->kind == CELL_TEXT ? workload->text : "Figures", "</h2>\n");
 }
 
 /* A heading for each workload; below it its figures, then those of each of its rows. */

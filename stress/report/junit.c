@@ -81,9 +81,7 @@ static junit_case *junit_cases(const row_list *list, const gate *gates)
 
 static void junit_name(FILE *out, const junit_case *shown)
 {
-    fputs("<testcase classname=\"", out);
-    xml_text(out, shown->workload);
-    fputs(*shown->workload ? "/" : "", out);
+    xml_between(out, "<testcase classname=\"", shown->workload, *shown->workload ? "/" : "");
     xml_text(out, shown->policy);
     fprintf(out, "%s%s\" name=\"%s", *shown->holes ? " holes " : "", shown->holes,
             *shown->name ? "fail if " : "runs");
@@ -113,9 +111,8 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
     }
     snprintf(message, sizeof message, "%s: %s is %s, limit %s%s%s", gate_outcome_name(shown->outcome),
              shown->judged->column, shown->value, shown->limit, *shown->note ? ": " : "", shown->note);
-    fputs(fails ? "><failure type=\"gate\" message=\"" : "><skipped message=\"", out);
-    xml_text(out, message);
-    fputs("\"/></testcase>\n", out);
+    xml_between(out, fails ? "><failure type=\"gate\" message=\"" : "><skipped message=\"",
+                message, "\"/></testcase>\n");
 }
 
 static void junit_body(FILE *out, const row_list *list, const gate *gates)
@@ -129,9 +126,8 @@ static void junit_body(FILE *out, const row_list *list, const gate *gates)
         junit_row(out, shown);
     }
     if (list->partial) {
-        fputs("<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"", out);
-        xml_text(out, list->partial);
-        fputs("\"/></testcase>\n", out);
+        xml_between(out, "<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"",
+                    list->partial, "\"/></testcase>\n");
     }
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const junit_case plain = junit_of_verdict(&gates->verdicts[index]);

@@ -351,17 +351,22 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
     return code;
 }
 
-int sim_stream_destroy(sim *machine, int device, gpuarena_stream handle)
-{
-    sim_device *found = sim_find_device(machine, device);
-    return found ? work_destroy_stream(found, handle, "destruction of a stream") : SIM_INVALID_VALUE;
-}
+/* What a call answers of a device that there is: expressions in `found`. */
+#define SIM_FUNCTION(name, parameters, answer) \
+    int name parameters \
+    { \
+        sim_device *found = sim_find_device(machine, device); \
+        return found ? (answer) : SIM_INVALID_VALUE; \
+    }
 
-int sim_stream_query(sim *machine, int device, gpuarena_stream handle)
-{
-    sim_device *found = sim_find_device(machine, device);
-    return found ? work_query_stream(found, handle, "query of a stream") : SIM_INVALID_VALUE;
-}
+SIM_FUNCTION(sim_stream_destroy, (sim *machine, int device, gpuarena_stream handle),
+             work_destroy_stream(found, handle, "destruction of a stream"))
+SIM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream handle),
+             work_query_stream(found, handle, "query of a stream"))
+SIM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream handle, uint64_t work_ns),
+             launch_command(found, handle, work_ns, NULL, NULL, 0, "work"))
+SIM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream handle, int mode),
+             work_begin_capture(found, handle, mode, "begin of a capture"))
 
 int sim_stream_wait(sim *machine, int device, gpuarena_stream handle)
 {
@@ -394,24 +399,12 @@ int sim_stream_follow(sim *machine, int device, gpuarena_stream handle, gpuarena
     return code;
 }
 
-int sim_work(sim *machine, int device, gpuarena_stream handle, uint64_t work_ns)
-{
-    sim_device *found = sim_find_device(machine, device);
-    return found ? launch_command(found, handle, work_ns, NULL, NULL, 0, "work") : SIM_INVALID_VALUE;
-}
-
 int sim_access(sim *machine, int device, gpuarena_stream handle, const void *ptr, uint64_t bytes, uint64_t owner,
                uint64_t op)
 {
     sim_device *found = sim_find_device(machine, device);
     access_range range = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, 0 };
     return found ? launch_use(found, handle, &range, "use") : SIM_INVALID_VALUE;
-}
-
-int sim_capture_begin(sim *machine, int device, gpuarena_stream handle, int mode)
-{
-    sim_device *found = sim_find_device(machine, device);
-    return found ? work_begin_capture(found, handle, mode, "begin of a capture") : SIM_INVALID_VALUE;
 }
 
 int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **made)
