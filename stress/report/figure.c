@@ -126,7 +126,6 @@ typedef struct figure_bar_kind {
     plot_unit   unit;
     double      zero;                            /* the value of no bar */
     const char *label, *within_name, *none;      /* none: what stands where the column is empty */
-    const char *title, *description;
 } figure_bar_kind;
 
 /* Of a run that ended early nothing is compared. */
@@ -237,30 +236,22 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
     plot_close(&on);
 }
 
-void figure_bars(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_bars(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     static const figure_bar_kind overhead = {
         COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0, "overhead",
-        "peak held from the driver, above the peak requested", "-", "overhead",
-        "Peak memory held from the driver by each policy, above what was requested at its peak, or at which "
-        "operation memory ran out."
+        "peak held from the driver, above the peak requested", "-"
     };
     static const figure_bar_kind capacity = {
         COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0, "smallest limit",
-        "smallest limit that completes, above the peak requested", "never completes", "capacity",
-        "The smallest limit with which the workload completes, by policy, above what was requested at its peak."
+        "smallest limit that completes, above the peak requested", "never completes"
     };
     static const figure_bar_kind batch = {
         COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0, "largest batch that completes",
-        "dotted: what was requested would allow", "none completes", "largest batch",
-        "The largest batch that completes, by policy."
+        "dotted: what was requested would allow", "none completes"
     };
-    const figure_bar_kind *kind = shown->kind == FIGURE_OVERHEAD ? &overhead
-                                : shown->kind == FIGURE_CAPACITY ? &capacity : &batch;
-    figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, kind->title);
-    frame->description = kind->description;
-    figure_bars_draw(out, sheet, shown, frame, kind);
+    figure_bars_draw(out, sheet, shown, frame, shown->kind == FIGURE_OVERHEAD ? &overhead
+                     : shown->kind == FIGURE_CAPACITY ? &capacity : &batch);
 }
 
 /* ---- Lines over time: bytes of a row, shares of a workload's policies */
@@ -370,12 +361,11 @@ static void figure_limit(const plot *on, const record *drawn)
     plot_text(on, on->right - 4.0, y - 4.0, "q", "end", "limit");
 }
 
-void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     size_t first, count;
     const row *of = &sheet->list->rows[shown->first];
     const record *drawn = of->recording;
-    figure_words words;
     char bytes[32];
     plot on;
     row_group(sheet->list, shown->first, &first, &count);
@@ -383,8 +373,6 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
                           "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
                           "memory", 0 };
-    figure_title(frame, &words, of, 1, "memory");
-    frame->description = "Memory requested, live and reserved over time; a red line where memory ran out.";
     plot_open(&on, out, frame, &x, &y, 1);
     figure_steps_room(&on, drawn);
     plot_legend legend = { &on, 0.0, 0 };
@@ -425,20 +413,13 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     plot_close(&on);
 }
 
-void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "idle");
-    frame->description = "Share of the memory held from the driver that no block is in, over time, by policy.";
     figure_shares(out, sheet, shown, frame, figure_idle_share, 0, "reserved, not live");
 }
 
-void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    figure_words words;
-    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "fragmentation");
-    frame->description = "1 - largest free / free, over time, by policy: what share of free memory the largest "
-                         "request could not have.";
     figure_shares(out, sheet, shown, frame, figure_fragmentation_share, 1, "1 - largest free / free");
 }
 
@@ -497,19 +478,16 @@ static void figure_percentile_names(const plot *on)
     plot_text(on, on->right, on->bottom + 33.0, "q", "end", "percentile of allocations, in this process");
 }
 
-void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     const row_list *list = sheet->list;
     plot_point points[LATENCY_POINTS];
     plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL, 0 };
     plot_axis y = { 100.0, 1000.0, 1, PLOT_NS, "time of an allocation", 0 };
-    figure_words words;
     plot on;
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         figure_hold(&y, points, figure_latency_points(list->rows[at].times, points));
     }
-    figure_title(frame, &words, &list->rows[shown->first], 0, "latency");
-    frame->description = "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale.";
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
     on.x = x;
     figure_legend(&on, list, shown->first, shown->count, 0);
@@ -556,7 +534,7 @@ static void figure_holes_axes(const row_list *list, row_column column, plot_axis
     if (x->least < 1.0) x->least = 1.0;
 }
 
-void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     const row_list *list = sheet->list;
     int is_ns = shown->kind == FIGURE_HOLES_NS;
@@ -568,8 +546,6 @@ void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     size_t used;
     figure_holes_axes(list, column, &x, &y);
     if (x.least > x.most) x.least = x.most;
-    frame->title = frame->heading = is_ns ? "time against free blocks" : "instructions against free blocks";
-    frame->description = "Cost of one allocation and free against the number of free blocks, by policy.";
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
     figure_legend(&on, list, 0, list->count, 0);
     plot_axes(&on);
@@ -649,15 +625,42 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
     return maker.made;
 }
 
-static int figure_is_of_row(const figure *shown)
-{
-    return shown->kind == FIGURE_MAP || shown->kind == FIGURE_MEMORY;
-}
+/* what: behind the names of the workload and, of a figure of one row, of its policy. */
+typedef struct figure_type {
+    figure_write_fn *write;
+    int         is_of_row;
+    const char *what, *description;
+} figure_type;
+
+static const figure_type figure_types[] = {
+    [FIGURE_OVERHEAD] = { figure_bars, 0, "overhead",
+        "Peak memory held from the driver by each policy, above what was requested at its peak, or at which "
+        "operation memory ran out." },
+    [FIGURE_MAP] = { figure_map, 1, "addresses",
+        "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks too small to draw "
+        "black, free memory white, addresses without memory grey." },
+    [FIGURE_MEMORY] = { figure_memory, 1, "memory",
+        "Memory requested, live and reserved over time; a red line where memory ran out." },
+    [FIGURE_IDLE] = { figure_idle, 0, "idle",
+        "Share of the memory held from the driver that no block is in, over time, by policy." },
+    [FIGURE_FRAGMENTATION] = { figure_fragmentation, 0, "fragmentation",
+        "1 - largest free / free, over time, by policy: what share of free memory the largest request could not "
+        "have." },
+    [FIGURE_LATENCY] = { figure_latency, 0, "latency",
+        "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale." },
+    [FIGURE_CAPACITY] = { figure_bars, 0, "capacity",
+        "The smallest limit with which the workload completes, by policy, above what was requested at its peak." },
+    [FIGURE_BATCH] = { figure_bars, 0, "largest batch", "The largest batch that completes, by policy." },
+    [FIGURE_HOLES_NS] = { figure_holes, 0, "time against free blocks",
+        "Cost of one allocation and free against the number of free blocks, by policy." },
+    [FIGURE_HOLES_INSTRUCTIONS] = { figure_holes, 0, "instructions against free blocks",
+        "Cost of one allocation and free against the number of free blocks, by policy." },
+};
 
 int figure_begins(const figure *figures, size_t at)
 {
     return !at || figures[at].first != figures[at - 1].first
-        || figure_is_of_row(&figures[at]) != figure_is_of_row(&figures[at - 1]);
+        || figure_types[figures[at].kind].is_of_row != figure_types[figures[at - 1].kind].is_of_row;
 }
 
 figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes)
@@ -673,12 +676,9 @@ figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_
 
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
 {
-    static figure_write_fn *const writers[] = {
-        [FIGURE_OVERHEAD] = figure_bars, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
-        [FIGURE_IDLE] = figure_idle, [FIGURE_FRAGMENTATION] = figure_fragmentation, [FIGURE_LATENCY] = figure_latency,
-        [FIGURE_CAPACITY] = figure_bars, [FIGURE_BATCH] = figure_bars, [FIGURE_HOLES_NS] = figure_holes,
-        [FIGURE_HOLES_INSTRUCTIONS] = figure_holes,
-    };
-    plot_frame frame = { number, placement, "", "", "" };
-    writers[shown->kind](out, sheet, shown, &frame);
+    const figure_type *type = &figure_types[shown->kind];
+    plot_frame frame = { number, placement, "", "", type->description };
+    figure_words words;
+    figure_title(&frame, &words, &sheet->list->rows[shown->first], type->is_of_row, type->what);
+    type->write(out, sheet, shown, &frame);
 }

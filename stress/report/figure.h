@@ -63,7 +63,6 @@ void figure_steps(const plot *on, const struct record *drawn);
 void figure_blocks(const plot *on, const struct record *drawn, size_t most);
 
 typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
-figure_write_fn figure_bars, figure_map, figure_memory, figure_idle, figure_fragmentation, figure_latency,
-    figure_holes;
+figure_write_fn figure_map;
 
 #endif

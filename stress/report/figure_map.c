@@ -441,15 +441,11 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
     const row *of = &sheet->list->rows[shown->first];
     const record *drawn = of->recording;
     uint64_t ops, axis_bytes;
-    figure_words words;
     map made;
     plot on;
     figure_map_most(sheet->list, shown->first, &ops, &axis_bytes);
     const plot_axis x = { 0.0, (double)ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, (double)axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
-    figure_title(frame, &words, of, 1, "addresses");
-    frame->description = "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks "
-                         "too small to draw black, free memory white, addresses without memory grey.";
     plot_open(&on, out, frame, &x, &y, 2);
     figure_steps_room(&on, drawn);
     on.y.most = (double)axis_bytes;              /* to the brim: cells are whole */
