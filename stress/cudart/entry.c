@@ -40,22 +40,18 @@ DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, c
     return (CUresult)code;
 }
 
-static void entry_tell(const call *self, int result, enum cudaDriverEntryPointQueryResult *told)
+static int entry_tell(const char *name, void **function, unsigned version, unsigned long long flags,
+                      enum cudaDriverEntryPointQueryResult *told)
 {
-    if (told && self->code == SIM_SUCCESS) *told = (enum cudaDriverEntryPointQueryResult)result;
+    int result = ENTRY_NOT_FOUND, code = entry_find(name, function, version, flags, &result);
+    if (told && code == SIM_SUCCESS) *told = (enum cudaDriverEntryPointQueryResult)result;
+    return code;
 }
 
-CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
-                                                  enum cudaDriverEntryPointQueryResult *told)
-{
-    call self;
-    int result = ENTRY_NOT_FOUND;
-    if (call_begin_bare(&self, SIM_CALL_ENTRY_POINT)) {
-        self.code = entry_find(name, function, CUDART_VERSION, flags, &result);
-        entry_tell(&self, result, told);
-    }
-    return call_end(&self);
-}
+CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags,
+                                          enum cudaDriverEntryPointQueryResult *told),
+                call_begin_bare(&self, SIM_CALL_ENTRY_POINT),
+                entry_tell(name, function, CUDART_VERSION, flags, told))
 #else
 DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
 {
@@ -77,19 +73,11 @@ CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **funct
 #endif
 
 #if CUDART_VERSION >= 12050
-CUDART_EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned int version,
-                                                           unsigned long long flags,
-                                                           enum cudaDriverEntryPointQueryResult *told)
-{
-    call self;
-    int result = ENTRY_NOT_FOUND;
-    if (call_begin_bare(&self, SIM_CALL_ENTRY_POINT_BY_VERSION)) {
-        self.code = entry_find(name, function, version, flags, &result);
-        entry_tell(&self, result, told);
-    }
-    return call_end(&self);
-}
-
+CUDART_FUNCTION(cudaGetDriverEntryPointByVersion, (const char *name, void **function, unsigned int version,
+                                                   unsigned long long flags,
+                                                   enum cudaDriverEntryPointQueryResult *told),
+                call_begin_bare(&self, SIM_CALL_ENTRY_POINT_BY_VERSION),
+                entry_tell(name, function, version, flags, told))
 CUDART_ALSO(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
 #endif
 
