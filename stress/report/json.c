@@ -6,7 +6,6 @@
 
 #include "../../gpuarena.h"
 #include "environment.h"
-#include "../result/json.h"
 #include "../result/repeats.h"
 #include "../base/text.h"
 

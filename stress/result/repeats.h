@@ -10,6 +10,16 @@
 #include "../base/slice.h"
 #include "row.h"
 
+/* ---- JSON of cells and histograms */
+
+void json_cell(FILE *out, const cell *value);
+/* "name":value and so on, of these columns. */
+void json_cells(FILE *out, const row *shown, row_column from, row_column last);
+/* "name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
+void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles);
+
+/* ---- Groups of rows */
+
 typedef enum repeats_part {                      /* of a row: in nanoseconds, then, from WAITED on, in virtual ones */
     REPEATS_ALLOC, REPEATS_HIT, REPEATS_MISS, REPEATS_FREE, REPEATS_WAITED, REPEATS_SERVED, REPEATS_PARTS
 } repeats_part;
