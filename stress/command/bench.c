@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../report/output.h"
-#include "../measure/callgrind.h"
 #include "../measure/stage.h"
 
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };

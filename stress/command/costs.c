@@ -8,7 +8,7 @@
 #include "../measure/costs.h"
 #include "../run/plan.h"
 #include "../base/program.h"
-#include "../report/environment.h"
+#include "../report/writers.h"
 #include "../report/output.h"
 
 static int costs_output(const cli *asked, output *made, problem *why)

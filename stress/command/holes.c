@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../measure/callgrind.h"
 #include "../measure/stage.h"
 #include "../base/rounds.h"
 #include "../result/gate.h"

@@ -9,7 +9,7 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../policy/policy_name.h"
-#include "../report/environment.h"
+#include "../report/writers.h"
 #include "../report/output.h"
 #include "../result/gate.h"
 #include "../run/plan.h"

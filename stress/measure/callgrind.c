@@ -1,5 +1,5 @@
 /* One run under callgrind, which leaves a file for each call of the function: .1, .2 and so on. */
-#include "callgrind.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -169,4 +169,12 @@ size_t stage_other_index(const stage *self, size_t arena);
 rounds_interval stage_ratio(const stage *self, size_t arena);
 rounds_interval stage_time(const stage *self, const stage_lane *lane);
 
+/* ---- Instructions, counted by running again under valgrind */
+
+/* Runs the program of these words (found as a shell would), silently, and counts the instructions of each call of one
+   external function, all that it calls included. There must be exactly count of them, one after another. 0; 1: there
+   is no valgrind here; -1 and a problem: anything else. */
+int callgrind_count(const char *const *words, const char *function, uint64_t *instructions, size_t count,
+                    problem *why);
+
 #endif

@@ -1,4 +1,4 @@
-#include "environment.h"
+#include "writers.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -9,10 +9,8 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../run/sweep.h"
-#include "environment.h"
 #include "figure.h"
 #include "table_columns.h"
-#include "verdict.h"
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100, HTML_MOST_ROWS = 1000 };
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "environment.h"
 #include "../result/repeats.h"
 #include "../base/text.h"
 

@@ -9,9 +9,7 @@
 
 #include "../base/text.h"
 #include "../result/repeats.h"
-#include "environment.h"
 #include "table_columns.h"
-#include "verdict.h"
 
 /* ---- How the table may look on what it is written to: width and colour */
 

@@ -1,6 +1,6 @@
 /* The least of memory and of driver calls among complete rows, and what became of the others.
    It must not know how a number came about. */
-#include "verdict.h"
+#include "table_columns.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "plot.h"
-#include "table_columns.h"
 #include "../base/text.h"
 
 enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of more the rest are counted */
