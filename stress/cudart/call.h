@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../sim/engine.h"
+#include "../sim/work.h"
 #include "cudart.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
@@ -95,5 +96,37 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute);  /* 
 /* ---- Which functions that are not served were called */
 
 void refused_print(FILE *out);                   /* a line for each that was: "refused NAME COUNT" */
+
+/* ---- Pinned memory of the host: which blocks cudaHostAlloc and cudaMallocHost gave, and on behalf of which device.
+        Managed memory, which cudaMallocManaged gave, is of the same sort here. One thread at a time */
+
+typedef struct host_block {
+    void       *ptr;
+    uint64_t    bytes;
+    uint64_t    machine;                         /* its runtime_serial: it may be gone */
+    int         ordinal;
+    int         is_managed;
+} host_block;
+
+void *host_obtain(const sim_device *owner, uint64_t bytes, int is_managed);      /* whole pages; NULL: no memory */
+int   host_give_back(void *ptr, int is_managed, uint64_t *bytes);    /* 1, or 0: no such block's base that is held */
+void  host_reset(const sim_device *owner);                       /* gives back what this device's calls obtained */
+const host_block *host_find(const void *ptr);                    /* that ptr lies in; NULL: none */
+
+/* ---- Streams by the runtime's handles, and the names of calls in programs compiled with per-thread default
+        streams */
+
+/* CUDART_THREAD_FORM(cudaX, cudaX_ptsz)(..) { .. }: the same call where stream 0 is the calling thread's. */
+#define CUDART_THREAD_FORM(name, form) CUDART_EXPORT __typeof__(name) form; cudaError_t form
+/* The form that the suffix _ptsz names, of a call that has such arguments there. */
+#define CUDART_PER_THREAD(name, parameters, arguments) \
+    CUDART_THREAD_FORM(name, name##_ptsz) parameters { return name arguments; }
+
+int stream_check(call *self, cudaStream_t stream);           /* 1, or 0 and work_find_stream's code */
+cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */
+
+/* Work of one command: as long as the machine says that work of the runtime takes. act, payload: launch.h */
+int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes,
+                   const char *action);
 
 #endif

@@ -1,6 +1,6 @@
 /* Captures of streams, as the runtime's calls.
    Must not know their rules, nor what is captured. */
-#include "stream.h"
+#include "call.h"
 
 CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {

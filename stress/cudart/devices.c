@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "../sim/memory.h"
-#include "../sim/work.h"
 #include "call.h"
-#include "host.h"
 
 CUDART_FUNCTION(cudaGetDeviceCount, (int *count), call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT),
                 call_put(count, self.machine->device_count))

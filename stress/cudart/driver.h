@@ -43,5 +43,4 @@ extern const driver_row driver_vm_rows[], driver_context_rows[], driver_memory_r
    which stream 0 is the calling thread's; it is served for functions that have no stream. */
 const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known);
 
-
 #endif

@@ -3,7 +3,6 @@
 #include "driver.h"
 
 #include "../sim/vmem.h"
-#include "../sim/work.h"
 
 enum { VM_HOST_PAGE_BYTES = 4096 };
 

@@ -1,7 +1,6 @@
 /* Events, as the runtime's calls; timed by the virtual clock.
    Must not know what streams do. */
-#include "../sim/work.h"
-#include "stream.h"
+#include "call.h"
 
 static int event_make(call *self, cudaEvent_t *event, unsigned flags)
 {

@@ -1,6 +1,6 @@
 /* Graphs: instantiated, launched, destroyed. What is in them was captured.
    Must not know what their nodes do. */
-#include "stream.h"
+#include "call.h"
 
 static int graph_instantiate(call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
 {

@@ -1,5 +1,5 @@
 /* Pinned memory: ordinary pages, and a list of them by address. */
-#include "host.h"
+#include "call.h"
 
 #include <stdlib.h>
 #include <string.h>

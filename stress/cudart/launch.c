@@ -2,7 +2,7 @@
    kernels=skip, is a command of its stream that touches nothing.
    Must not know what kernels do: nothing here could run one. */
 #include "cudart.h"
-#include "stream.h"
+#include "call.h"
 
 #include <string.h>
 

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "../sim/memory.h"
-#include "../sim/work.h"
 #include "../sim/sim.h"
 #include "call.h"
-#include "host.h"
 
 /* 1: the call may be made while whatever captures does; else 0 and the code. */
 static int malloc_may(call *self, const char *name)

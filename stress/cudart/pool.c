@@ -2,9 +2,7 @@
    Must not know how a pool lays its memory out, or when it may give a block again: ../mempool.c does. */
 #include "../sim/memory.h"
 
-#include "../sim/work.h"
-#include "host.h"
-#include "stream.h"
+#include "call.h"
 
 /* The pool that the handle is of, and its device; NULL and cudaErrorInvalidValue: it is none. */
 static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **device)

@@ -1,5 +1,5 @@
 /* Streams: made, destroyed, asked, waited for. */
-#include "stream.h"
+#include "call.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */
 

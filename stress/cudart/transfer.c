@@ -1,12 +1,10 @@
 /* cudaMemcpy, cudaMemset and their kin: what copies and fills do, row by row, between host and devices, all checked
    before the first byte moves; and the commands of a stream that they are.
    Must not know how bytes are kept. */
-#include "stream.h"
+#include "call.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "host.h"
 
 /* ---- What copies and fills do: where each side lies, whether it is held, the bytes */
 

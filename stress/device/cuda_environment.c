@@ -110,7 +110,6 @@ int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
 
 #include <cuda_runtime_api.h>
 
-
 const char *cuda_environment_build(void)
 {
     static char text[32];

@@ -161,7 +161,6 @@ static void html_verdicts(FILE *out, const gate *gates)
 
 /* ---- The page from top to bottom */
 
-
 static void html_head(FILE *out, const output_material *page)
 {
     xml_between(out, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"

@@ -3,7 +3,6 @@
 #ifndef STRESS_RUN_PLAN_H
 #define STRESS_RUN_PLAN_H
 
-
 #include "../base/cli.h"
 #include "../device/cuda_environment.h"
 #include "../sim/costs.h"
