@@ -122,9 +122,10 @@
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most 1/256 of what the limit and the device leave. A handle of
-       several pages never moves. If it is idle and its pages are needed elsewhere, it goes back to the
-       driver, and new ones take its place. If the driver fails or refuses then, what went back stays there.
+       a few driver calls. A handle has at most 1/256 of what the limit and the device leave, or 1/64 for a
+       request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
+       needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
+       refuses then, what went back stays there.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded.
@@ -6141,8 +6142,9 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created 
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;   /* a larger place has up to eight handles
-                                                                        instead of four */
+/* A place of this size and more has two handles instead of four, if they may be so large. From four times
+   this size on, they may be four times larger. */
+static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)64 << 20;
 
 /* The number of idle pages that is known without a walk over the blocks: spare ones, and those inside single
    free blocks. */
@@ -7113,8 +7115,9 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
     most = gpuarena__min(gpuarena__room(arena), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
+    if (bytes >= 4 * GPUARENA__HANDLE_KNEE) most *= 4;
     if (gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
-    bytes /= bytes > GPUARENA__HANDLE_KNEE ? 8 : 4;
+    bytes /= bytes < GPUARENA__HANDLE_KNEE ? 4 : 2;
     while (count * page < bytes && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
     return gpuarena__min(count, left);
 }
