@@ -6142,9 +6142,8 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created 
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* A place of this size and more has two handles instead of four, if they may be so large. From four times
-   this size on, they may be four times larger. */
-static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)64 << 20;
+/* The handles of a place of this size and more may be four times larger. */
+static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
 
 /* The number of idle pages that is known without a walk over the blocks: spare ones, and those inside single
    free blocks. */
@@ -7115,10 +7114,9 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
     most = gpuarena__min(gpuarena__room(arena), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
-    if (bytes >= 4 * GPUARENA__HANDLE_KNEE) most *= 4;
+    if (bytes >= GPUARENA__HANDLE_KNEE) most *= 4;
     if (gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
-    bytes /= bytes < GPUARENA__HANDLE_KNEE ? 4 : 2;
-    while (count * page < bytes && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
+    while (count * page < bytes / 4 && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
     return gpuarena__min(count, left);
 }
 
