@@ -27,6 +27,17 @@ my @planted = (
      q@idle = gpuarena__idle_segments(arena, 0)
                   + gpuarena__idle_known@, q@idle = gpuarena__idle_segments(arena, 1)
                   + gpuarena__idle_known@],
+    ['what is missing of the limit is told a granule too high',
+     q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit);@,
+     q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit) + GPUARENA__GRANULE;@],
+    ['a pointer into a block is taken for one that was freed',
+     q@error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;@,
+     q@error.result = GPUARENA_DOUBLE_FREE;@],
+    ['host memory that fails is told as a failure of the driver',
+     q@        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);@,
+     q@        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
+        return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);@],
     ['a guarded block has no unmapped page behind it',
      q@memory, bytes + page, gpuarena__max(page, arena->unit))@, q@memory, bytes, gpuarena__max(page, arena->unit))@],
     ['addresses of guarded blocks are used again soon', q@enum { GPUARENA__RETIRED = 256 };@,

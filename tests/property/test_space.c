@@ -1,6 +1,7 @@
 /* Property: random programs at random points of the whole configuration space, on the simulated device, with tags,
    marks, and memory that scrub is to clear; one in ten on a small device, where paged arenas are looked into and
-   driver calls fail. What fails is shrunk, and printed on stderr as a test in C.
+   driver calls fail; and as many on plain devices, where each refusal's reason and figures are known. What fails is
+   shrunk, and printed on stderr as a test in C.
    GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N, GPUARENA_SPACE_SMALL=1: all on small devices. */
 #include "space_shrink.h"
 
@@ -8,6 +9,7 @@ enum { DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, SMALL_ONE_IN = 10 };
 static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
                 fired_count, stuck_count;
 static int all_small;
+static uint64_t plain_reasons[GPUARENA_REASON_END], plain_fired_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
 
 static uint64_t number_of(const char *name, uint64_t otherwise)
@@ -59,6 +61,24 @@ static void count_keys(const char *text)
     valid_count++;
 }
 
+/* One sequence on a plain device. */
+static const char *run_plain(uint64_t seed, uint64_t ops, shrink_program *program)
+{
+    uint64_t limit, like, frees;
+    draw_state = seed << 20 | 1;
+    program->count = 0;
+    draw_plain_text(program->text, &program->device_bytes, &limit);
+    like = draw(PLAIN_LIKES);
+    frees = 20 + draw(30);
+    for (; program->count < ops; program->count++)
+        program->ops[program->count] = draw_plain_op(program->count ? &program->ops[program->count - 1] : NULL, like,
+                                                     frees, &limit, program->device_bytes);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    plain_fired_count += space.fired_count;
+    for (int reason = 0; reason < (int)GPUARENA_REASON_END; reason++) plain_reasons[reason] += space.reasons[reason];
+    return space.trouble;
+}
+
 /* One sequence from its seed. "": all well. */
 static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *program)
 {
@@ -101,13 +121,16 @@ static void report(shrink_program *program, uint64_t seed)
 
 int main(void)
 {
+    static const gpuarena_reason reasons[] = { GPUARENA_REASON_OVER_LIMIT, GPUARENA_REASON_HEADROOM,
+                                               GPUARENA_REASON_DRIVER_REFUSED, GPUARENA_REASON_FRAGMENTED,
+                                               GPUARENA_REASON_TOO_LARGE, GPUARENA_REASON_TRY_ONLY };
     static shrink_program program;
     uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS);
     uint64_t done = 0;
     all_small = number_of("GPUARENA_SPACE_SMALL", 0) != 0;
     test_keys();
     for (; done < ops; seed++, done += SEQUENCE_OPS)
-        if (run_sequence(seed, SEQUENCE_OPS, &program)[0]) {
+        if (run_sequence(seed, SEQUENCE_OPS, &program)[0] || run_plain(seed, SEQUENCE_OPS, &program)[0]) {
             report(&program, seed);
             return tap_done();
         }
@@ -122,6 +145,11 @@ int main(void)
     CHECK_MSG(done < 250000 || (compared_count > 500 && fired_count > 1000 && stuck_count > 20),
               "on small devices %" PRIu64 " were refused, of which %" PRIu64 " are compared; %" PRIu64 " faults; "
               "stuck %" PRIu64 " times", small_count, compared_count, fired_count, stuck_count);
+    for (size_t at = 0; at < COUNT(reasons); at++)
+        CHECK_MSG(done < 50000 || plain_reasons[reasons[at]] > 0, "on plain devices %" PRIu64 " refusals: %s",
+                  plain_reasons[reasons[at]], gpuarena_reason_name(reasons[at]));
+    CHECK_MSG(done < 50000 || plain_fired_count > done / 500,
+              "on plain devices %" PRIu64 " faults", plain_fired_count);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
     return tap_done();
 }

@@ -5,6 +5,7 @@
 #define TESTS_SPACE_H
 
 #include <pthread.h>
+#include "space_plain.h"
 #include "space_small.h"
 
 /* ---- what each tag has */
@@ -62,14 +63,22 @@ static inline void space_unguard(uint64_t address)
 static inline void space_drop(shadow_block *block)
 {
     space_sum(block->tag)->live_count--;
+    space.free_count++;
     space_uncount(block->tag, block->held);
     if (space.config.debug == GPUARENA_DEBUG_GUARD) space_unguard(block->address);
     block->address = 0;
 }
 
+static inline void space_note_requested(void)
+{
+    uint64_t requested = shadow_requested(&space.shadow);
+    if (requested > space.requested_peak_bytes) space.requested_peak_bytes = requested;
+}
+
 static inline void space_do_peaks(void)
 {
     gpuarena_reset_peaks(space.arena);
+    space.requested_peak_bytes = shadow_requested(&space.shadow);
     space.live_peak_bytes = space.live_bytes;
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_peak_bytes = space.sums[tag].live_bytes;
 }
@@ -78,6 +87,8 @@ static inline void space_do_peaks(void)
 static inline void space_adopt_uncleared(const gpuarena_stats *stats)
 {
     if (stats->live_peak_bytes > space.live_peak_bytes) space.live_peak_bytes = stats->live_peak_bytes;
+    if (stats->requested_peak_bytes > space.requested_peak_bytes)
+        space.requested_peak_bytes = stats->requested_peak_bytes;
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
         gpuarena_tag_stats found, *sum = &space.sums[tag];
         if (gpuarena_get_tag(space.arena, space.tags[tag], &found)) continue;
@@ -119,6 +130,8 @@ static inline void space_audit(int whole)
         space_blame("excess is not what is above the limit");
     if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
     space_audit_tags();
+    const char *differs = space_wrong_counts(&stats);
+    if (differs) space_blame("the statistics: %s", differs);
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
@@ -129,19 +142,35 @@ static inline int space_is_by_rounding(gpuarena_reason reason)
 }
 
 /* A call that the world refused: was there a way? */
-static inline void space_judge(const gpuarena_request *request)
+static inline void space_judge(const gpuarena_request *request, uint64_t refused)
 {
+    gpuarena_stats stats;
     gpuarena_failure failure;
     const char *way;
     gpuarena_last_failure(space.arena, &failure);
     if (failure.requested_bytes != request->bytes || failure.limit_bytes != space.shadow.limit)
         space_blame("the record of a refusal has other figures");
-    if (space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
+    gpuarena_get_stats(space.arena, &stats);
+    if (failure.live_bytes != stats.live_bytes || failure.cached_bytes != stats.cached_bytes
+        || failure.pending_bytes != stats.pending_bytes || failure.reserved_bytes != stats.reserved_bytes
+        || failure.live_count != stats.live_count)
+        space_blame("the record of a refusal has other figures than the statistics");
+    space.reasons[failure.reason]++;
+    if (space.plain) plain_judge(request, &failure, refused);
+    if (space.plain || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
     if (space_is_by_rounding(failure.reason)) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
     if (way)
         space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
                     request->bytes);
+}
+
+/* A call fails for want of host memory if that failed, and nothing else did. */
+static inline void space_judge_host(gpuarena_result result)
+{
+    int is_other = space.plain && result && result != GPUARENA_OUT_OF_MEMORY && space.host_fails;
+    if (result == GPUARENA_HOST_MEMORY ? !space.host_fails : is_other)
+        space_blame("host memory fails: %d, and the result is %s", space.host_fails, gpuarena_result_name(result));
 }
 
 /* ---- the calls */
@@ -171,6 +200,13 @@ static inline void space_access(const shadow_block *block, int stream)
 {
     (void)sim_access(space.machine, 0, space.streams[stream], (void *)(uintptr_t)block->address, block->bytes,
                      block->owner, space.op);
+}
+
+/* The block's own stream uses it; on a plain device the host alone does. */
+static inline void space_fill(const shadow_block *block)
+{
+    sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
+    if (!space.plain) space_access(block, block->stream);
 }
 
 static inline void space_verify(const shadow_block *block, uint64_t bytes)
@@ -275,7 +311,7 @@ static inline void space_do_alloc(const space_op *op)
     shadow_block *block = &space.shadow.blocks[slot];
     uint64_t unit = space.config.alignment;
     pthread_t thread;
-    if (block->address || !op->bytes) return;
+    if (block->address) return;
     request.bytes = op->bytes;
     request.alignment_bytes = op->alignment;
     request.stream = space_stream(op->stream);
@@ -289,18 +325,28 @@ static inline void space_do_alloc(const space_op *op)
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
     /* what those make room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
-    space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, NULL, 0 };
+    int fits = plain_fits(&request);
+    uint64_t refused = space.refused_count;
+    space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, &space, 0 };
     if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
     else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
         space_blame("the test has no thread");
     if (!call.keeps_scope) space_blame("the thread's tag is another");
     gpuarena_result result = space.result = call.result;
     void *ptr = call.ptr;
+    if (fits && can) space_blame("can_alloc denies what a free block can serve");
+    if (result && ptr != &space) space_blame("an allocation that fails sets its pointer");
+    if (!op->bytes) {
+        if (result || can || ptr) space_blame("0 bytes are not NULL");
+        return;
+    }
+    space_judge_host(result);
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
-    if (result != can && !space.struck && !space_is_the_drivers(&request) && !fits_beside
+    int may_differ = space.struck || (!can && space.largest_bytes < UINT64_MAX) || space_is_the_drivers(&request);
+    if (result != can && !may_differ && !fits_beside
         && (result || (request.alignment_bytes <= unit && !drains)))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
-    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
+    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
     else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
     space.fail_count += result != GPUARENA_OK;
     if (result) return;
@@ -315,6 +361,7 @@ static inline void space_do_alloc(const space_op *op)
     block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
     block->any = op->stream == SPACE_ANY;
     if (request.alignment_bytes > unit) unit = request.alignment_bytes;
+    space_note_requested();
     if (block->address % unit) space_blame("an address is not aligned");
     if (space.config.debug == GPUARENA_DEBUG_GUARD && !request.room_bytes)
         space_guard(block, request.flags & GPUARENA_ALLOC_DEDICATED, unit);
@@ -330,8 +377,7 @@ static inline void space_do_alloc(const space_op *op)
         if (result) space_blame("free fails");
         return;
     }
-    sim_fill(space.machine, 0, ptr, block->bytes, block->owner);
-    space_access(block, block->stream);
+    space_fill(block);
 }
 
 /* The program's last look at a block, which goes on a stream: that one is behind the block's own. */
@@ -349,6 +395,7 @@ static inline void space_do_free(const space_op *op)
     shadow_block *block = &space.shadow.blocks[space_slot(op)];
     void *ptr = (void *)(uintptr_t)block->address;
     if (!block->address) return;
+    uint64_t held = space_held();
     space_leave(block, op->stream);
     if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
     gpuarena_result result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
@@ -359,6 +406,8 @@ static inline void space_do_free(const space_op *op)
     if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
         && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
         space_blame("more is idle than release_at allows");
+    if (space.plain && space_held() != held && (held <= space.shadow.limit || space_held() > held))
+        space_blame("a free changes what is held");
 }
 
 static inline void space_do_mark(int at)
@@ -412,13 +461,13 @@ static inline void space_do_resize(const space_op *op)
     space_verify(block, result ? block->bytes : least);
     if (result) return;
     block->bytes = op->bytes;
+    space_note_requested();
     uint64_t had = block->held;
     space_measure(block);
     if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
     if (block->held > had) space_look_foreign(block->address + had, block->held - had);
     if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
-    sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
-    space_access(block, block->stream);
+    space_fill(block);
 }
 
 static inline void space_do_limit(uint64_t bytes)
@@ -433,8 +482,17 @@ static inline void space_do_limit(uint64_t bytes)
         space_blame("idle memory is held above a lowered limit");
 }
 
+static inline void space_do_trim(uint64_t keep)
+{
+    uint64_t held = space_held(), released = UINT64_MAX;
+    space.result = gpuarena_trim(space.arena, keep, &released);
+    if (space.result && !space.struck) space_blame("trim fails");
+    if (space.plain) plain_judge_trim(held, keep, released);
+}
+
 static inline void space_do_reserve(uint64_t bytes)
 {
+    uint64_t before = space_held();
     gpuarena_result result = space.result = gpuarena_reserve(space.arena, bytes);
     gpuarena_failure failure;
     uint64_t held = space_held();
@@ -444,12 +502,17 @@ static inline void space_do_reserve(uint64_t bytes)
         && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
         space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held,
                     bytes);
+    if (space.plain && result) plain_judge_reserve(before, bytes, &failure);
+    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck)
+        space_blame("reserve answers %s", gpuarena_result_name(result));
+    space_judge_host(result);
     space.fail_count += result != GPUARENA_OK;
 }
 
 static inline void space_do_rival(uint64_t bytes)
 {
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);   /* faults are the arena's alone */
+    space.host_fails = 0;
     if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
     space.rival = NULL;
     space.shadow.rival_bytes = 0;
@@ -470,10 +533,13 @@ static inline void space_do_reset(int stream)
 
 static inline void space_do_fault(const space_op *op)
 {
-    sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, (op->flags & SPACE_LASTING) != 0,
-                  op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
-    space.struck = 1;
+    int code = op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN
+        : op->flags & SPACE_CAPTURING ? SIM_CAPTURE_UNSUPPORTED : SIM_OUT_OF_MEMORY;
     if (op->flags & SPACE_BRIEF) space.fault = *op;
+    else space.struck = 1;
+    space.host_fails = op->slot == SPACE_HOST;
+    if (op->slot <= SIM_CALL_KINDS)
+        sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, (op->flags & SPACE_LASTING) != 0, code);
 }
 
 static inline void space_do(const space_op *op)
@@ -485,8 +551,7 @@ static inline void space_do(const space_op *op)
     case SPACE_USE: space_do_use(op); break;
     case SPACE_RESIZE: space_do_resize(op); break;
     case SPACE_TRIM:
-        space.result = gpuarena_trim(space.arena, op->bytes, NULL);
-        if (space.result && !space.struck) space_blame("trim fails");
+        space_do_trim(op->bytes);
         break;
     case SPACE_LIMIT: space_do_limit(op->bytes); break;
     case SPACE_RESERVE: space_do_reserve(op->bytes); break;
@@ -500,23 +565,33 @@ static inline void space_do(const space_op *op)
     case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
     case SPACE_RIVAL: space_do_rival(op->bytes); break;
     case SPACE_FAULT: space_do_fault(op); break;
+    case SPACE_LARGEST: space.largest_bytes = op->bytes; break;
+    case SPACE_MISUSE: space_do_misuse(op); break;
     default: break;
     }
     sim_advance(space.machine, 2000);
 }
 
-/* An op on a small device, with what is judged there. */
-static inline void space_do_small(const space_op *op)
+/* A fault that the op alone should meet ends here. */
+static inline void space_heal(void)
 {
-    pages_state before = pages_look(space.machine, space.arena);
-    int gives_back = small_gives_back(op);
+    if (space.fault.kind != SPACE_FAULT) return;
+    space.fired_count += (uint64_t)(space.host_fails ? space.struck : sim_fail_fired(space.machine));
+    sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
+    space.host_fails = 0;
+    space.struck = space.small;
+}
+
+/* An op that is no fault, with what is judged on small devices. */
+static inline void space_step(const space_op *op)
+{
+    pages_state before;
+    int gives_back = space.small && small_gives_back(op);
+    if (space.small) before = pages_look(space.machine, space.arena);
     space.result = GPUARENA_OK;
     space_do(op);
-    if (space.fault.kind == SPACE_FAULT) {
-        space.fired_count += (uint64_t)sim_fail_fired(space.machine);
-        sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
-    }
-    small_judge(&before, gives_back);
+    space_heal();
+    if (space.small) small_judge(&before, gives_back);
     space.fault.kind = SPACE_KINDS;
 }
 
@@ -533,6 +608,13 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     watched->vm.create = space_create;
     watched->vm.destroy = space_destroy;
     watched->vm.map = space_map;
+    if (space.plain) {
+        memset(&watched->vm, 0, sizeof watched->vm);
+        memset(&watched->events, 0, sizeof watched->events);
+        memset(&watched->capture, 0, sizeof watched->capture);
+        watched->clear = NULL;
+        watched->page_bytes = 0;
+    }
     config->driver = watched;
     config->environment = "";
     config->host_alloc = space_host_alloc;
@@ -546,13 +628,15 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     gpuarena_driver watched;
     gpuarena_config config;
     gpuarena_failure failure;
-    sim_bench bench = bench_open_sized(device_bytes, NULL);
+    sim_config machine = { 2, device_bytes, 0, NULL, NULL, 0, 0 };
+    sim_bench bench = bench_open(&machine);
     (void)sim_pool_chunk(bench.machine, 0, SIM_GRANULE);     /* so that held is what was asked for */
     memset(&space, 0, sizeof space);
     space.machine = bench.machine;
     space.driver = bench.driver;
     space.shadow.device_bytes = device_bytes;
-    space.shadow.limit = UINT64_MAX;
+    space.shadow.limit = space.largest_bytes = UINT64_MAX;
+    space.plain = device_bytes > SPACE_SMALL && device_bytes <= SPACE_PLAIN;
     space.small = device_bytes <= SPACE_SMALL;
     space.fault.kind = SPACE_KINDS;
     space.struck = space.small;                  /* sums alone prove nothing where handles are large */
@@ -616,6 +700,7 @@ static inline void space_close(void)
         space_do_rival(0);
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
+        space_close_other();
         space_judge_left();
         space_judge_text();
         if (space.host_bytes) space_blame("host memory is left");
@@ -631,9 +716,10 @@ static inline const char *space_run(uint64_t device_bytes, const char *text, con
 {
     char detail[96];
     if (!space_open(device_bytes, text, detail)) space_blame("refused: %s", detail);
+    else space_open_other();
     for (space.op = 0; space.op < count && !space.trouble[0]; space.op++) {
-        if (space.small && ops[space.op].kind != SPACE_FAULT) space_do_small(&ops[space.op]);
-        else space_do(&ops[space.op]);
+        if (ops[space.op].kind == SPACE_FAULT) space_do(&ops[space.op]);
+        else space_step(&ops[space.op]);
         int whole = thorough || space.small || space.op % 16 == 0;
         if (whole || space.op / 64 % 2) space_audit(whole);
     }

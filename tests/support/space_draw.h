@@ -38,7 +38,7 @@ static uint64_t draw_bytes(uint64_t like)
 static space_op draw_rare(uint64_t like)
 {
     space_op op = { SPACE_PASS, 0, (int)draw(SPACE_STREAMS), draw(200000), 0, 0 };
-    switch (draw(12)) {
+    switch (draw(14)) {
     case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(100)); break;
     case 1:
         if (like & DRAW_LIMITS) op.kind = SPACE_LIMIT;
@@ -66,6 +66,12 @@ static space_op draw_rare(uint64_t like)
         if (like & DRAW_STREAMS) op.stream = (int)draw(SPACE_OWN + 1);
         if (like & DRAW_TAGS && draw(2)) op.flags = SPACE_TAG * (uint32_t)draw(SPACE_TAGS);
         break;
+    case 12:
+        op.kind = SPACE_MISUSE;
+        op.slot = (int)draw(5);
+        op.bytes = draw(UINT64_MAX);
+        break;
+    case 13: op.kind = SPACE_ALLOC; op.bytes = 0; break;
     default: break;
     }
     return op;
@@ -151,6 +157,120 @@ static space_op draw_small_op(const space_op *after)
         op.kind = what == 20 ? SPACE_RESERVE : what == 21 ? SPACE_TRIM : SPACE_LIMIT;
         op.bytes = what > 21 ? MIB(20) + draw(MIB(70)) : draw(MIB(90));
     }
+    return op;
+}
+
+/* ---- plain devices: segments whose books are known, sizes near the edges, whatever is refused */
+
+enum { PLAIN_ALIGNED = 1, PLAIN_MISUSE = 2, PLAIN_TRIM = 4, PLAIN_RESERVE = 8, PLAIN_LIMIT = 16, PLAIN_RESET = 32,
+       PLAIN_FAULTS = 64, PLAIN_HOST_FAULTS = 128, PLAIN_TRY = 256, PLAIN_RIVAL = 512, PLAIN_HUGE = 1024,
+       PLAIN_LARGEST = 2048, PLAIN_ALIKE = 4096, PLAIN_LIKES = 8192 };
+
+/* limit: the arena's, which the text tells. Sets what the device has. */
+static void draw_plain_text(char text[DRAW_TEXT], uint64_t *device_bytes, uint64_t *limit)
+{
+    static const char *const growths[] = { "fixed", "exact", "step", "double", "auto" };
+    const char *growth = growths[draw(COUNT(growths))];
+    size_t length = (size_t)snprintf(text, DRAW_TEXT, "backing=segments,growth=%s", growth);
+    *device_bytes = SPACE_SMALL + MIB(2) * (1 + draw(200));
+    *limit = draw(3) ? MIB(2) + draw(*device_bytes - MIB(2)) : UINT64_MAX;
+    if (*limit < UINT64_MAX)
+        length += (size_t)snprintf(text + length, DRAW_TEXT - length, ",limit=%" PRIu64, *limit);
+    if (growth[0] != 'f' && growth[0] != 'e' && growth[0] != 'a' && draw(2))
+        length += (size_t)snprintf(text + length, DRAW_TEXT - length, ",step=%" PRIu64, 1 + draw(MIB(20)));
+    if (draw(2))
+        length += (size_t)snprintf(text + length, DRAW_TEXT - length, ",alignment=%d", 256 << draw(14));
+    if (draw(2)) snprintf(text + length, DRAW_TEXT - length, ",headroom=%" PRIu64, 1 + draw(MIB(30)));
+}
+
+/* Edges of classes, of granules, of the limit, of the type; and plain ones. */
+static uint64_t draw_plain_bytes(uint64_t like, uint64_t limit)
+{
+    uint64_t edge;
+    if (like & PLAIN_ALIKE && draw(16)) return KIB(60) + draw(KIB(1));     /* many free blocks of one class */
+    switch (draw(like & PLAIN_HUGE ? 16 : 14)) {
+    case 0:  return draw(4);
+    case 1:  return draw(2) + (limit < GIB(4) ? limit : GIB(1)) - 1;
+    case 2:  return MIB(2) * (1 + draw(8)) + draw(3) - 1;
+    case 3: case 4: case 5:
+        edge = (8 + draw(8)) << draw(19);
+        return edge + draw(3) - 1;
+    case 6:  return draw(MIB(24));
+    case 7: case 8: return draw(MIB(3));
+    case 14: return UINT64_MAX - draw(601);
+    case 15:
+        edge = UINT64_C(1) << (20 + draw(44));
+        return edge + draw(513) - 256;
+    default:
+        edge = UINT64_C(256) << draw(13);
+        return 1 + draw(edge);
+    }
+}
+
+static space_op draw_plain_rare(uint64_t like, uint64_t *limit, uint64_t device_bytes)
+{
+    static const uint64_t limits[] = { 0, 1, GPUARENA_NO_LIMIT, UINT64_MAX - 1, MIB(2) };
+    space_op op = { SPACE_PASS, 0, 0, 1, 0, 0 };
+    switch (draw(6)) {
+    case 0:
+        if (like & PLAIN_TRIM) op.kind = SPACE_TRIM;
+        op.bytes = draw(MIB(100));
+        break;
+    case 1:
+        if (like & PLAIN_RESERVE) op.kind = SPACE_RESERVE;
+        op.bytes = !draw(4) ? draw_plain_bytes(like, *limit) : draw(*limit < GIB(1) ? *limit + MIB(4) : MIB(300));
+        break;
+    case 2:
+        if (!(like & PLAIN_LIMIT)) break;
+        op.kind = SPACE_LIMIT;
+        *limit = op.bytes = draw(12) ? MIB(2) + draw(MIB(250)) : limits[draw(COUNT(limits))];
+        break;
+    case 3: if (like & PLAIN_RESET && !draw(8)) op.kind = SPACE_RESET; break;
+    case 4:
+        if (like & PLAIN_RIVAL) op.kind = SPACE_RIVAL;
+        op.bytes = draw(device_bytes);
+        break;
+    default:
+        if (like & PLAIN_LARGEST) op.kind = SPACE_LARGEST;
+        op.bytes = draw(3) ? UINT64_MAX : MIB(2) * (1 + draw(20));
+    }
+    return op;
+}
+
+/* A fault that the next op alone meets. */
+static space_op draw_plain_fault(uint64_t like)
+{
+    static const uint32_t codes[] = { 0, SPACE_UNKNOWN, SPACE_CAPTURING };
+    space_op op = { SPACE_FAULT, SIM_CALL_OBTAIN, 0, 1, 1, SPACE_BRIEF };
+    if (!(like & PLAIN_FAULTS) || (like & PLAIN_HOST_FAULTS && draw(2))) op.slot = SPACE_HOST;
+    else op.flags |= codes[draw(COUNT(codes))] | (draw(2) ? SPACE_LASTING : 0);
+    return op;
+}
+
+/* frees: so many of 100; limit: in force, which the op may change. */
+static space_op draw_plain_op(const space_op *after, uint64_t like, uint64_t frees, uint64_t *limit,
+                              uint64_t device_bytes)
+{
+    space_op op = { SPACE_ALLOC, (int)draw(SHADOW_SLOTS), (int)draw(SPACE_STREAMS), 0, 0, SPACE_NEXT };
+    uint64_t what = draw(100);
+    if (what < 4) return draw_plain_rare(like, limit, device_bytes);
+    if (what < 8 && like & PLAIN_MISUSE) {
+        op.kind = SPACE_MISUSE;
+        op.slot = (int)draw(5);
+        op.bytes = draw(UINT64_MAX);
+        return op;
+    }
+    if (like & (PLAIN_FAULTS | PLAIN_HOST_FAULTS) && draw(6) == 0 && after && after->kind != SPACE_FAULT)
+        return draw_plain_fault(like);
+    if (draw(100) < frees) {
+        op.kind = SPACE_FREE;
+        return op;
+    }
+    op.bytes = draw_plain_bytes(like, *limit);
+    if (like & PLAIN_ALIGNED && !draw(3)) op.alignment = UINT64_C(1) << draw(25);
+    if (like & PLAIN_ALIGNED && like & PLAIN_HUGE && !draw(40)) op.alignment = UINT64_C(1) << draw(64);
+    if (like & PLAIN_TRY && !draw(4)) op.flags |= GPUARENA_ALLOC_TRY;
+    op.flags |= SPACE_TAG * (uint32_t)draw(SPACE_TAGS);
     return op;
 }
 

@@ -128,7 +128,7 @@ static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed
     static const char *const kinds[] = { "SPACE_ALLOC", "SPACE_FREE", "SPACE_USE", "SPACE_RESIZE", "SPACE_TRIM",
                                          "SPACE_LIMIT", "SPACE_RESERVE", "SPACE_RESET", "SPACE_MARK",
                                          "SPACE_SINCE", "SPACE_PEAKS", "SPACE_WORK", "SPACE_PASS",
-                                         "SPACE_RIVAL", "SPACE_FAULT" };
+                                         "SPACE_RIVAL", "SPACE_FAULT", "SPACE_LARGEST", "SPACE_MISUSE" };
     fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"
             "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\n"
             "int main(void)\n{\n    static const space_op ops[] = {\n", seed, trouble);

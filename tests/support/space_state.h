@@ -13,8 +13,9 @@ enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_T
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
        SPACE_ELSEWHERE = 128,                       /* another thread allocates */
        SPACE_NEXT = 256 };                          /* the next slot that is empty, or taken, from this one on */
-/* Of a fault: its code is SIM_UNKNOWN; every later call fails too; only the next op meets it. */
-enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4 };
+/* Of a fault: its code is SIM_UNKNOWN, or a capture's; every later call fails too; only the next op meets it. */
+enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4, SPACE_CAPTURING = 8,
+       SPACE_HOST = SIM_CALL_KINDS + 1 };           /* its slot: host memory fails, for as long as it lasts */
 typedef enum space_kind {                        /* what an op is: */
     SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
     SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
@@ -26,6 +27,8 @@ typedef enum space_kind {                        /* what an op is: */
     SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on,
                                                     at most what is free */
     SPACE_FAULT,                                 /* slot: kind of driver call; alignment: which of the next fails */
+    SPACE_LARGEST,                               /* bytes: from now on the device obtains no more at once */
+    SPACE_MISUSE,                                /* bytes: of a free, where; slot: of whom, see space_wrong_address */
     SPACE_KINDS
 } space_kind;
 typedef struct space_op {
@@ -43,6 +46,13 @@ typedef struct space_state {
     gpuarena_stream streams[SPACE_STREAMS];
     space_shadow shadow;
     uint64_t owner, host_bytes, alloc_count, fail_count, foreign_count;
+    gpuarena_driver other_driver;                /* of the machine's second device, which has another arena */
+    gpuarena *other;
+    shadow_range other_range;                    /* its segment */
+    uint64_t free_count, misuse_count, requested_peak_bytes, refused_count;     /* refused: calls of obtain */
+    uint64_t largest_bytes;                      /* that the device obtains at once */
+    int host_fails;
+    uint64_t reasons[GPUARENA_REASON_END];       /* how often each was judged */
     uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
     uint32_t tags[SPACE_TAGS];                   /* [0]: none */
     gpuarena_tag_stats sums[SPACE_TAGS];
@@ -55,6 +65,7 @@ typedef struct space_state {
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
     int small;                                   /* the device: see space_small.h */
+    int plain;                                   /* without events and work: see space_plain.h */
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
     uint64_t small_count, compared_count, fired_count, stuck_count;
@@ -98,7 +109,10 @@ static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind
 {
     (void)self;
     space_watch(bytes);
-    int code = space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+    int code = bytes > space.largest_bytes ? SIM_OUT_OF_MEMORY
+        : space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+    space.refused_count += code == SIM_OUT_OF_MEMORY;
+    if (space.fault.kind == SPACE_FAULT && sim_fail_fired(space.machine)) space.struck = 1;
     if (!code) space.asked_bytes += bytes;
     if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
     return code;
@@ -143,6 +157,10 @@ static inline int space_map(const gpuarena_driver *self, void *address, uint64_t
 static inline void *space_host_alloc(size_t bytes, void *user)
 {
     (void)user;
+    if (space.host_fails) {
+        space.struck = 1;
+        return NULL;
+    }
     space.host_bytes += bytes;
     return malloc(bytes);
 }
