@@ -1,6 +1,6 @@
 /* A policy on a fresh simulated device: opened, asked for memory and figures, and looked over when it is closed.
    It must not know what any scenario is about.
-   Tested by tests/needs.t and tests/test_needs.c. */
+   Tested by tests/scenario/test_needs.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +25,7 @@ static int ground_device(ground *self, const ground_shape *shape)
 {
     device_config config = self->of->device;
     config.sim.capacity_bytes = shape->capacity_bytes ? shape->capacity_bytes : 16 * GIB;
-    config.sim.context_bytes = shape->context_bytes;
     config.sim.faults = shape->faults;
-    config.sim.device_count = shape->device_count;
-    config.is_shared = shape->is_shared;
-    self->of->is_unordered |= shape->is_shared;
     self->on = device_open(&config, &self->of->trouble);
     return self->on ? 0 : -1;
 }
@@ -54,9 +50,6 @@ static void ground_look_over(ground *self)
     char message[256];
     device_counters counters;
     device_count(self->on, &counters);
-    self->of->driver_calls += counters.calls;
-    self->of->driver_vns += counters.call_vns;
-    if (counters.held_peak_bytes > self->of->held_peak_bytes) self->of->held_peak_bytes = counters.held_peak_bytes;
     if (counters.findings) scene_say(self->of, 0, "the device's judge: %s", device_finding(self->on, 0));
     if (self->pool.arena && gpuarena_check(self->pool.arena, message, sizeof message)) {
         scene_say(self->of, 0, "gpuarena_check: %s", message);

@@ -1,44 +1,57 @@
-/* Scenarios about growth: what is taken first, and how much more than is needed.
+/* Scenarios about growth: how much more is taken than is needed, and that a limit is kept to the byte.
    It must not know how a policy chooses its steps.
-   Tested by tests/needs.t and tests/test_needs.c. */
+   Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
-/* Held at creation, and with one block of 1 MiB. -1: not opened. */
-static int growth_touch(scene *self, const ground_shape *shape, uint64_t *at_creation, uint64_t *with_one)
+enum { GROWTH_BLOCKS = 96, GROWTH_PRESSES = 2000 };
+
+typedef struct growth_block { void *ptr; uint64_t bytes; } growth_block;
+
+/* Random blocks of 64 KiB to 512 MiB, more than the limit has room for; then all are freed. */
+static void growth_press(ground *on, uint64_t *refused)
 {
-    ground on;
-    int failed = ground_open(&on, self, shape);
-    if (!failed) {
-        *at_creation = ground_held(&on);
-        (void)ground_alloc(&on, MIB, NULL);
-        *with_one = ground_held(&on);
+    growth_block blocks[GROWTH_BLOCKS] = { { 0 } };
+    uint64_t random = on->of->seed;
+    *refused = 0;
+    for (int step = 0; step < GROWTH_PRESSES; step++) {
+        growth_block *block = &blocks[splitmix64_below(&random, GROWTH_BLOCKS)];
+        if (block->ptr) ground_free(on, block->ptr, block->bytes, NULL);
+        block->bytes = ((uint64_t)65536 << splitmix64_below(&random, 14)) + splitmix64_below(&random, 65536);
+        block->ptr = ground_alloc(on, block->bytes, NULL);
+        *refused += (uint64_t)!block->ptr;
     }
-    ground_close(&on);
-    return failed;
+    for (int at = 0; at < GROWTH_BLOCKS; at++) {
+        if (blocks[at].ptr) ground_free(on, blocks[at].ptr, blocks[at].bytes, NULL);
+    }
 }
 
-void growth_first_touch(scene *self)
+void growth_limit(scene *self)
 {
-    const uint64_t limit = 1 * GIB, most = 64 * MIB;
-    const ground_shape grows = { .limit_bytes = limit };
-    const ground_shape fixed = { .limit_bytes = limit, .adapt = ground_fixed };
-    uint64_t start, first, whole, then;
-    if (scene_is_model(self)) return;
-    if (growth_touch(self, &grows, &start, &first)) return;
-    if (self->chosen->family != POLICY_ARENA) {
-        scene_say(self, 0, "%s at the start, %s with the first MiB; %s has no switch to take %s beforehand",
-                  scene_size(self, start), scene_size(self, first), self->chosen->text, scene_size(self, limit));
-        return;
+    const uint64_t limit = 5000 * MIB;
+    const ground_shape shape = { .limit_bytes = limit };
+    ground on;
+    uint64_t refused;
+    if (!ground_open(&on, self, &shape)) {
+        growth_press(&on, &refused);
+        uint64_t peak = ground_held_peak(&on);
+        if (peak > limit) {
+            scene_say(self, 0, "%s should be kept to: up to %s were held from the device", scene_size(self, limit),
+                      scene_size(self, peak));
+        } else {
+            void *whole = ground_alloc(&on, limit, NULL);
+            if (whole) ground_free(&on, whole, limit, NULL);
+            void *more = ground_alloc(&on, limit + 1, NULL);
+            scene_say(self, whole && !more && ground_held_peak(&on) == limit, "a limit of %s: %" PRIu64
+                      " requests refused, never more than %s held at any call; one block of it is %s, one of a byte "
+                      "more is %s", scene_size(self, limit), refused, scene_size(self, ground_held_peak(&on)),
+                      whole ? "served" : "refused", more ? "served" : "refused");
+        }
     }
-    if (growth_touch(self, &fixed, &whole, &then)) return;
-    scene_say(self, !start && first <= most && whole == limit && then == limit, "growing: %s at creation, %s with "
-              "the first MiB (at most %s); growth=fixed: %s at creation, %s with it, of a limit of %s",
-              scene_size(self, start), scene_size(self, first), scene_size(self, most), scene_size(self, whole),
-              scene_size(self, then), scene_size(self, limit));
+    ground_close(&on);
 }
 
 /* The highest of reserved over live, while tensors of 1 to 32 MiB come to 4 GiB; from 512 MiB on. */
@@ -185,51 +198,6 @@ void growth_jump(scene *self)
                   "step gradient and two slots come: %s held, %.3f times what is live (1.050)", scene_size(self,
                                                                                                            table),
                   scene_size(self, start), scene_size(self, jumped), over);
-    }
-    ground_close(&on);
-}
-
-/* ---- the steps that it takes, as the observer is told */
-typedef struct growth_seen { uint64_t steps[64], count, sum; } growth_seen;
-
-static void growth_observe(gpuarena *arena, const gpuarena_action *action, void *user)
-{
-    growth_seen *seen = user;
-    (void)arena;
-    if (action->kind != GPUARENA_ACTION_GROW) return;
-    if (seen->count < 64) seen->steps[seen->count] = action->block.bytes;
-    seen->count++;
-    seen->sum += action->block.bytes;
-}
-
-static void growth_set_observer(gpuarena_config *config, void *user)
-{
-    config->observe = growth_observe;
-    config->observe_user = user;
-}
-
-void growth_steps(scene *self)
-{
-    growth_seen seen;
-    const ground_shape shape = { .adapt = growth_set_observer, .user = &seen };
-    char steps[160] = "";
-    size_t used = 0;
-    ground on;
-    gpuarena_device card = GPUARENA_INIT;
-    memset(&seen, 0, sizeof seen);
-    if (scene_lacks(self, "steps to choose or to see")) return;
-    if (!ground_open(&on, self, &shape)) {
-        for (int at = 0; at < 400; at++) (void)ground_alloc(&on, MIB, NULL);
-        gpuarena_get_device(on.pool.arena, &card);
-        for (uint64_t at = 0; at < seen.count && at < 10; at++) {
-            used += (size_t)snprintf(steps + used, sizeof steps - used, "%s%" PRIu64, at ? ", " : "",
-                                     seen.steps[at] / MIB);
-        }
-        scene_say(self, seen.count > 0 && seen.sum == ground_held(&on) && card.page_bytes == 2 * MIB, "400 blocks "
-                  "of 1 MiB: %" PRIu64 " steps, of %s%s MiB, together %s, as the device holds; granules of %s",
-                  seen.count,
-                  steps, seen.count > 10 ? ", .." : "", scene_size(self, seen.sum), scene_size(self,
-                                                                                               card.page_bytes));
     }
     ground_close(&on);
 }

@@ -1,6 +1,6 @@
 /* Scenarios about what is held: what stays, what goes back, what is used again.
    It must not know how a policy keeps what is free.
-   Tested by tests/needs.t and tests/test_needs.c. */
+   Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 
 #include "scenarios.h"
@@ -94,66 +94,6 @@ void held_repeat(scene *self)
         ground_close(&on);
     }
     op_stream_free(&stream);
-}
-
-/* ---- what is kept though nothing uses it: each rule keeps what it says */
-typedef struct held_rule {
-    gpuarena_release release;
-    uint64_t release_bytes;
-    double   release_keep;
-    uint32_t release_age;
-    uint64_t least_bytes, most_bytes;            /* what must be kept */
-} held_rule;
-
-static void held_release(gpuarena_config *config, void *user)
-{
-    const held_rule *law = user;
-    config->release = law->release;
-    config->release_bytes = law->release_bytes;
-    config->release_keep = law->release_keep;
-    config->release_age = law->release_age;
-}
-
-/* 16 blocks of 64 MiB are freed, and then 400 small operations go by. */
-static uint64_t held_kept(scene *self, held_rule law)
-{
-    const ground_shape shape = { .adapt = held_release, .user = &law };
-    void *blocks[16];
-    uint64_t kept = UINT64_MAX;
-    ground on;
-    if (!ground_open(&on, self, &shape)) {
-        for (int at = 0; at < 16; at++) blocks[at] = ground_alloc(&on, 64 * MIB, NULL);
-        for (int at = 0; at < 16; at++) {
-            if (blocks[at]) ground_free(&on, blocks[at], 64 * MIB, NULL);
-        }
-        for (int at = 0; at < 200; at++) {
-            void *ptr = ground_alloc(&on, 4096, NULL);
-            if (ptr) ground_free(&on, ptr, 4096, NULL);
-        }
-        kept = ground_held(&on);
-    }
-    ground_close(&on);
-    return kept;
-}
-
-void held_retention(scene *self)
-{
-    static const held_rule rules[] = {
-        { GPUARENA_RELEASE_ON_DEMAND, 0, 0.0, 0, 1 * GIB, 2 * GIB },
-        { GPUARENA_RELEASE_IDLE, 512 * MIB, 1.0, 0, 1, 512 * MIB },
-        { GPUARENA_RELEASE_IDLE, 1, -1.0, 0, 0, 64 * MIB },
-        { GPUARENA_RELEASE_AGE, 0, 0.0, 100, 0, 64 * MIB },
-    };
-    uint64_t kept[4] = { 0 };
-    int right = 0;
-    if (scene_lacks(self, "memory that it keeps")) return;
-    for (int at = 0; at < 4 && !scene_is_over(self); at++) {
-        kept[at] = held_kept(self, rules[at]);
-        right += kept[at] >= rules[at].least_bytes && kept[at] <= rules[at].most_bytes;
-    }
-    scene_say(self, right == 4, "1 GiB is freed, then 400 small operations: release=on_demand keeps %s, idle above "
-              "512M %s, idle above 1 byte %s, age=100 %s", scene_size(self, kept[0]), scene_size(self, kept[1]),
-              scene_size(self, kept[2]), scene_size(self, kept[3]));
 }
 
 /* ---- eager or planned lifetimes: what goes back to the pool at once is had again at once */

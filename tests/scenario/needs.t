@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# The table of stress/README.md: what people ask, and how many of a group's needs pass, of those that apply.
-# It must not know how a scenario measures: test_needs says what each verdict is.
+# The table of stress/README.md: what people ask, and how many of a group's needs pass, of those that apply. test_needs gives
+# verdicts on policies. What only an arena has, raw fails, and a model is not asked: cases of needs.script answer it, whose
+# titles begin with the need, or the tests of the header that %answered names.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
@@ -11,6 +12,27 @@ my %found;
 my $told = `$program`;
 push @{$found{$1}}, $2 while $told =~ /^ok \d+ - ([a-z-]+) on \w+, seed 1: (\S)$/mg;
 ok(%found && !grep({ @$_ != @policies } values %found), 'verdicts are found, of four policies each');
+
+# A need, a file, and a text in it: the title of a case, or the first words about a test.
+my %answered = (
+    report        => ['unit/arena/test_walk_report.c', 'static void test_text('],
+    events        => ['unit/arena/test_observe.c', 'static void test_segments('],
+    threads       => ['support/thread_world.h', 'the limit holds in each'],
+    'late-change' => ['unit/arena/sentences.golden', 'create ; zero_begin=1'],
+    environment   => ['unit/arena/test_config.c', 'static void test_environment('],
+    steps         => ['unit/arena/growth.script', 'case Steps of 64M, of 6M, and exact'],
+    pressure      => ['unit/arena/streams_pressure.script', 'case Served with what is freed'],
+    tenants       => ['unit/arena/tenants.script', 'case Two tenants share a device'],
+    devices       => ['unit/arena/test_registry.c', 'static void test_owner('],
+    pinned        => ['unit/arena/backings.script', 'case One arena of each kind'],
+    async         => ['unit/arena/backings.script', 'case The limit holds at every instant'],
+);
+for my $need (sort keys %answered) {
+    my ($file, $text) = @{ $answered{$need} };
+    ok(index(slurp("tests/$file"), $text) >= 0, "$need: tests/$file has it");
+    $found{$need} = [qw(F - P P)];
+}
+$found{$_} = $_ eq 'addresses' ? [qw(- - - P)] : [qw(F - P P)] for slurp('tests/scenario/needs.script') =~ /^case ([a-z-]+): /mg;
 
 my (%grouped, @wrong);
 for (grep { /^\| .* \| `.*` \| \d/ } split /\n/, slurp('stress/README.md')) {

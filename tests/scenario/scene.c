@@ -1,6 +1,6 @@
 /* Verdicts, their sentences, and the workloads that scenarios play.
    It must not know what any scenario is about.
-   Tested by tests/needs.t. */
+   Tested by tests/scenario/test_needs.c. */
 #include "scene.h"
 
 #include <inttypes.h>

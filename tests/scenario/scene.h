@@ -1,6 +1,6 @@
 /* What a scenario has in hand: one policy, fresh simulated devices to put it to work on, and a verdict to give.
    Knows nothing of rows or reports. Nothing here is timed.
-   Tested by tests/needs.t. */
+   Tested by tests/scenario/needs.t. */
 #ifndef TESTS_SCENARIO_SCENE_H
 #define TESTS_SCENARIO_SCENE_H
 
@@ -22,9 +22,6 @@ typedef struct scene {                           /* one scenario, on one policy 
     uint64_t      seed;
     need_verdict  verdict;
     char          said[480];                     /* one sentence, with the numbers that were measured */
-    uint64_t      driver_calls, driver_vns;      /* on memory, of all devices that were opened */
-    uint64_t      held_peak_bytes;               /* the most that one of them held */
-    int           is_unordered;                  /* threads ran: these three are the machine's, and not told */
     problem       trouble;                       /* of the harness; exit code 0: none */
     char          sizes[12][24];                 /* texts of scene_size, used in turn */
     unsigned      size_at;
@@ -42,10 +39,8 @@ int  scene_is_over(const scene *self);           /* it has failed, or the harnes
 const char *scene_size(scene *self, uint64_t bytes);
 
 typedef struct ground_shape {                    /* zero: default */
-    uint64_t    capacity_bytes, context_bytes;   /* 16 GiB; 0 */
+    uint64_t    capacity_bytes;                  /* 16 GiB */
     const char *faults;
-    uint32_t    device_count;
-    int         is_shared;                       /* threads call its table */
     uint64_t    limit_bytes;                     /* arenas and models alone: 0: none */
     const char *keys;                            /* laid over an arena's configuration */
     void      (*adapt)(gpuarena_config *config, void *user);     /* likewise, and after them */

@@ -1,6 +1,6 @@
-/* Scenarios about a device that others use too: shares, a library that was there first, ways to behave.
+/* Scenarios about a device that others use too: shares, and a library that was there first.
    It must not know how a policy asks for memory.
-   Tested by tests/needs.t and tests/test_needs.c. */
+   Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -72,85 +72,4 @@ void sharing_grabbed(scene *self)
     scene_say(self, !at_start && served && refused, "a library has taken 12 of 16 GiB: %s held at creation, 2 GiB "
               "%s; limit=50%%free is %s, and 3 GiB are %s", scene_size(self, at_start), served ? "served" : "refused",
               limit == GPUARENA_NO_LIMIT ? "no limit here" : scene_size(self, limit), refused ? "refused" : "served");
-}
-
-/* ---- three ways to behave: all for us, ours while we need it, as little as can be */
-
-typedef struct sharing_manner {
-    const char *name;
-    void      (*adapt)(gpuarena_config *config, void *user);
-    uint64_t    rival_least, rival_most;         /* what another process must get, that wants 6 of 8 GiB */
-} sharing_manner;
-
-static void sharing_exclusive(gpuarena_config *config, void *user)
-{
-    ground_fixed(config, user);
-    config->limit_bytes = 6 * GIB;
-}
-
-static void sharing_shared(gpuarena_config *config, void *user)
-{
-    (void)user;
-    config->release = GPUARENA_RELEASE_IDLE;
-    config->release_bytes = 1 * GIB;
-    config->release_keep = 1.0;
-}
-
-static void sharing_frugal(gpuarena_config *config, void *user)
-{
-    ground_fixed(config, user);
-    config->growth = GPUARENA_GROWTH_EXACT;
-    config->release = GPUARENA_RELEASE_IDLE;
-    config->release_bytes = 1;
-    config->release_keep = -1.0;
-}
-
-static const sharing_manner sharing_manners[] = {
-    { "exclusive", sharing_exclusive, 0, 2 * GIB }, { "shared", sharing_shared, 4 * GIB, 6 * GIB },
-    { "frugal", sharing_frugal, 6 * GIB, 6 * GIB },
-};
-
-/* 16 blocks of 256 MiB, and all freed; 1: served. */
-static int sharing_pass(ground *on)
-{
-    void *blocks[16] = { NULL };
-    int served = 0;
-    for (int at = 0; at < 16; at++) served += (blocks[at] = ground_alloc(on, 256 * MIB, NULL)) != NULL;
-    for (int at = 0; at < 16; at++) {
-        if (blocks[at]) ground_free(on, blocks[at], 256 * MIB, NULL);
-    }
-    return served == 16;
-}
-
-/* Alone twice, then beside the other process. */
-static void sharing_behave(scene *self, const sharing_manner *manner, uint64_t *rival_bytes, int *alone, int *beside)
-{
-    const ground_shape shape = { .capacity_bytes = 8 * GIB, .faults = "rival@100=6G", .adapt = manner->adapt };
-    sim_counters counted;
-    ground on;
-    if (!ground_open(&on, self, &shape)) {
-        *alone = sharing_pass(&on) && sharing_pass(&on);
-        on.op = 100;
-        *beside = sharing_pass(&on);
-        sim_get_counters(device_simulated(on.on), 0, &counted);
-        *rival_bytes = counted.rival_bytes;
-    }
-    ground_close(&on);
-}
-
-void sharing_manners_kept(scene *self)
-{
-    uint64_t others[3] = { 0 };
-    int alone[3] = { 0 }, beside[3] = { 0 }, kept = 0;
-    if (scene_is_model(self)) return;
-    for (int at = 0; at < 3 && !scene_is_over(self); at++) {
-        sharing_behave(self, &sharing_manners[at], &others[at], &alone[at], &beside[at]);
-        kept += alone[at] && others[at] >= sharing_manners[at].rival_least
-            && others[at] <= sharing_manners[at].rival_most;
-    }
-    scene_say(self, kept == 3 && beside[0], "another process wants 6 of 8 GiB after steps of 4 GiB: with the memory "
-              "kept (growth=fixed) it gets %s and our next step is %s, with release=idle it gets %s, with "
-              "growth=exact as well %s", scene_size(self, others[0]), beside[0] ? "served" : "refused",
-              scene_size(self, others[1]),
-              scene_size(self, others[2]));
 }

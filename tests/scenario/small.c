@@ -1,6 +1,6 @@
 /* Scenarios about small programs: tiny models, tensors of a few kilobytes, batches that must fit, requests that may
    fail, and a data set that never does.
-   It must not know how a policy rounds. Tested by tests/needs.t and tests/test_needs.c. */
+   It must not know how a policy rounds. Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -118,36 +118,6 @@ void small_batches(scene *self)
                   " samples fits, found by %" PRIu64 " refusals, %.0f %% of the %" PRIu64 " that there are bytes for "
                   "(75); the weights are %s, and it fits again", low, refused,
                   100.0 * (double)low / (double)bound, bound, intact ? "intact" : "lost");
-    }
-    ground_close(&on);
-}
-
-/* ---- scratch memory, that a program can do without */
-static gpuarena_result small_try(ground *on, uint64_t bytes, void **ptr)
-{
-    gpuarena_request request = GPUARENA_INIT;
-    request.bytes = bytes;
-    request.flags = GPUARENA_ALLOC_TRY;
-    return gpuarena_alloc_ex(on->pool.arena, ptr, &request);
-}
-
-void small_scratch(scene *self)
-{
-    const ground_shape shape = { 0 };
-    ground on;
-    if (scene_lacks(self, "request that may be refused without growth: scratch takes what it wants")) return;
-    if (!ground_open(&on, self, &shape)) {
-        void *large = NULL, *fits = NULL, *ptr = ground_alloc(&on, 64 * MIB, NULL);
-        if (ptr) ground_free(&on, ptr, 64 * MIB, NULL);
-        uint64_t before = ground_held(&on), calls = ground_calls(&on);
-        gpuarena_result refused = small_try(&on, 3 * GIB, &large), served = small_try(&on, 32 * MIB, &fits);
-        uint64_t after = ground_held(&on);
-        scene_say(self, refused == GPUARENA_OUT_OF_MEMORY && !served && before == after && calls == ground_calls(&on),
-                  "scratch with GPUARENA_ALLOC_TRY, 64 MiB being free: 3 GiB are %s, 32 MiB are %s, %s held before, "
-                  "%s after, %" PRIu64 " driver calls", refused ? "refused" : "served", served ? "refused" : "served",
-                  scene_size(self, before), scene_size(self, after), ground_calls(&on) - calls);
-        if (fits) gpuarena_free(on.pool.arena, fits, NULL);
-        if (large) gpuarena_free(on.pool.arena, large, NULL);
     }
     ground_close(&on);
 }
