@@ -51,6 +51,8 @@ static void audit(int thorough)
         gpuarena_walk_stats(world.arena, &stats);
         audit_sums(&stats);
         audit_largest(&stats);
+        if (block_count && one_in(6)) audit_idle_pages(blocks[draw((uint64_t)block_count)].ptr);
+        if (thorough) world_count_figures();
         if (thorough) audit_walk(&stats);
     }
     if (sim_finding_count(world.machine) && !world.trouble[0])
@@ -225,6 +227,7 @@ static uint64_t run_program(uint64_t seed, uint64_t ops)
     requested_bytes = reserved_before = 0;
     if (world.trouble[0]) return 0;
     uint64_t target_count = 4 + draw((uint64_t)1 << (3 + draw(5)));
+    if (with(WITH_ALIKE)) target_count = BLOCKS - 10;
     uint64_t heaps_at = with(WITH_LATE_HEAPS) ? draw(ops / 2) : UINT64_MAX;
     while (world.op < ops && !world.trouble[0]) {
         if (world.op == heaps_at) world_want_heaps();

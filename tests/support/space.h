@@ -132,6 +132,9 @@ static inline void space_audit(int whole)
     space_audit_tags();
     const char *differs = space_wrong_counts(&stats);
     if (differs) space_blame("the statistics: %s", differs);
+    if (whole) gpuarena_walk_stats(space.arena, &stats);
+    if (whole && stats.largest_free_bytes != pages_longest(space.arena))
+        space_blame("the longest free block is another");
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 

@@ -97,6 +97,15 @@ static inline uint64_t pages_idle(const gpuarena *arena)
     return count;
 }
 
+/* The longest free block, or what is idle where pages move, by a walk over all blocks. */
+static inline uint64_t pages_longest(const gpuarena *arena)
+{
+    uint64_t longest, count = gpuarena__free_runs(arena, 0, 0, &longest);
+    if (arena->config.idle_fraction >= 1) count = 0;
+    count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
+    return longest > count ? longest : count;
+}
+
 /* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may
    have been reserved: they cost nothing, and the next request has them. */
 static inline const char *pages_differ(const pages_state *before, const pages_state *after)

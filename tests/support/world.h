@@ -19,7 +19,8 @@ enum {                                           /* features; each program has a
     WITH_PAGES = 1 << 16,                        /* backing=paged, else segments */
     WITH_SILENCE = 1 << 17,                      /* the sums are asked less often */
     WITH_HEAPS = 1 << 18,                        /* streams have heaps from the second one on */
-    WITH_LATE_HEAPS = 1 << 19                    /* .. from some operation on */
+    WITH_LATE_HEAPS = 1 << 19,                   /* .. from some operation on */
+    WITH_ALIKE = 1 << 22                         /* many blocks, of few sizes */
 };
 
 typedef struct world_stream {
@@ -37,7 +38,7 @@ typedef struct world_range { uint64_t address, bytes; int is_addresses; } world_
     X(relieved) X(any_allocs) X(try_refused) X(own_frees) X(other_frees) X(any_frees) X(uses) X(destroys) \
     X(same_handles) X(faults) X(host_faults) X(must_fit) X(captures) X(joins) X(forks) X(launches) X(set_allocs) \
     X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) X(judged) \
-    X(own_segments) X(grown_blocks) X(shrunk_blocks)
+    X(own_segments) X(grown_blocks) X(shrunk_blocks) X(quick_figures) X(idle_spans) X(crowded)
 typedef struct world_tally {
 #define X(field) uint64_t field;
     WORLD_TALLY(X)
@@ -334,6 +335,7 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
     sim_reuse_handles(world.machine, 1);
     world_be(1);
     if (with(WITH_ALONE) && (world.features >> 20 & 3)) world.features &= ~(uint64_t)WITH_ALONE;
+    if (world.features >> 23 & 1) world.features &= ~(uint64_t)WITH_ALIKE;
     for (int stream = 0; stream < WORLD_STREAMS; stream++) {
         world_stream *at = &world.streams[stream];
         at->blocking = 1;

@@ -76,6 +76,8 @@ static inline int block_touch(block *at, int stream)
 
 static inline uint64_t block_bytes(void)
 {
+    static const uint64_t few[] = { KIB(1), KIB(64), KIB(64), KIB(64) + 256, KIB(700) };
+    if (with(WITH_ALIKE) && !one_in(8)) return few[draw(COUNT(few))];
     switch (draw(with(WITH_LARGE) ? 8 : 6)) {
     case 0: case 1: case 2: return 1 + draw(KIB(64));
     case 3: case 4: return 1 + draw(KIB(700));

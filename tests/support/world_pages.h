@@ -118,6 +118,37 @@ static inline void audit_largest(const gpuarena_stats *stats)
         blame("largest_free is the longest run, or what is idle", (int)(stats->largest_free_bytes >> 10));
 }
 
+/* The idle pages outside of a span, which are counted by few looks, against a walk over all blocks. */
+static inline void audit_idle_pages(const void *ptr)
+{
+    const gpuarena__range *range = gpuarena__range_of(world.arena, bench_number(ptr));
+    uint64_t begin, end, most = MIB(64), longest;
+    if (!world.page_bytes || !range || !range->pages) return;
+    begin = range->address + draw(bench_number(ptr) - range->address + 1);
+    if (range->address + range->bytes - begin < most) most = range->address + range->bytes - begin;
+    end = begin + 1 + draw(most);
+    tally.idle_spans++;
+    if (gpuarena__idle_pages(world.arena, begin, end)
+        != gpuarena__free_runs(world.arena, gpuarena__round_down(begin, world.page_bytes),
+                               gpuarena__whole(end, world.page_bytes), &longest))
+        blame("idle pages outside of a span are those walked", (int)((end - begin) >> 10));
+}
+
+/* How figures are found: by a few looks at the ends of runs; of streams that have more than fits into slots. */
+static inline void world_count_figures(void)
+{
+    gpuarena__seen seen = { 0, 0 };
+    int crowded = 0;
+    tally.quick_figures += world.arena->streams.many && gpuarena__seams_show(world.arena, &seen);
+    for (uint32_t at = 1; at < world.arena->streams.count; at++) {
+        const gpuarena__bins *bins = world.arena->streams.list[at].bins;
+        crowded |= bins != &world.arena->bins && (bins->root[0] || bins->root[1]);
+        for (uint32_t number = 0; number < GPUARENA__CLASSES && bins != &world.arena->bins; number++)
+            crowded |= bins->overflow[number] != 0;
+    }
+    tally.crowded += (uint64_t)crowded;
+}
+
 static inline void audit_walk(const gpuarena_stats *stats)
 {
     char message[200];
