@@ -224,6 +224,7 @@ static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] 
         } else if (take_word(in, "rival")) sim_rival(device.machine, 0, read_sum(in), 0);
         else if (take_word(in, "shift")) device.shift = read_sum(in);
         else if (take_word(in, "reuse")) sim_reuse_handles(device.machine, 1);
+        else if (take_word(in, "own")) device.table.null_is_per_thread = 1;
         else if (take_word(in, "standing")) device.table.now_ns = device_standing_clock;
         else blame("not understood: \"%.40s\"", in->at);
     }

@@ -1,15 +1,19 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, threads' own
-   default streams, steps, trim, limits, resize, walks, observers; contents by a shadow, the limit at each driver
-   call, sums at the end. Under `make tsan`, races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
+   default streams, tags, steps, trim, limits, resize, walks, observers; contents by a shadow, the limit at each
+   driver call, sums at the end. And races for one pointer, and arenas that come and go. Under `make tsan`, data
+   races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_world.h"
 
 enum { MOST_THREADS = 16, LIVE_EACH = 48, EXCHANGE = 32, LIVES = 4 };
+enum { NAMES = 100, RACES = 2000, ROUNDS = 200 };
 
 typedef struct tenancy { void *ptr; uint64_t bytes; thread_arena *at; uint32_t number; int stream; } tenancy;
 typedef struct worker {
     pthread_t thread;
     uint64_t random, ops, alloc_count, free_count, fail_count;
-    uint32_t index, numbers;
+    uint64_t tagged[3];                          /* allocations: without a tag, with the thread's own, with one
+                                                    that all have */
+    uint32_t index, numbers, own, names[NAMES];
     int arena_count, count;
     tenancy blocks[LIVE_EACH];
 } worker;
@@ -28,6 +32,32 @@ static uint64_t draw_bytes(worker *self)
 
 /* ---- one call each */
 
+/* The same names in every thread, at the same time. */
+static void make_names(worker *self)
+{
+    char name[24];
+    for (int at = 0; at < NAMES; at++) {
+        snprintf(name, sizeof name, "common %d", at);
+        self->names[at] = gpuarena_tag(name);
+        WANT(!strcmp(gpuarena_tag_name(self->names[at]), name));
+    }
+    snprintf(name, sizeof name, "own %d", (int)self->index);
+    self->own = gpuarena_tag(name);
+}
+
+/* A third has the thread's own tag by its scope, a third everybody's, a third none. */
+static gpuarena_result alloc_tagged(worker *self, thread_arena *at, gpuarena_request *request, void **ptr)
+{
+    uint64_t kind = draw(self, 3);
+    gpuarena_result result;
+    if (kind == 1) WANT(gpuarena_tag_scope(self->own) == 0);
+    if (kind == 2) request->tag = self->names[0];
+    result = gpuarena_alloc_ex(at->arena, ptr, request);
+    if (kind == 1) WANT(gpuarena_tag_scope(0) == self->own);
+    self->tagged[kind] += result == GPUARENA_OK;
+    return result;
+}
+
 static void do_alloc(worker *self, thread_arena *at)
 {
     tenancy made = { NULL, 0, at, 0, 0 };
@@ -39,7 +69,7 @@ static void do_alloc(worker *self, thread_arena *at)
     request.stream = slot_stream(made.stream);
     if (!draw(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
     else if (!draw(self, 256)) request.flags = GPUARENA_ALLOC_DEDICATED;
-    result = gpuarena_alloc_ex(at->arena, &made.ptr, &request);
+    result = alloc_tagged(self, at, &request, &made.ptr);
     if (result != GPUARENA_OK) {
         gpuarena_failure failure;
         gpuarena_last_failure(NULL, &failure);
@@ -91,6 +121,7 @@ static void do_resize(worker *self)
     if (bytes < block->bytes) thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
     result = gpuarena_resize(block->at->arena, block->ptr, bytes, slot_stream(block->stream));
     WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
+    self->fail_count += result != GPUARENA_OK;
     if (result == GPUARENA_OK && bytes >= block->bytes)
         thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
     if (result != GPUARENA_OK && bytes >= block->bytes) return;
@@ -101,9 +132,12 @@ static void do_resize(worker *self)
 static void do_look(worker *self, thread_arena *at)
 {
     gpuarena_stats stats;
+    gpuarena_tag_stats mine_alone;
     gpuarena_block block;
     const tenancy *mine = self->count ? &self->blocks[draw(self, (uint64_t)self->count)] : NULL;
     gpuarena_get_stats(at->arena, &stats);
+    WANT(gpuarena_get_tag(at->arena, self->own, &mine_alone) == GPUARENA_OK
+         && (self->arena_count > 1 || mine_alone.alloc_count == self->tagged[1]));
     WANT(stats.requested_bytes + stats.slack_bytes == stats.live_bytes);
     WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes);
     if (!mine) return;
@@ -199,6 +233,7 @@ static void do_rarely(worker *self, thread_arena *at)
 static void *work(void *argument)
 {
     worker *self = argument;
+    make_names(self);
     for (uint64_t op = 0; op < self->ops; op++) {
         thread_arena *at = &thread_arenas[draw(self, (uint64_t)self->arena_count)];
         uint64_t what = draw(self, 64);
@@ -229,15 +264,29 @@ static uint64_t number_of(const char *variable, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static void judge_end(const char *name, int arena_count, const worker *sum)
+/* Adds what the arena has of a tag; nothing of it is live. */
+static void add_tag(const gpuarena *arena, uint32_t tag, uint64_t *count)
+{
+    gpuarena_tag_stats stats;
+    WANT(gpuarena_get_tag(arena, tag, &stats) == GPUARENA_OK && !stats.live_count && !stats.live_bytes);
+    *count += stats.alloc_count;
+}
+
+static void judge_end(const char *name, int arena_count, int count, const worker *sum)
 {
     gpuarena_stats stats, all = GPUARENA_INIT;
+    uint64_t tagged[3] = { 0, 0, 0 };
     char message[200];
+    for (int at = 1; at < count; at++) WANT(!memcmp(workers[at].names, workers[0].names, sizeof workers[0].names));
     for (int at = 0; at < arena_count; at++) {
         thread_arena *self = &thread_arenas[at];
         gpuarena_get_stats(self->arena, &stats);
         all.alloc_count += stats.alloc_count;
         all.free_count += stats.free_count;
+        all.fail_count += stats.fail_count + stats.misuse_count;
+        add_tag(self->arena, 0, &tagged[0]);
+        for (int by = 0; by < count; by++) add_tag(self->arena, workers[by].own, &tagged[1]);
+        add_tag(self->arena, workers[0].names[0], &tagged[2]);
         CHECK_MSG(gpuarena_check(self->arena, message, sizeof message) == GPUARENA_OK, "%s: check %s", name, message);
         CHECK_MSG(!stats.live_count && !stats.live_bytes && !stats.requested_bytes, "%s: all freed", name);
         CHECK_U64(stats.reserved_bytes, ==, self->device.held_bytes);
@@ -248,6 +297,8 @@ static void judge_end(const char *name, int arena_count, const worker *sum)
     }
     CHECK_U64(all.alloc_count, ==, sum->alloc_count);
     CHECK_U64(all.free_count, ==, sum->free_count);
+    CHECK_U64(all.fail_count, ==, sum->fail_count);
+    CHECK_MSG(!memcmp(tagged, sum->tagged, sizeof tagged), "%s: what each tag has adds up", name);
     CHECK_U64(thread_host_bytes, ==, 0);
     CHECK_MSG(!thread_trouble, "%s: %" PRIu64 " allocations, %" PRIu64 " refusals: %s", name, sum->alloc_count,
               sum->fail_count, thread_trouble ? thread_trouble : "all judged well");
@@ -282,8 +333,85 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
         sum.alloc_count += workers[at].alloc_count;
         sum.free_count += workers[at].free_count;
         sum.fail_count += workers[at].fail_count;
+        for (int kind = 0; kind < 3; kind++) sum.tagged[kind] += workers[at].tagged[kind];
     }
-    judge_end(name, arena_count, &sum);
+    judge_end(name, arena_count, count, &sum);
+}
+
+/* ---- races for one pointer */
+typedef struct racer {
+    pthread_t thread;
+    thread_arena *at;
+    pthread_barrier_t *barrier;
+    void *const *blocks;
+    gpuarena_result results[RACES];
+} racer;
+
+static void *race(void *argument)
+{
+    racer *self = argument;
+    for (int round = 0; round < RACES; round++) {
+        if (round % 50 == 0) pthread_barrier_wait(self->barrier);
+        self->results[round] = gpuarena_free(self->at->arena, self->blocks[round], NULL);
+    }
+    return NULL;
+}
+
+/* Two threads free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
+static void test_same_pointer(void)
+{
+    static racer racers[2];
+    static void *blocks[RACES];
+    pthread_barrier_t barrier;
+    gpuarena_config config = thread_open(&thread_arenas[0], GPUARENA_BACKING_SEGMENTS, MIB(32));
+    int exact = gpuarena_create(&config, &thread_arenas[0].arena) == GPUARENA_OK;
+    for (int round = 0; round < RACES; round++)
+        exact &= gpuarena_alloc(thread_arenas[0].arena, &blocks[round], 1000, NULL) == GPUARENA_OK;
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (int at = 0; at < 2; at++) {
+        racers[at].at = &thread_arenas[0];
+        racers[at].barrier = &barrier;
+        racers[at].blocks = blocks;
+        pthread_create(&racers[at].thread, NULL, race, &racers[at]);
+    }
+    for (int at = 0; at < 2; at++) pthread_join(racers[at].thread, NULL);
+    for (int round = 0; round < RACES; round++) {
+        gpuarena_result left = racers[0].results[round], right = racers[1].results[round];
+        exact &= left != right && (left == GPUARENA_OK || left == GPUARENA_DOUBLE_FREE)
+              && (right == GPUARENA_OK || right == GPUARENA_DOUBLE_FREE);
+    }
+    CHECK_MSG(exact, "%d pointers freed by two threads: each time one OK, one DOUBLE_FREE", (int)RACES);
+    pthread_barrier_destroy(&barrier);
+    CHECK_INT(gpuarena_destroy(thread_arenas[0].arena), ==, GPUARENA_OK);
+    CHECK_STR(slot_left(&thread_arenas[0].device), "");
+}
+
+/* ---- arenas that come and go */
+static void *live_and_die(void *user)
+{
+    gpuarena_config config = thread_open(user, GPUARENA_BACKING_SEGMENTS, MIB(32));
+    for (int round = 0; round < ROUNDS; round++) {
+        gpuarena *arena = NULL;
+        gpuarena_failure failure;
+        void *block = NULL;
+        WANT(gpuarena_create(&config, &arena) == GPUARENA_OK);
+        WANT(gpuarena_alloc(arena, &block, 1000, NULL) == GPUARENA_OK && gpuarena_owner(block) == arena);
+        WANT(gpuarena_free(arena, &config, NULL) == GPUARENA_FOREIGN_POINTER);
+        gpuarena_last_failure(NULL, &failure);
+        WANT(failure.result == GPUARENA_FOREIGN_POINTER && failure.serial == 1);
+        WANT(gpuarena_free(arena, block, NULL) == GPUARENA_OK && gpuarena_destroy(arena) == GPUARENA_OK);
+    }
+    return NULL;
+}
+
+/* In two threads, while each asks who owns what. */
+static void test_lives(void)
+{
+    pthread_t threads[2];
+    for (int at = 0; at < 2; at++) pthread_create(&threads[at], NULL, live_and_die, &thread_arenas[at]);
+    for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
+    CHECK_MSG(!thread_trouble, "arenas come and go in two threads: %s", thread_trouble ? thread_trouble : "in order");
+    for (int at = 0; at < 2; at++) CHECK_STR(slot_left(&thread_arenas[at].device), "");
 }
 
 int main(void)
@@ -296,5 +424,7 @@ int main(void)
     test_random("paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1);
     test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
     test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, 0);
+    test_same_pointer();
+    test_lives();
     return tap_done();
 }
