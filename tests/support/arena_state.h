@@ -1,4 +1,4 @@
-/* What tests ask after every call: do sums hold, does the walk tile the ledger, did a refusal change anything.
+/* What tests ask after calls: do sums hold, does the walk tile the ledger, did anything change.
    It must not know how the arena works inside: it reads public calls and the fake device's ledger alone.
    Included by the tests of the header; run them with `make test`. */
 #ifndef TESTS_ARENA_STATE_H
@@ -9,7 +9,7 @@
 
 typedef struct arena_state {
     gpuarena_stats stats;
-    uint64_t digest, live_digest;                /* of all blocks; of the live ones */
+    uint64_t digest;                             /* of all blocks */
     uint64_t live_count, live_bytes, requested_bytes, free_bytes, largest_bytes, free_count;
     uint64_t failure_serial;
     const fake_device *device;                   /* the walk's place in the ledger; NULL: not compared */
@@ -61,7 +61,6 @@ static inline gpuarena_result state_visit(const gpuarena_block *block, void *use
     digest = state_mix(digest, (uint64_t)(uintptr_t)block->stream);
     state->digest = state_mix(state->digest, digest);
     if (live) {
-        state->live_digest = state_mix(state->live_digest, digest);
         state->live_count++;
         state->live_bytes += block->bytes;
         state->requested_bytes += block->requested_bytes;
@@ -76,14 +75,12 @@ static inline gpuarena_result state_visit(const gpuarena_block *block, void *use
 }
 
 /* Everything that can be seen of the arena. device: NULL, or the one that serves this arena alone. */
-static inline void state_take(const gpuarena *arena, fake_device *device, arena_state *state)
+static inline void state_take(const gpuarena *arena, const fake_device *device, arena_state *state)
 {
     gpuarena_failure failure;
     memset(state, 0, sizeof *state);
     state->device = device;
-    if (device) device->is_looked_at = 1;
     if (gpuarena_walk(arena, state_visit, state) != GPUARENA_OK) state->wrong = "walk failed";
-    if (device) device->is_looked_at = 0;
     if (device && !state->wrong && state->range != device->range_count) state->wrong = "a segment without blocks";
     gpuarena_walk_stats(arena, &state->stats);
     gpuarena_last_failure(arena, &failure);
@@ -110,7 +107,7 @@ static inline const char *state_sums(const gpuarena_stats *stats)
 }
 
 /* The whole audit: sums, walk against sums and ledger, gpuarena_check. "": nothing wrong. */
-static inline const char *state_audit(const gpuarena *arena, fake_device *device)
+static inline const char *state_audit(const gpuarena *arena, const fake_device *device)
 {
     static char message[128];
     arena_state state;
@@ -140,32 +137,6 @@ static inline int state_same(const arena_state *before, const arena_state *after
             && left->live_peak_bytes == right->live_peak_bytes
         && left->live_count == right->live_count && left->alloc_count == right->alloc_count
         && left->free_count == right->free_count;
-}
-
-/* Checks a refused call: exact result, nothing changed since `before`, one failure counted as misuse or not, and the
-   same record on the arena and on this thread. Returns the record. */
-static inline gpuarena_failure state_refused(const gpuarena *arena, fake_device *device,
-                                             const arena_state *before,
-                                             gpuarena_result got, gpuarena_result wanted, const char *name)
-{
-    arena_state after;
-    gpuarena_failure failure, thread_failure;
-    int misuse = wanted != GPUARENA_OUT_OF_MEMORY && wanted != GPUARENA_HOST_MEMORY && wanted != GPUARENA_DRIVER_ERROR
-        && wanted != GPUARENA_DEVICE_LOST && wanted != GPUARENA_CAPTURE && wanted != GPUARENA_NOT_SUPPORTED;
-    state_take(arena, device, &after);
-    gpuarena_last_failure(arena, &failure);
-    gpuarena_last_failure(NULL, &thread_failure);
-    CHECK_MSG(got == wanted, "%s: %s, wanted %s", name, gpuarena_result_name(got), gpuarena_result_name(wanted));
-    CHECK_MSG(state_same(before, &after), "%s: nothing changed", name);
-    CHECK_MSG(failure.serial == before->failure_serial + 1 && failure.result == wanted, "%s: recorded once", name);
-    CHECK_MSG(thread_failure.serial == failure.serial && thread_failure.result == failure.result
-              && thread_failure.reason == failure.reason && thread_failure.block.ptr == failure.block.ptr
-              && strcmp(thread_failure.arena, failure.arena) == 0 && strcmp(thread_failure.detail,
-                                                                            failure.detail) == 0,
-              "%s: and on this thread", name);
-    CHECK_MSG(after.stats.misuse_count == before->stats.misuse_count + (misuse ? 1 : 0)
-              && after.stats.fail_count == before->stats.fail_count + (misuse ? 0 : 1), "%s: counted once", name);
-    return failure;
 }
 
 /* A new arena that the test cannot do without: NULL after a failed check. */

@@ -74,13 +74,6 @@ static inline void paged_open(paged_bench *bench, uint64_t capacity_bytes, const
     paged_open_on(bench, &config, text);
 }
 
-static inline gpuarena_stats paged_stats(const paged_bench *bench)
-{
-    gpuarena_stats stats;
-    gpuarena_walk_stats(bench->arena, &stats);
-    return stats;
-}
-
 static inline sim_counters paged_counters(const paged_bench *bench)
 {
     sim_counters counters;

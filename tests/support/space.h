@@ -268,13 +268,6 @@ static inline int space_is_the_drivers(const gpuarena_request *request)
         && request->bytes > SIM_HOST_BYTES + space.shadow.device_bytes - space_held();
 }
 
-static inline uint64_t space_pending(void)
-{
-    gpuarena_stats stats;
-    gpuarena_get_stats(space.arena, &stats);
-    return stats.pending_bytes;
-}
-
 /* The slot of the op. */
 static inline int space_slot(const space_op *op)
 {

@@ -137,7 +137,7 @@ static inline void audit_idle_pages(const void *ptr)
 /* How figures are found: by a few looks at the ends of runs; of streams that have more than fits into slots. */
 static inline void world_count_figures(void)
 {
-    gpuarena__seen seen = { 0, 0 };
+    gpuarena__seen seen = { 0, 0, 0, 0 };
     int crowded = 0;
     tally.quick_figures += world.arena->streams.many && gpuarena__seams_show(world.arena, &seen);
     for (uint32_t at = 1; at < world.arena->streams.count; at++) {

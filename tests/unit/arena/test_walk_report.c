@@ -115,17 +115,21 @@ static void test_no_host_memory(void)
 {
     gpuarena *arena = open_used("copied");
     visits none = { 0, 0, GPUARENA_OK, 0, 0 };
-    arena_state before;
-    state_take(arena, &device, &before);
-    fake_fail(&device, FAKE_ON_HOST, 1, UINT64_MAX, GPUARENA_STATUS_NO_MEMORY);
-    gpuarena_result result = gpuarena_walk(arena, visit, &none);
-    state_refused(arena, &device, &before, result, GPUARENA_HOST_MEMORY, "walk");
-    state_take(arena, &device, &before);
+    arena_state before, after;
+    gpuarena_failure failure;
+    gpuarena_result walked, told;
     memset(&written, 0, sizeof written);
-    result = gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_text, &written);
-    state_refused(arena, &device, &before, result, GPUARENA_HOST_MEMORY, "report");
+    state_take(arena, &device, &before);
+    device.no_host = 1;
+    walked = gpuarena_walk(arena, visit, &none);
+    told = gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_text, &written);
+    device.no_host = 0;
+    state_take(arena, &device, &after);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_MSG(walked == GPUARENA_HOST_MEMORY && told == GPUARENA_HOST_MEMORY, "both are refused");
+    CHECK_MSG(state_same(&before, &after) && after.stats.fail_count == before.stats.fail_count + 2
+              && failure.result == GPUARENA_HOST_MEMORY, "nothing changes, and both are recorded");
     CHECK_MSG(none.calls == 0 && written.calls == 0, "nothing is visited or written without host memory");
-    fake_heal(&device);
     state_end(arena, &device, "no host memory");
 }
 
