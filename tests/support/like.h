@@ -7,6 +7,7 @@
 #include "stress/base/cli.h"
 #include "stress/base/splitmix64.h"
 #include "stress/policy/policy.h"
+#include "done_events.h"
 #include "like_model.h"
 #include "tap.h"
 
@@ -72,48 +73,14 @@ static inline int like_give_back(const gpuarena_driver *self, gpuarena_memory ki
     return GPUARENA_STATUS_DONE;
 }
 
-static inline int like_event(const gpuarena_driver *self, void **event)
-{
-    *event = self->user;
-    return GPUARENA_STATUS_DONE;
-}
-
-static inline int like_event_done(const gpuarena_driver *self, void *event)
-{
-    (void)self;
-    (void)event;
-    return GPUARENA_STATUS_DONE;
-}
-
-static inline int like_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    (void)stream;
-    return like_event_done(self, event);
-}
-
-static inline int like_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    (void)stream;
-    return like_event_done(self, event);
-}
-
-static inline int like_device_wait(const gpuarena_driver *self)
-{
-    return like_event_done(self, NULL);
-}
-
 static inline void like_driver(like_device *below, gpuarena_driver *driver)
 {
-    memset(driver, 0, sizeof *driver);
+    const gpuarena_driver made = { .events = DONE_EVENTS };
+    *driver = made;
     driver->user = below;
     driver->memory.info = like_info;
     driver->memory.obtain = like_obtain;
     driver->memory.give_back = like_give_back;
-    driver->events.create = like_event;
-    driver->events.destroy = driver->events.query = driver->events.host_wait = like_event_done;
-    driver->events.record = like_record;
-    driver->events.stream_wait = like_stream_wait;
-    driver->events.device_wait = like_device_wait;
 }
 
 /* Ends the test program if there is no such model. simulated: NULL, or the device that it is on. */

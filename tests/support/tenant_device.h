@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "stress/base/splitmix64.h"
-#include "gpuarena.h"
+#include "done_events.h"
 #include "tap.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)
@@ -150,25 +150,6 @@ static int tenant_access(const gpuarena_driver *self, void *address, uint64_t by
     return 0;
 }
 
-static int tenant_event_create(const gpuarena_driver *self, void **event)
-{
-    static char event_of_all;
-    (void)self;
-    *event = &event_of_all;
-    return 0;
-}
-
-static int tenant_event(const gpuarena_driver *self, void *event) { return (void)self, (void)event, 0; }
-static int tenant_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    return (void)self, (void)event, (void)stream, 0;
-}
-static int tenant_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    return (void)self, (void)event, (void)stream, 0;
-}
-static int tenant_device_wait(const gpuarena_driver *self) { return (void)self, 0; }
-
 /* ---- tenants */
 
 static inline void tenant_open(uint64_t device_bytes)
@@ -187,8 +168,7 @@ static inline int tenant_make(int parent, uint64_t limit_bytes, const char *text
         .memory = { tenant_info, tenant_obtain, tenant_give_back },
         .vm = { tenant_reserve, tenant_release, tenant_create, tenant_destroy, tenant_map, tenant_access,
                 tenant_release },
-        .events = { tenant_event_create, tenant_event, tenant_record, tenant_event, tenant_event, tenant_stream_wait,
-                    tenant_device_wait } };
+        .events = DONE_EVENTS };
     tenant *self = &tenants[tenant_count];
     gpuarena_config config = GPUARENA_INIT;
     memset(self, 0, sizeof *self);

@@ -14,10 +14,9 @@ void __cyg_profile_func_exit(void *function, void *site) { (void)function; (void
 #define memmove(to, from, bytes) (steps += (bytes) / 64, memmove((to), (from), (bytes)))
 #include "section.h"
 #undef memmove
+#include "done_events.h"
 
 enum { FEW = 1000, MANY = 16 * FEW, SEPARATORS = 2 };
-
-static int device_event;
 
 /* Of a device with any number of segments, which keeps no books. Addresses rise, or fall. */
 typedef struct bare_device {
@@ -60,34 +59,6 @@ static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, voi
     return 0;
 }
 
-static int bare_event_create(const gpuarena_driver *self, void **event)
-{
-    (void)self;
-    *event = &device_event;
-    return 0;
-}
-
-/* The GPU is done with everything. */
-static int bare_event(const gpuarena_driver *self, void *event)
-{
-    (void)self;
-    (void)event;
-    return 0;
-}
-
-static int bare_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    (void)stream;
-    return bare_event(self, event);
-}
-
-static int bare_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    return bare_record(self, event, stream);
-}
-
-static int bare_device_wait(const gpuarena_driver *self) { return bare_event(self, NULL); }
-
 static bare_device device;
 static gpuarena *arena;
 static void *blocks[MANY * SEPARATORS];
@@ -96,17 +67,14 @@ static void open_arena(const char *text)
 {
     char message[200];
     gpuarena_config config = GPUARENA_INIT;
+    const gpuarena_driver table = { .events = DONE_EVENTS };
     memset(&device, 0, sizeof device);
+    device.table = table;
     device.next = (uint64_t)1 << 45;
     device.table.user = &device;
     device.table.memory.info = bare_info;
     device.table.memory.obtain = bare_obtain;
     device.table.memory.give_back = bare_give_back;
-    device.table.events.create = bare_event_create;
-    device.table.events.destroy = device.table.events.query = device.table.events.host_wait = bare_event;
-    device.table.events.record = bare_record;
-    device.table.events.stream_wait = bare_stream_wait;
-    device.table.events.device_wait = bare_device_wait;
     (void)gpuarena_config_parse(text, &config, message, sizeof message);
     config.driver = &device.table;
     config.environment = "";
