@@ -80,7 +80,7 @@ void ground_free(ground *self, void *ptr, uint64_t bytes, gpuarena_stream stream
 {
     device_begin_op(self->on, self->op++);
     gpuarena_result result = pool_free(&self->pool, ptr, bytes, stream);
-    if (result) scene_say(self->of, 0, "a free of %s: %s", scene_size(self->of, bytes), gpuarena_result_name(result));
+    if (result) scene_say(self->of, 0, "a free of %" PRIu64 " bytes: %s", bytes, gpuarena_result_name(result));
 }
 
 gpuarena_stream ground_stream(ground *self)

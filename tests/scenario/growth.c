@@ -37,19 +37,12 @@ void growth_limit(scene *self)
     uint64_t refused;
     if (!ground_open(&on, self, &shape)) {
         growth_press(&on, &refused);
-        uint64_t peak = ground_held_peak(&on);
-        if (peak > limit) {
-            scene_say(self, 0, "%s should be kept to: up to %s were held from the device", scene_size(self, limit),
-                      scene_size(self, peak));
-        } else {
-            void *whole = ground_alloc(&on, limit, NULL);
-            if (whole) ground_free(&on, whole, limit, NULL);
-            void *more = ground_alloc(&on, limit + 1, NULL);
-            scene_say(self, whole && !more && ground_held_peak(&on) == limit, "a limit of %s: %" PRIu64
-                      " requests refused, never more than %s held at any call; one block of it is %s, one of a byte "
-                      "more is %s", scene_size(self, limit), refused, scene_size(self, ground_held_peak(&on)),
-                      whole ? "served" : "refused", more ? "served" : "refused");
-        }
+        void *whole = ground_alloc(&on, limit, NULL);
+        if (whole) ground_free(&on, whole, limit, NULL);
+        void *more = ground_alloc(&on, limit + 1, NULL);
+        scene_say(self, whole && !more && ground_held_peak(&on) == limit, "held at most %" PRIu64 " of %" PRIu64 "; %"
+                  PRIu64 " refused; all of it %d, a byte more %d", ground_held_peak(&on), limit, refused, !!whole,
+                  !!more);
     }
     ground_close(&on);
 }
@@ -87,9 +80,8 @@ void growth_overshoot(scene *self)
 {
     const ground_shape own = { 0 }, exact = { .adapt = growth_exact };
     double mine = growth_worst(self, &own), least = growth_worst(self, &exact);
-    scene_say(self, mine > 0.0 && mine <= 2.0 && least > 0.0 && least <= 1.2, "while tensors of 1 to 32 MiB come to "
-              "4 GiB, from 512 MiB on at most %.3f times what is live is held (2.000)%s%.3f%s", mine,
-              self->chosen->family == POLICY_ARENA ? "; with growth=exact " : " and again ", least, " (1.200)");
+    scene_say(self, mine > 0.0 && mine <= 2.0 && least > 0.0 && least <= 1.2, "at most %.3f of live, exact %.3f",
+              mine, least);
 }
 
 /* ---- beforehand or as needed: does training fit under the same limit, a little above its peak? */
@@ -110,8 +102,7 @@ void growth_modes(scene *self)
     if (scene_workload(self, "train:steps=2,layers=8,hidden=2048", &stream)) return;
     uint64_t limit = stream.requested_peak_bytes / 100 * 115 / (2 * MIB) * (2 * MIB);
     int before = growth_fits(self, &stream, limit, ground_fixed), grown = growth_fits(self, &stream, limit, NULL);
-    scene_say(self, before && grown, "training under a limit of 1.15 times its peak, %s: taken beforehand it is %s, "
-              "growing %s", scene_size(self, limit), before ? "served" : "refused", grown ? "served" : "refused");
+    scene_say(self, before && grown, "under %" PRIu64 " fixed fits %d, growing fits %d", limit, before, grown);
     op_stream_free(&stream);
 }
 
@@ -145,9 +136,8 @@ void growth_walls(scene *self)
         void *ptr = ground_alloc(&on, wanted, NULL);
         pool_last_refusal(&on.pool, &refusal);
         const char *reason = ptr ? "" : refusal.reason;
-        scene_say(self, ptr || (known && full && !strcmp(reason, "fragmented")), "of 32 blocks of 32 MiB every "
-                  "second is freed: 256 MiB in one are %s%s%s", ptr ? "served" : "refused, ", reason,
-                  ptr ? "" : known ? ", and the gauge and can_alloc said so before" : ", and nothing said so before");
+        scene_say(self, ptr || (known && full && !strcmp(reason, "fragmented")),
+                  "256 MiB in one are served %d, %s; known before %d", !!ptr, reason, known);
     }
     ground_close(&on);
 }
@@ -174,9 +164,8 @@ void growth_shapes(scene *self)
             }
             held[step / (GROWTH_STEPS / 3)] = ground_held_peak(&on);
         }
-        scene_say(self, !refused && held[2] <= held[0] + held[0] / 10, "%d steps, each of another length: %s held at "
-                  "most in the first third of them, %s in two, %s in all (1.10 times the first)", GROWTH_STEPS,
-                  scene_size(self, held[0]), scene_size(self, held[1]), scene_size(self, held[2]));
+        scene_say(self, !refused && held[2] <= held[0] + held[0] / 10, "held in a third %" PRIu64 ", in two %" PRIu64
+                  ", in all %" PRIu64, held[0], held[1], held[2]);
     }
     ground_close(&on);
 }
@@ -194,10 +183,8 @@ void growth_jump(scene *self)
         for (int at = 0; at < 3; at++) served &= ground_alloc(&on, table, NULL) != NULL;
         uint64_t jumped = ground_held(&on);
         double over = (double)jumped / (4.0 * (double)table);
-        scene_say(self, served && over <= 1.05, "a table of 1,000,003 rows of 300 float32, %s: %s held; at the first "
-                  "step gradient and two slots come: %s held, %.3f times what is live (1.050)", scene_size(self,
-                                                                                                           table),
-                  scene_size(self, start), scene_size(self, jumped), over);
+        scene_say(self, served && over <= 1.05, "held %" PRIu64 ", then %" PRIu64 ", %.3f of live", start, jumped,
+                  over);
     }
     ground_close(&on);
 }

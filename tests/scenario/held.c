@@ -20,9 +20,8 @@ void held_trim(scene *self)
         uint64_t after = ground_used(&on);
         int lives = weights && device_holds(on.on, weights, MIB);
         void *again = ground_alloc(&on, tensor, NULL);
-        scene_say(self, ptr && !trimmed && after <= before && lives && again, "%s freed while 1 MiB stays live: %s "
-                  "in use then, %s after trim, as before it%s", scene_size(self, tensor), scene_size(self, freed),
-                  scene_size(self, after), again ? "; and it can be had again" : "");
+        scene_say(self, ptr && !trimmed && after <= before && lives && again, "in use %" PRIu64 ", freed %" PRIu64
+                  ", trimmed %" PRIu64 "; lives %d, again %d", before, freed, after, lives, !!again);
     }
     ground_close(&on);
 }
@@ -47,10 +46,9 @@ void held_again(scene *self)
         if (!self->trouble.exit_code) {
             uint64_t first = calls[1] - calls[0], second = calls[2] - calls[1], later = calls[HELD_PASSES] - calls[2];
             int flat = used[0] && used[HELD_PASSES - 1] <= used[0] + used[0] / 100;
-            scene_say(self, second <= first / 100 && !later && flat, "a step of training %d times: %" PRIu64
-                      " driver calls in the first, %" PRIu64 " in the second, %" PRIu64 " in all later ones; %s in "
-                      "use after the first, %s after the last", HELD_PASSES, first, second, later,
-                      scene_size(self, used[0]), scene_size(self, used[HELD_PASSES - 1]));
+            scene_say(self, second <= first / 100 && !later && flat, "calls %" PRIu64 ", %" PRIu64 ", later %" PRIu64
+                      "; in use %" PRIu64 ", at last %" PRIu64, first, second, later, used[0],
+                      used[HELD_PASSES - 1]);
         }
     }
     ground_close(&on);
@@ -66,8 +64,7 @@ void held_bound(scene *self)
     if (scene_workload(self, "train:steps=2,layers=8,hidden=2048", &stream)) return;
     if (!ground_open(&on, self, &shape) && !ground_play(&on, &stream, &played)) {
         double ratio = (double)played.reserved_peak_bytes / (double)played.live_peak_bytes;
-        scene_say(self, !played.refused && ratio <= 1.25, "two steps of training, as an eager program runs them: "
-                  "%.4f times the lower bound, which a perfect plan of all lifetimes could not pass (1.2500)", ratio);
+        scene_say(self, !played.refused && ratio <= 1.25, "%.4f times the lower bound", ratio);
     }
     ground_close(&on);
     op_stream_free(&stream);
@@ -89,8 +86,7 @@ void held_repeat(scene *self)
                                  .limit_bytes = most };
     if (most && !ground_open(&on, self, &tight)) {
         for (; passes < HELD_PASSES && !ground_play(&on, &stream, &played) && !played.refused; passes++) continue;
-        scene_say(self, passes == HELD_PASSES, "a step of training, %d times under a limit of %s, which the first "
-                  "time took without one: %d times served", HELD_PASSES, scene_size(self, most), passes);
+        scene_say(self, passes == HELD_PASSES, "%d of %d steps are served under %" PRIu64, passes, HELD_PASSES, most);
         ground_close(&on);
     }
     op_stream_free(&stream);
@@ -134,8 +130,6 @@ void held_lifetimes(scene *self)
     uint64_t planned = held_step(self, 0, &planned_live);
     if (!eager || !planned) return;
     double asked = (double)planned_live / (double)eager_live, had = (double)planned / (double)eager;
-    scene_say(self, had <= asked + 0.1, "a step of 48 layers: eager, all of it until the end, %s held; freed after "
-              "the last use %s, %.0f %% of it, where %.0f %% is live", scene_size(self, eager), scene_size(self,
-                                                                                                           planned),
-              100.0 * had, 100.0 * asked);
+    scene_say(self, had <= asked + 0.1, "eager %" PRIu64 ", planned %" PRIu64 ": %.2f held, %.2f live", eager,
+              planned, had, asked);
 }

@@ -21,22 +21,15 @@ typedef struct scene {                           /* one scenario, on one policy 
     device_config device;                        /* costs, virtual memory: as asked for; the size is the scenario's */
     uint64_t      seed;
     need_verdict  verdict;
-    char          said[480];                     /* one sentence, with the numbers that were measured */
+    char          said[240];                     /* the figures that were measured */
     problem       trouble;                       /* of the harness; exit code 0: none */
-    char          sizes[12][24];                 /* texts of scene_size, used in turn */
-    unsigned      size_at;
 } scene;
 
-/* The verdict: the first FAIL stays, and goes before what is said after it. */
+/* The verdict, and what was measured: the first FAIL stays, and goes before what is said after it. */
 void scene_say(scene *self, int passed, const char *format, ...) PROBLEM_FORMAT(3, 4);
-void scene_none(scene *self, const char *format, ...) PROBLEM_FORMAT(2, 3);
 /* 1: the policy is no arena, and so has no `what` ("a limit"): FAIL; of a model it is not asked. */
 int  scene_lacks(scene *self, const char *what);
-/* 1, and not its need: a model takes memory as its original does, but has none of its figures and settings. */
-int  scene_is_model(scene *self);
 int  scene_is_over(const scene *self);           /* it has failed, or the harness has */
-/* "5000 MiB", "40192 B": exact. Good until ten more are made. */
-const char *scene_size(scene *self, uint64_t bytes);
 
 typedef struct ground_shape {                    /* zero: default */
     uint64_t    capacity_bytes;                  /* 16 GiB */

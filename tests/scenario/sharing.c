@@ -43,11 +43,9 @@ void sharing_shares(scene *self)
     }
     int same = !memcmp(got[0], got[1], sizeof got[0]), right = 1;
     for (int at = 0; at < SHARING_COUNT; at++) right &= got[0][at] == (uint64_t)(16.0 * sharing_parts[at]) * GIB;
-    scene_say(self, same && right, "four programs want 2, 4, 2 and 6 GiB of 16: they have %s, %s, %s and %s; "
-              "started the other way round %s, %s, %s and %s", scene_size(self, got[0][0]), scene_size(self,
-                                                                                                       got[0][1]),
-              scene_size(self, got[0][2]), scene_size(self, got[0][3]), scene_size(self, got[1][0]),
-              scene_size(self, got[1][1]), scene_size(self, got[1][2]), scene_size(self, got[1][3]));
+    scene_say(self, same && right, "got %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ", then %" PRIu64 " %" PRIu64
+              " %" PRIu64 " %" PRIu64, got[0][0], got[0][1], got[0][2], got[0][3], got[1][0], got[1][1], got[1][2],
+              got[1][3]);
 }
 
 /* A library takes 12 of 16 GiB before the policy comes: what remains is used, and shared, by a part of it. */
@@ -69,7 +67,6 @@ void sharing_grabbed(scene *self)
         refused = ground_alloc(&on, 1 * GIB, NULL) && !ground_alloc(&on, 2 * GIB, NULL);
     }
     ground_close(&on);
-    scene_say(self, !at_start && served && refused, "a library has taken 12 of 16 GiB: %s held at creation, 2 GiB "
-              "%s; limit=50%%free is %s, and 3 GiB are %s", scene_size(self, at_start), served ? "served" : "refused",
-              limit == GPUARENA_NO_LIMIT ? "no limit here" : scene_size(self, limit), refused ? "refused" : "served");
+    scene_say(self, !at_start && served && refused, "held at creation %" PRIu64 ", served %d; limit %" PRIu64
+              ", refused %d", at_start, served, limit, refused);
 }

@@ -36,9 +36,8 @@ void small_model(scene *self)
             if (!epoch) first = ground_calls(&on);
         }
         uint64_t calls = ground_calls(&on), held = ground_held_peak(&on);
-        scene_say(self, served && calls == first && held <= 2 * MIB, "1000 x 100 float64, two dense layers, %d "
-                  "epochs: %" PRIu64 " driver calls in the first, %" PRIu64 " in all later ones; at most %s held",
-                  SMALL_EPOCHS, first, calls - first, scene_size(self, held));
+        scene_say(self, served && calls == first && held <= 2 * MIB, "calls %" PRIu64 ", later %" PRIu64 "; held %"
+                  PRIu64, first, calls - first, held);
     }
     ground_close(&on);
 }
@@ -77,9 +76,8 @@ void small_sizes(scene *self)
         ground_close(&on);
         tight &= strides[at] >= bytes && strides[at] <= bytes + 512;
     }
-    scene_say(self, tight && held <= 2 * MIB, "100 x 100 in 2, 4 and 8 bytes, that is 20,000, 40,000 and 80,000: "
-              "blocks lie %" PRIu64 ", %" PRIu64 " and %" PRIu64 " apart (512 more at most), and %s are held for "
-              "five of the last", strides[0], strides[1], strides[2], scene_size(self, held));
+    scene_say(self, tight && held <= 2 * MIB, "apart %" PRIu64 ", %" PRIu64 ", %" PRIu64 "; held %" PRIu64,
+              strides[0], strides[1], strides[2], held);
 }
 
 /* ---- the largest batch that fits: found by trying, as a refusal changes nothing */
@@ -114,10 +112,7 @@ void small_batches(scene *self)
         int intact = ptr && device_verify(on.on, ptr, weights, 4711, &bad, &self->trouble) == 1;
         uint64_t bound = (2 * GIB - weights) / sample;
         scene_say(self, intact && refused > 1 && low * 100 >= bound * 75 && small_train(&on, low),
-                  "a batch of %" PRIu64
-                  " samples fits, found by %" PRIu64 " refusals, %.0f %% of the %" PRIu64 " that there are bytes for "
-                  "(75); the weights are %s, and it fits again", low, refused,
-                  100.0 * (double)low / (double)bound, bound, intact ? "intact" : "lost");
+                  "%" PRIu64 " of %" PRIu64 " samples, %" PRIu64 " refusals, intact %d", low, bound, refused, intact);
     }
     ground_close(&on);
 }
@@ -140,10 +135,8 @@ void small_ring(scene *self)
             if (batch == SMALL_RING) first = ground_calls(&on);
         }
         uint64_t later = ground_calls(&on) - first, peak = ground_held_peak(&on);
-        scene_say(self, served * bytes == 10 * shape.capacity_bytes && !later && peak <= 6 * bytes, "%s of data "
-                  "through a ring of %d batches of 128 MiB on a device of 2 GiB: %s held at most, %" PRIu64
-                  " driver calls after the first lap", scene_size(self, served * bytes), SMALL_RING,
-                  scene_size(self, peak), later);
+        scene_say(self, served * bytes == 10 * shape.capacity_bytes && !later && peak <= 6 * bytes, "served %" PRIu64
+                  ", held %" PRIu64 ", later calls %" PRIu64, served * bytes, peak, later);
     }
     ground_close(&on);
 }

@@ -185,7 +185,7 @@ static const scene *verdict(plant what, const need *asked, const char *on, uint6
     problem why = { 0, "" };
     memset(&shown, 0, sizeof shown);
     if (!asked || policy_parse(on, 0, &chosen, &why)) {
-        snprintf(shown.said, sizeof shown.said, "%.400s", asked ? why.text : "no such need");
+        snprintf(shown.said, sizeof shown.said, "%.230s", asked ? why.text : "no such need");
         return &shown;
     }
     shown.chosen = &chosen;
@@ -196,7 +196,7 @@ static const scene *verdict(plant what, const need *asked, const char *on, uint6
     planted_count = 0;
     asked->act(&shown);
     planted = NOTHING;
-    if (shown.trouble.exit_code) snprintf(shown.said, sizeof shown.said, "%.400s", shown.trouble.text);
+    if (shown.trouble.exit_code) snprintf(shown.said, sizeof shown.said, "%.230s", shown.trouble.text);
     return &shown;
 }
 

@@ -38,7 +38,7 @@ static uint64_t draw_bytes(uint64_t like)
 static space_op draw_rare(uint64_t like)
 {
     space_op op = { SPACE_PASS, 0, (int)draw(SPACE_STREAMS), draw(200000), 0, 0 };
-    switch (draw(14)) {
+    switch (draw(12)) {
     case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(100)); break;
     case 1:
         if (like & DRAW_LIMITS) op.kind = SPACE_LIMIT;
@@ -66,14 +66,12 @@ static space_op draw_rare(uint64_t like)
         if (like & DRAW_STREAMS) op.stream = (int)draw(SPACE_OWN + 1);
         if (like & DRAW_TAGS && draw(2)) op.flags = SPACE_TAG * (uint32_t)draw(SPACE_TAGS);
         break;
-    case 12:
-        op.kind = SPACE_MISUSE;
-        op.slot = (int)draw(5);
-        op.bytes = draw(UINT64_MAX);
-        break;
-    case 13: op.kind = SPACE_ALLOC; op.bytes = 0; break;
     default: break;
     }
+    if (op.kind != SPACE_PASS || op.bytes % 4) return op;
+    op.kind = op.bytes % 64 ? SPACE_MISUSE : SPACE_ALLOC;    /* of nothing */
+    op.slot = (int)(op.bytes / 4 % 5);
+    op.bytes = op.kind == SPACE_MISUSE ? op.bytes * 12345 : 0;
     return op;
 }
 

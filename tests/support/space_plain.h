@@ -140,6 +140,7 @@ static inline void space_open_other(void)
     config.driver = &space.other_driver;
     config.environment = "";
     config.backing = GPUARENA_BACKING_SEGMENTS;
+    config.limit_bytes = SHADOW_GRANULE;
     if (gpuarena_create(&config, &space.other) || gpuarena_alloc(space.other, &ptr, 1000, NULL))
         space_blame("there is no other arena");
     space.other_range = (shadow_range){ bench_number(ptr), SHADOW_GRANULE };
