@@ -17,7 +17,7 @@
 #define DEFAULT_OPS 400000u
 #endif
 
-enum { PROGRAM_OPS = 2000, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
+enum { PROGRAM_OPS = 2000, ALIKE_ONE_IN = 4, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
 
 static uint64_t reserved_before;
 
@@ -51,7 +51,7 @@ static void audit(int thorough)
         gpuarena_walk_stats(world.arena, &stats);
         audit_sums(&stats);
         audit_largest(&stats);
-        if (block_count && one_in(6)) audit_idle_pages(blocks[draw((uint64_t)block_count)].ptr);
+        if (block_count && !draw_look(6)) audit_idle_pages(blocks[draw_look((uint64_t)block_count)].ptr);
         if (thorough) world_count_figures();
         if (thorough) audit_walk(&stats);
     }
@@ -219,11 +219,11 @@ static void wind_up(void)
 }
 
 /* One program from its seed; the number of its operation that failed, or `ops`. */
-static uint64_t run_program(uint64_t seed, uint64_t ops)
+static uint64_t run_program(uint64_t seed, int alike, uint64_t ops)
 {
     capture_clear();
     block_count = 0;
-    world_open(seed, block_relieve);
+    world_open(seed, alike, block_relieve);
     requested_bytes = reserved_before = 0;
     if (world.trouble[0]) return 0;
     uint64_t target_count = 4 + draw((uint64_t)1 << (3 + draw(5)));
@@ -301,16 +301,18 @@ int main(void)
 {
     uint64_t seed = environment_number("GPUARENA_STREAM_SEED", 1), done = 0;
     uint64_t ops = environment_number("GPUARENA_STREAM_OPS", DEFAULT_OPS), program = 0;
-    printf("# seed %" PRIu64 ", %" PRIu64 " operations\n", seed, ops);
-    for (; done < ops; program++) {
-        uint64_t length = ops - done < PROGRAM_OPS ? ops - done : PROGRAM_OPS;
-        uint64_t at = run_program(seed + program, length);
+    uint64_t all = ops + ops / ALIKE_ONE_IN;     /* with those of many blocks that are alike, behind the others */
+    printf("# seed %" PRIu64 ", %" PRIu64 " operations\n", seed, all);
+    for (; done < all; program++) {
+        int alike = done >= ops || environment_number("GPUARENA_STREAM_ALIKE", 0);
+        uint64_t end = alike ? all : ops, length = end - done < PROGRAM_OPS ? end - done : PROGRAM_OPS;
+        uint64_t at = run_program(seed + program, alike, length);
         done += at;
         if (!world.trouble[0]) continue;
         CHECK_MSG(0, "operation %" PRIu64 ", number %" PRIu64 " of seed %" PRIu64 ": %s", done, at, seed + program,
                   world.trouble);
-        printf("# repro: GPUARENA_STREAM_SEED=%" PRIu64 " GPUARENA_STREAM_OPS=%d build/tests/test_streams\n",
-               seed + program, (int)PROGRAM_OPS);
+        printf("# repro: GPUARENA_STREAM_SEED=%" PRIu64 " GPUARENA_STREAM_OPS=%d GPUARENA_STREAM_ALIKE=%d "
+               "build/tests/test_streams\n", seed + program, (int)PROGRAM_OPS, alike);
         return tap_done();
     }
     CHECK_MSG(1, "%" PRIu64 " operations in %" PRIu64 " programs: nothing found", done, program);

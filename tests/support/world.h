@@ -20,7 +20,7 @@ enum {                                           /* features; each program has a
     WITH_SILENCE = 1 << 17,                      /* the sums are asked less often */
     WITH_HEAPS = 1 << 18,                        /* streams have heaps from the second one on */
     WITH_LATE_HEAPS = 1 << 19,                   /* .. from some operation on */
-    WITH_ALIKE = 1 << 22                         /* many blocks, of few sizes */
+    WITH_ALIKE = 1 << 22                         /* many blocks, of few sizes: as world_open is told */
 };
 
 typedef struct world_stream {
@@ -51,7 +51,7 @@ typedef struct world_state {
     gpuarena *arena;
     void *bridge;                                /* the event that orders streams */
     world_stream streams[WORLD_STREAMS];
-    uint64_t random, op, id, features, thread, limit;
+    uint64_t random, looks, op, id, features, thread, limit;
     world_range ranges[WORLD_RANGES];            /* segments and addresses that the arena holds, in no order */
     uint32_t range_count;
     uint64_t host_bytes, device_bytes, page_bytes;
@@ -67,6 +67,8 @@ static world_state world;
 static world_tally tally;
 
 static inline uint64_t draw(uint64_t bound) { return splitmix64_next(&world.random) % bound; }
+/* For looks at the arena, which change no program. */
+static inline uint64_t draw_look(uint64_t bound) { return splitmix64_next(&world.looks) % bound; }
 static inline int one_in(uint64_t count) { return draw(count) == 0; }
 static inline int with(uint64_t feature) { return (world.features & feature) != 0; }
 
@@ -321,7 +323,7 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
 }
 
 /* pressure: what the arena calls before it refuses, in programs that have it. */
-static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
+static inline void world_open(uint64_t seed, int alike, gpuarena_pressure_fn *pressure)
 {
     gpuarena_driver table;
     memset(&world, 0, sizeof world);
@@ -335,7 +337,7 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
     sim_reuse_handles(world.machine, 1);
     world_be(1);
     if (with(WITH_ALONE) && (world.features >> 20 & 3)) world.features &= ~(uint64_t)WITH_ALONE;
-    if (world.features >> 23 & 1) world.features &= ~(uint64_t)WITH_ALIKE;
+    world.features = alike ? world.features | WITH_ALIKE : world.features & ~(uint64_t)WITH_ALIKE;
     for (int stream = 0; stream < WORLD_STREAMS; stream++) {
         world_stream *at = &world.streams[stream];
         at->blocking = 1;
