@@ -51,12 +51,13 @@
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
      >>bins     free blocks by size                    >>enter    in and out
      >>lookup   pointer to block                       >>family   what sub-arenas do for each other
-     >>block    split, join, take, free                >>life     create, destroy
-     >>driver   how its entries are called             >>slow     the stages of an allocation
-     >>limit    what may be reserved, here and above   >>memory   alloc, free
-     >>range    segments: obtained, released           >>resize   in place, or not at all
-     >>stream   what waits for what; captures          >>public   every other call, thin
-     >>growth   how much to ask for                    >>end      clean-up, changes, licences
+     >>block    split, join, take, free                >>share    between processes and devices
+     >>driver   how its entries are called             >>life     create, destroy
+     >>limit    what may be reserved, here and above   >>slow     the stages of an allocation
+     >>range    segments: obtained, released           >>memory   alloc, free
+     >>stream   what waits for what; captures          >>resize   in place, or not at all
+     >>growth   how much to ask for                    >>public   every other call, thin
+                                                       >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -133,7 +134,7 @@
        low addresses and idle pages gather at high ones.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
-       cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share.
+       cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share=whole.
      - More pages than the device last reported as free are first requested in one piece, so that a request
        that cannot be satisfied fails at once.
 
@@ -338,6 +339,33 @@
        count as cached. A block costs eight driver calls.
      - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
 
+   BETWEEN PROCESSES. A process exports a block, and others on the same machine import it. What is shared is
+   the driver's memory that the block lies in, with all that lies beside the block: a whole segment, by a
+   handle of cudaIpc, or whole handles of pages, by a file descriptor each. Blocks of segments can always be
+   exported; blocks of pages only with config.share=pages, because the driver must know when it creates them.
+
+       exporter   gpuarena_export(arena, ptr, &shared);    send(&shared);
+       importer   receive(&shared);    gpuarena_import(arena, &shared, &ptr);
+       both       for (at = 0; at < shared.paged_bytes; at += bytes) {
+       exporter       gpuarena_export_fd(arena, ptr, at, &fd, &bytes);    send_fd(fd, bytes);    close(fd);
+       importer       receive_fd(&fd, &bytes);    gpuarena_import_fd(arena, ptr, fd, bytes);     close(fd);
+       both       }
+
+     - Descriptors travel over a UNIX socket (SCM_RIGHTS), one at a time, so that no process needs many.
+     - An exported block is neither freed nor resized, and its memory neither moves nor goes back, until
+       gpuarena_export_end: the arena refuses that with STILL_IN_USE. The program calls it when every importer
+       has called gpuarena_import_end. To free the memory of cudaIpc before is undefined in CUDA. Pages would
+       live on until the last importer unmaps them, and nobody would count them.
+     - An import counts in no sum and no limit: the memory is the exporter's. gpuarena_owner does not know it.
+     - Events or messages must order the work of both processes. The arena orders nothing between them.
+     - cudaIpc opens no handle in the process that exported it. With debug=passthrough a segment may be a part
+       of what the driver shares. Pinned, managed and async memory is not exported.
+
+   PEERS. config.peers, peers=1+3 in text, gives these devices access to an arena's memory, and that of its
+   sub-arenas. Pages are mapped for all of them, so that each mapping costs more. For segments creation calls
+   cudaDeviceEnablePeerAccess, which holds for all memory of cudaMalloc on the device, for the whole process,
+   and is never undone; it creates a context on each peer. Imported pages are mapped for the peers, too.
+
    CALLBACKS. They run inside the call that triggers them, on its thread.
      - Calls on the same arena return REENTRANT from observer, visitor and writer, except mark, get_stats,
        walk_stats, get_config, last_failure and reset_peaks. Other arenas may be called, provided that their
@@ -513,6 +541,8 @@ typedef enum gpuarena_memory {                   /* kinds of memory, by config.b
     GPUARENA_MEMORY_ASYNC                        /* stream-ordered device memory, as
                                                     cudaMallocFromPoolAsync */
 } gpuarena_memory;
+#define GPUARENA_PAGE_SHARED 1u                  /* a trait of vm.create */
+#define GPUARENA_IPC_BYTES 64                    /* of a handle of cudaIpc */
 typedef struct gpuarena_driver gpuarena_driver;
 struct gpuarena_driver {
     void    *user;                               /* the table author's; never touched */
@@ -520,7 +550,8 @@ struct gpuarena_driver {
     uint32_t null_is_per_thread;                 /* 1: stream NULL is per_thread */
     gpuarena_stream per_thread;                  /* handle that means each thread's own stream; NULL: none */
     uint64_t page_bytes;                         /* granularity of vm; 0: there is no vm */
-    uint64_t peers;                              /* bit i: device i may access paged memory */
+    uint64_t peers;                              /* bit i: device i may access paged memory. The arena adds
+                                                    config.peers in its copy */
     gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: codes are statuses */
     const char     *(*code_name)(const gpuarena_driver *self, int code);   /* NULL: only numbers */
     uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
@@ -544,7 +575,7 @@ struct gpuarena_driver {
         /* reserves bytes of addresses without memory; alignment: a power of two, or 0 */
         int (*reserve)(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment);
         int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);      /* as reserved */
-        /* creates memory that is mapped nowhere. traits: 0 */
+        /* creates memory that is mapped nowhere. traits: 0, or GPUARENA_PAGE_SHARED for fd.from_page */
         int (*create)(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits);
         int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);      /* as created */
         /* maps all of it to reserved addresses where nothing is mapped; it may be mapped elsewhere too */
@@ -568,8 +599,25 @@ struct gpuarena_driver {
         int (*active)(const gpuarena_driver *self, gpuarena_stream stream, int *active);
         int (*exchange_mode)(const gpuarena_driver *self, int *mode);
     } capture;
+    struct {                                     /* segments between processes, as cudaIpc*MemHandle */
+        /* ptr: a whole segment, as obtain gave it */
+        int (*get_handle)(const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]);
+        /* *ptr: where the segment begins in this process. What is opened again has the same address */
+        int (*open_handle)(const gpuarena_driver *self, const unsigned char handle[GPUARENA_IPC_BYTES],
+                           void **ptr);
+        int (*close_handle)(const gpuarena_driver *self, void *ptr);         /* as often as it was opened */
+    } ipc;
+    struct {                                     /* pages between processes; needs vm */
+        /* makes a file descriptor of its own, which the caller closes. page: created with PAGE_SHARED */
+        int (*from_page)(const gpuarena_driver *self, uint64_t page, int *fd);
+        /* memory that another process created, to be mapped and destroyed as its own would be */
+        int (*to_page)(const gpuarena_driver *self, int fd, uint64_t *page);
+    } fd;
     /* writes zeros in the stream's order, as cudaMemsetAsync. NULL: config.scrub is not available */
     int (*clear)(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
+    /* gives a device access to memory of kind DEVICE, and says whether it could have access to pages.
+       NOT_SUPPORTED: it cannot, or there is none. NULL: config.peers is not available */
+    int (*peer)(const gpuarena_driver *self, int32_t device);
 };
 
 /* ---- requests, blocks */
@@ -606,6 +654,15 @@ typedef struct gpuarena_block {
     uint32_t tag;                                /* the request's; free: 0 */
     gpuarena_memory memory;                      /* its kind */
 } gpuarena_block;
+
+/* ---- how another process finds an exported block: plain bytes, to be sent as they are */
+typedef struct gpuarena_shared {
+    uint64_t bytes;                              /* of the block, as requested */
+    uint64_t offset_bytes;                       /* of the block in the memory that is shared */
+    uint64_t paged_bytes;                        /* that memory, if it is pages: so many bytes of descriptors
+                                                    follow. 0: it is a segment, which `handle` opens */
+    unsigned char handle[GPUARENA_IPC_BYTES];
+} gpuarena_shared;
 
 /* ---- tags: names for what memory is for. A process has at most GPUARENA_TAGS of them. */
 #define GPUARENA_TAGS 1023u
@@ -686,8 +743,8 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 
 /* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets. */
 typedef enum gpuarena_backing {
-    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share,
-                                                    step, step_max, growth STEP or DOUBLE ask for
+    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share
+                                                    WHOLE, step, step_max, growth STEP or DOUBLE ask for
                                                     SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses backed by pages that can move */
     GPUARENA_BACKING_SEGMENTS,                   /* segments of device memory, as cudaMalloc's; */
@@ -698,9 +755,10 @@ typedef enum gpuarena_backing {
 } gpuarena_backing;
 typedef enum gpuarena_share {                    /* whether other processes or devices import blocks */
     GPUARENA_SHARE_NONE,                         /* no: memory may consist of many handles */
-    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver, for
+    GPUARENA_SHARE_WHOLE,                        /* each segment is one allocation of the driver, for
                                                     cudaIpcGetMemHandle, GPUDirect RDMA, and libraries that
                                                     look up the range. In text also ipc, rdma */
+    GPUARENA_SHARE_PAGES                         /* pages are created so that they can be exported */
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
@@ -764,7 +822,10 @@ typedef struct gpuarena_config {
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF */
     gpuarena_debug debug;                        /* makes misuse visible: PASSTHROUGH to compute-sanitizer,
                                                     GUARD to the GPU itself */
-    gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
+    gpuarena_share share;                        /* WHOLE: with SEGMENTS alone. PAGES: with PAGED alone, and
+                                                    if the driver has the group fd */
+    uint64_t peers;                              /* bit i: device i has access, too; the device's own bit is
+                                                    ignored. With PAGED and SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
     double   idle_fraction;                      /* PAGED: reserved memory may exceed the live peak by this
@@ -887,7 +948,7 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
    no end. No context is created: the table's first use does that.
      Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
                 memory functions are found. If any of that fails, the group vm is absent.
-     Peers      `peers` is 0: no other device may access paged memory. The program may set it.
+     Peers      `peers` is 0: see config.peers.
      Results    INVALID_ARGUMENT (driver NULL; no such device: failure.detail lists those there are),
                 NOT_SUPPORTED (built with GPUARENA_NO_CUDA; or failure.driver_code is 35,
                 cudaErrorInsufficientDriver: the driver is missing or too old; 100, cudaErrorNoDevice; 34, 36
@@ -902,7 +963,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
      Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
                 if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
                 memory; for FIXED: not even one granule), NOT_SUPPORTED, DRIVER_ERROR, CAPTURE, DEVICE_LOST,
-                and FORKED if driver is NULL, as gpuarena_driver_cuda.
+                and FORKED if driver is NULL, as gpuarena_driver_cuda. NOT_SUPPORTED also: a device of
+                config.peers cannot be a peer, or there is none.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
                 fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
@@ -916,7 +978,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
      Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
                 sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
                 them), or a capture set that was not released, or another thread's allocation that waits or is
-                in config.pressure, or sub-arenas (failure.detail names one). The arena is unchanged.
+                in config.pressure, or an import, or sub-arenas (failure.detail names one). The arena is
+                unchanged.
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
                 INVALID_ARGUMENT: there is no living arena at this address.
@@ -972,7 +1035,8 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
                 GPUARENA_OWN_STREAM: the stream it was allocated for; a block allocated for every stream then
                 waits for the whole device.
      Results    INTERIOR_POINTER, DOUBLE_FREE (failure.block is the block around ptr, detail the offset in
-                it), WRONG_ARENA (detail: its name), FOREIGN_POINTER. With config.scrub also CAPTURE,
+                it), WRONG_ARENA (detail: its name), FOREIGN_POINTER, STILL_IN_USE (the block is exported;
+                it stays live). With config.scrub also CAPTURE,
                 DRIVER_ERROR, NOT_SUPPORTED: see the manual. Frees succeed on a lost device, and without host
                 memory: if a new stream then has no record, the block waits for the whole device.
      Driver     events.record on a per-thread stream. While reserved memory is above a lowered limit, or by
@@ -1010,7 +1074,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER,
+                failure.block is the block), STILL_IN_USE (the block is exported), INVALID_ARGUMENT
+                (ptr NULL, bytes 0), INTERIOR_POINTER,
                 DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free, HOST_MEMORY, DRIVER_ERROR,
                 CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
@@ -1049,8 +1114,8 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free on this stream would. Segments are kept.
-     Results    with config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the latest refusal; all other blocks
-                are free.
+     Results    STILL_IN_USE for exported blocks, with config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the
+                latest refusal; all other blocks are free.
      Cost       O(the most blocks that were ever live at once). */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
@@ -1102,6 +1167,54 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
                 capture into the set is in progress), HOST_MEMORY.
      Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
+
+/* ---- between processes: see the manual */
+
+/* Exports the live block whose base is ptr, and writes in *shared how others import it. From now on the block
+   can be neither freed nor resized. It may be exported again, for another process.
+     Results    NOT_SUPPORTED (failure.detail says why), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and
+                FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL), DRIVER_ERROR,
+                DEVICE_LOST.
+     Driver     ipc.get_handle, for a block of a segment. */
+GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
+
+/* Makes a file descriptor for the handle of pages that begins at_bytes behind the start of what a block
+   shares, and writes its length. The caller closes the descriptor.
+     Results    INVALID_ARGUMENT (fd or bytes NULL; the block is not exported, or no such handle begins
+                there), and as gpuarena_export.
+     Driver     fd.from_page. */
+GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
+                                                uint64_t *bytes);
+
+/* Ends all exports of a block: it may be freed again. Every importer must have ended its import.
+     Results    INVALID_ARGUMENT (ptr NULL, the block is not exported), and as gpuarena_free for a pointer
+                that is no block's. */
+GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
+
+/* Imports a block that another process exported on the same device, or on one that may be its peer. *ptr
+   becomes its address here. With shared->paged_bytes its memory comes by gpuarena_import_fd; before that it
+   must not be used.
+     Results    INVALID_ARGUMENT (NULL; *shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver
+                lacks the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED), HOST_MEMORY,
+                DRIVER_ERROR, CAPTURE, DEVICE_LOST.
+     Driver     ipc.open_handle; or vm.reserve. */
+GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
+
+/* Maps the next handle of an import's pages, of `bytes`, in the order in which gpuarena_export_fd gave them.
+   The caller closes the descriptor.
+     Results    INVALID_ARGUMENT (ptr is no import that lacks pages; bytes are no multiple of the driver's
+                page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED), DRIVER_ERROR, NOT_SUPPORTED,
+                CAPTURE, DEVICE_LOST.
+     Failure    other than by INVALID_ARGUMENT: only gpuarena_import_end may follow.
+     Driver     fd.to_page, vm.map, vm.access, vm.destroy. */
+GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int fd, uint64_t bytes);
+
+/* Ends an import. The GPU must be done with the memory. NULL is OK and does nothing.
+     Results    INVALID_ARGUMENT (ptr is no import of this arena). DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: the
+                driver refused; the memory must not be used any more, and the call may be made again. OK if
+                the device is lost.
+     Driver     ipc.close_handle; or vm.unmap, vm.release. */
+GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr);
 
 /* ---- looking */
 
@@ -1209,10 +1322,11 @@ GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
-   share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
+   share peers page idle large initial step step_max alignment limit headroom oversubscribe release release_at
    release_keep release_age streams wait_ms scrub plan debug. Sizes are decimal with binary units: 256,
    64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a
    size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
+   peers are numbers of devices, `1+3`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
    for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
@@ -1631,6 +1745,7 @@ static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
        TAGGED      the block is counted by its tag
        PLANNED     a plan had its memory, which is set aside when it is freed
        CLEARING    the default stream may still be clearing it, for a free that was refused
+       EXPORTED    other processes may use it: it is neither freed nor resized
      (none)      free, and backed throughout. It is found:
                    as.tree, in a tree of its record's bins, if it has ordered_bytes or more
                    as.slot = class * 64 + slot * 8, the position of its digest in bits, if it is in a slot
@@ -1646,6 +1761,7 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
                       GPUARENA__SURPLUS = 128,   /* of free blocks */
                       GPUARENA__PLANNED = 32,    /* of live blocks */
                       GPUARENA__CLEARING = 128,  /* of live blocks */
+                      GPUARENA__EXPORTED = 2,    /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
@@ -2026,6 +2142,20 @@ typedef struct gpuarena__plans {
     gpuarena__plan list[GPUARENA__PLANS];
 } gpuarena__plans;
 
+/* Memory of another process that is mapped here. */
+typedef struct gpuarena__import {
+    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and a later call
+                                                    gives back what is left of it */
+    uint64_t base;                               /* of a segment, or of the reserved addresses; */
+    uint64_t reserved;                           /*   of these so many bytes; 0: a segment */
+    uint64_t mapped, lacks;                      /* bytes of pages, and those still to come */
+    uint64_t page, page_bytes;                   /* a handle that was not given up yet; page_bytes 0: none */
+} gpuarena__import;
+typedef struct gpuarena__imports {
+    gpuarena__import *list;
+    uint32_t count, room;
+} gpuarena__imports;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t one_heap;                           /* MAGIC while alive and without heaps */
@@ -2090,6 +2220,7 @@ struct gpuarena {
     gpuarena_config config;                      /* in force */
     gpuarena__tags tags;
     gpuarena__plans plans;
+    gpuarena__imports imports;
     gpuarena__bins bins;
 };
 
@@ -2097,7 +2228,8 @@ struct gpuarena {
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
-    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room)
+    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room) \
+    X(imports.list, imports.room)
 
 /* A request that has passed its checks. */
 enum { GPUARENA__ALLOC_EXACT = 4 };              /* in flags, with GPUARENA_ALLOC_DEDICATED: the segment need
@@ -2317,7 +2449,8 @@ static uint64_t gpuarena__slow_flags(const gpuarena *arena)
 {
     return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
             || !arena->streams.ordered
-        ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED;
+        ? GPUARENA__LIVE
+        : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED | GPUARENA__EXPORTED;
 }
 
 static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
@@ -4078,16 +4211,23 @@ enum {
 #define GPUARENA__CAPTURE_ENTRIES(X) \
     X(capture, active, 0) \
     X(capture, exchange_mode, 0)
+#define GPUARENA__IPC_ENTRIES(X) \
+    X(ipc, get_handle, GPUARENA__COUNTED) \
+    X(ipc, open_handle, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(ipc, close_handle, GPUARENA__COUNTED | GPUARENA__RELEASES)
+#define GPUARENA__FD_ENTRIES(X) \
+    X(fd, from_page, GPUARENA__COUNTED) \
+    X(fd, to_page, GPUARENA__COUNTED | GPUARENA__OBTAINS)
 #define GPUARENA__ENTRIES(X) \
     GPUARENA__MEMORY_ENTRIES(X) GPUARENA__VM_ENTRIES(X) GPUARENA__EVENT_ENTRIES(X) \
-    GPUARENA__CAPTURE_ENTRIES(X)
+    GPUARENA__CAPTURE_ENTRIES(X) GPUARENA__IPC_ENTRIES(X) GPUARENA__FD_ENTRIES(X)
 
 #define X(group, entry, bits) GPUARENA__OF_##group##_##entry,
-typedef enum gpuarena__entry { GPUARENA__ENTRIES(X) GPUARENA__OF_clear } gpuarena__entry;
+typedef enum gpuarena__entry { GPUARENA__ENTRIES(X) GPUARENA__OF_clear, GPUARENA__OF_peer } gpuarena__entry;
 #undef X
 #define X(group, entry, bits) { #entry, bits },
 static const struct { const char *name; uint32_t bits; } gpuarena__entries[] = {
-    GPUARENA__ENTRIES(X) { "clear", GPUARENA__RELEASES }
+    GPUARENA__ENTRIES(X) { "clear", GPUARENA__RELEASES }, { "peer", 0 }
 };
 #undef X
 
@@ -4194,6 +4334,12 @@ static int gpuarena__ask_capturing(gpuarena *arena, gpuarena__error *error)
     if (said.result != GPUARENA_CAPTURE) return 0;
     if (error) *error = said;
     return 1;
+}
+
+/* How pages are created. */
+static uint32_t gpuarena__page_traits(const gpuarena *arena)
+{
+    return arena->config.share == GPUARENA_SHARE_PAGES ? GPUARENA_PAGE_SHARED : 0;
 }
 
 static int gpuarena__is_one_stream(gpuarena_stream stream)
@@ -4419,7 +4565,8 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!GPUARENA__ASK(arena, error, vm, reserve,
                        (&arena->driver, memory, bytes + page, gpuarena__max(page, arena->unit)))) return 0;
-    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &range->handle, bytes, 0))) {
+    if (!GPUARENA__ASK(arena, error, vm, create,
+                       (&arena->driver, &range->handle, bytes, gpuarena__page_traits(arena)))) {
         gpuarena__retire(arena, gpuarena__address(*memory), bytes + page);
         return 0;
     }
@@ -6164,7 +6311,8 @@ static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__er
 {
     uint64_t id = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__handle *spare;
-    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &id, bytes, 0))) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, create,
+                       (&arena->driver, &id, bytes, gpuarena__page_traits(arena)))) return 0;
     GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare handles have room reserved");
     spare = &arena->paged.spare[arena->paged.spare_count++];
     spare->id = id;
@@ -6215,7 +6363,8 @@ static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error 
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
     if (gpuarena__is_lost(arena, error)) return 0;
-    if (!GPUARENA__ASK(arena, &said, vm, create, (&arena->driver, &page, bytes, 0))) {
+    if (!GPUARENA__ASK(arena, &said, vm, create,
+                       (&arena->driver, &page, bytes, gpuarena__page_traits(arena)))) {
         if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *error = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
     }
@@ -8629,7 +8778,7 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
 static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
                                                   NULL };
 static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", NULL };
-static const char *const gpuarena__shares[] = { "none", "whole", NULL };
+static const char *const gpuarena__shares[] = { "none", "whole", "pages", NULL };
 static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
 static const char *const gpuarena__plannings[] = { "auto", "off", NULL };
@@ -8638,6 +8787,7 @@ static const char *const gpuarena__debugs[] = { "off", "passthrough", "guard", N
 
 typedef enum gpuarena__kind {                    /* the kind of a key's value */
     GPUARENA__SIZE,                              /* uint64_t */
+    GPUARENA__DEVICES,                           /* uint64_t: a bit for each */
     GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
     GPUARENA__SHARE,                             /* double; -1 stands for none */
     GPUARENA__NUMBER,                            /* uint32_t */
@@ -8657,6 +8807,7 @@ typedef struct gpuarena__key {
     X(backing, CHOICE, backing, gpuarena__backings, 0, 0, 0) \
     X(growth, CHOICE, growth, gpuarena__growths, 0, 0, 0) \
     X(share, CHOICE, share, gpuarena__shares, 0, 0, 0) \
+    X(peers, DEVICES, peers, NULL, 0, UINT64_MAX, 0) \
     X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30, 0) \
     X(idle, SHARE, idle_fraction, NULL, 0, 0, 5) \
     X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES, 8 << 20) \
@@ -8692,7 +8843,9 @@ typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
 #define GPUARENA__STEPPED  (GPUARENA__IS(GROWTH_STEP) | GPUARENA__IS(GROWTH_DOUBLE))
 #define GPUARENA__RULES(X) \
     X(growth, GPUARENA__STEPPED, backing, ~GPUARENA__IS(BACKING_PAGED)) \
-    X(share, GPUARENA__SET, backing, GPUARENA__IS(BACKING_SEGMENTS)) \
+    X(share, GPUARENA__IS(SHARE_WHOLE), backing, GPUARENA__IS(BACKING_SEGMENTS)) \
+    X(share, GPUARENA__IS(SHARE_PAGES), backing, GPUARENA__IS(BACKING_PAGED)) \
+    X(peers, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED) | GPUARENA__IS(BACKING_SEGMENTS)) \
     X(page, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
     X(idle, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
     X(large, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
@@ -8850,6 +9003,19 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
+/* Reads numbers of devices, such as 1+3. */
+static int gpuarena__parse_devices(gpuarena__piece piece, uint64_t *devices)
+{
+    uint64_t number;
+    uint32_t count;
+    *devices = 0;
+    do {
+        if (!gpuarena__piece_digits(&piece, &number, &count) || number > 63) return 0;
+        *devices |= (uint64_t)1 << number;
+    } while (gpuarena__piece_skip(&piece, "+"));
+    return piece.begin == piece.end;
+}
+
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     uint64_t number = 0;
@@ -8876,6 +9042,7 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
         sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
             && number <= UINT32_MAX;
         break;
+    case GPUARENA__DEVICES: sound = gpuarena__parse_devices(value, &number); break;
     default: sound = gpuarena__parse_size(value, &number); break;
     }
     if (sound) gpuarena__field_set(config, key, number);
@@ -8911,6 +9078,7 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
     case GPUARENA__LIMIT: gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G"); return;
     case GPUARENA__SHARE: gpuarena__put(out, "0, 5%%, or another share up to 100%%"); return;
     case GPUARENA__NUMBER: gpuarena__put(out, "a number up to %" PRIu64, key->high); return;
+    case GPUARENA__DEVICES: gpuarena__put(out, "numbers of devices up to 63, such as 1+3"); return;
     default: break;
     }
     gpuarena__put(out, key->low ? "a power of two from " : "a size, such as 64K or 4G");
@@ -9001,6 +9169,17 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
     gpuarena__put_size(out, config->limit_bytes);
 }
 
+static void gpuarena__put_devices(gpuarena__text *out, uint64_t devices)
+{
+    const char *before = "";
+    int device;
+    for (device = 0; device < 64; device++) {
+        if (!(devices >> device & 1)) continue;
+        gpuarena__put(out, "%s%d", before, device);
+        before = "+";
+    }
+}
+
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
     if (gpuarena__field_get(config, key)) return 0;
@@ -9031,6 +9210,7 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
             gpuarena__put(out, "%s", name ? name : "unknown");
             break;
         case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
+        case GPUARENA__DEVICES: gpuarena__put_devices(out, value); break;
         default: gpuarena__put_size(out, value); break;
         }
     }
@@ -9071,6 +9251,7 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
 {
     uint32_t at, memory = 0, vm = 0, events = 0, capture = 0;        /* entries of the group that are set */
     uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
+    uint32_t ipc = 0, fd = 0, ipc_all = 0, fd_all = 0;
     if (config->zero_begin || config->zero_end)
         return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
                                      "GPUARENA_INIT");
@@ -9091,6 +9272,8 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
         return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
     if (capture % capture_all)
         return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
+    if (ipc % ipc_all) return gpuarena__refuse(out, "driver.ipc: set all of its functions, or none");
+    if (fd % fd_all) return gpuarena__refuse(out, "driver.fd: set both of its functions, or none");
     return 1;
 }
 
@@ -9186,7 +9369,7 @@ static int gpuarena__choose_backing(gpuarena_config *config, gpuarena__text *out
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
         can_page = driver->vm.reserve && driver->page_bytes && driver->events.create;
     if (config->backing == GPUARENA_BACKING_AUTO && can_page && !stepped
-        && config->share == GPUARENA_SHARE_NONE)
+        && config->share != GPUARENA_SHARE_WHOLE)
         config->backing = GPUARENA_BACKING_PAGED;
     if (config->backing == GPUARENA_BACKING_AUTO) {          /* keys of pages have no effect then */
         config->backing = GPUARENA_BACKING_SEGMENTS;
@@ -10288,7 +10471,8 @@ static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *r
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
-    if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED);
+    if (bits & GPUARENA__LIVE)
+        bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED | GPUARENA__EXPORTED);
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
                     && bits != GPUARENA__ASIDE
@@ -10894,13 +11078,16 @@ static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int
     X(map, cuMemMap, 10020) \
     X(access, cuMemSetAccess, 10020) \
     X(unmap, cuMemUnmap, 10020)
+#define GPUARENA__CUDA_FD(X) \
+    X(from_page, cuMemExportToShareableHandle, 10020) \
+    X(to_page, cuMemImportFromShareableHandle, 10020)
 typedef struct gpuarena__cuda_functions {
 #define X(field, name, version) PFN_##name##_v##version field;
-    GPUARENA__CUDA_VM(X)
+    GPUARENA__CUDA_VM(X) GPUARENA__CUDA_FD(X)
 #undef X
 } gpuarena__cuda_functions;
 
-static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before any table has a vm group */
+static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before any table has the group vm or fd */
 
 /* `function` points to a function pointer, because ISO C has no cast for it. 1: found. */
 static int gpuarena__cuda_look_up(const char *name, void *function)
@@ -10940,8 +11127,8 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     CUmemAllocationProp prop;
     CUmemGenericAllocationHandle made = 0;
     int code;
-    (void)traits;
     gpuarena__cuda_prop(self->device, &prop);
+    if (traits & GPUARENA_PAGE_SHARED) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     code = (int)gpuarena__cuda_vm.create(&made, (size_t)bytes, &prop, 0);
     if (!code) *page = made;
     return code;
@@ -10960,6 +11147,7 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     X(events_stream_wait, CALL, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
       cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
     X(events_device_wait, CALL, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
+    X(ipc_close_handle, CALL, (const gpuarena_driver *self, void *ptr), cudaIpcCloseMemHandle(ptr)) \
     X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
       cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
     X(vm_release, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
@@ -10976,7 +11164,82 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
 GPUARENA__CUDA_CALLS(X)
 #undef X
 
-/* Sets access for the device and its peers in one call. `peers` is 0 unless the table's owner sets it. */
+/* ---- between processes and devices */
+
+typedef char gpuarena__cuda_handle_fits[sizeof(cudaIpcMemHandle_t) == GPUARENA_IPC_BYTES ? 1 : -1];
+
+static int gpuarena__cuda_ipc_get_handle(const gpuarena_driver *self, void *ptr,
+                                         unsigned char handle[GPUARENA_IPC_BYTES])
+{
+    cudaIpcMemHandle_t got;
+    GPUARENA__CUDA_CALL(cudaIpcGetMemHandle(&got, ptr));
+    if (!code) memcpy(handle, &got, sizeof got);
+    return code;
+}
+
+static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
+                                          const unsigned char handle[GPUARENA_IPC_BYTES], void **ptr)
+{
+    cudaIpcMemHandle_t given;
+    void *memory = NULL;
+    memcpy(&given, handle, sizeof given);
+    {
+        GPUARENA__CUDA_CALL(cudaIpcOpenMemHandle(&memory, given, cudaIpcMemLazyEnablePeerAccess));
+        if (!code) *ptr = memory;
+        else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
+            (void)cudaGetLastError();
+        return code;
+    }
+}
+
+static int gpuarena__cuda_fd_from_page(const gpuarena_driver *self, uint64_t page, int *fd)
+{
+    (void)self;
+    return (int)gpuarena__cuda_vm.from_page(fd, (CUmemGenericAllocationHandle)page,
+                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+}
+
+static int gpuarena__cuda_fd_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
+{
+    CUmemGenericAllocationHandle made = 0;
+    int code = (int)gpuarena__cuda_vm.to_page(&made, (void *)(uintptr_t)fd,
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    (void)self;
+    if (!code) *page = made;
+    return code;
+}
+
+/* Access is enabled from the peer's side, and the caller's device is made current again. That it was enabled
+   before is no failure. */
+static int gpuarena__cuda_peer(const gpuarena_driver *self, int32_t device)
+{
+    gpuarena__cuda_caller caller;
+    int can = 0, code = gpuarena__cuda_begin(self, &caller);
+    if (caller.previous < 0) caller.previous = self->device;
+    if (!code) code = (int)cudaDeviceCanAccessPeer(&can, device, self->device);
+    if (code == (int)cudaErrorInvalidDevice || (!code && !can)) code = (int)cudaErrorNotSupported;
+    if (!code) code = (int)cudaSetDevice(device);
+    if (!code) code = (int)cudaDeviceEnablePeerAccess(self->device, 0);
+    if (code == (int)cudaErrorPeerAccessAlreadyEnabled) {
+        if (caller.slot_clean) (void)cudaGetLastError();
+        code = 0;
+    }
+    return gpuarena__cuda_end(&caller, code);
+}
+
+/* Fills the group fd, if the device's pages can be exported. */
+static void gpuarena__cuda_fill_fd(gpuarena_driver *driver)
+{
+    const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+    int answer = 0;
+    if (!gpuarena__cuda_vm.from_page
+        || gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
+#define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
+    GPUARENA__FD_ENTRIES(X)
+#undef X
+}
+
+/* Sets access for the device and its peers in one call. */
 static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
     CUmemAccessDesc grants[1 + 64];
@@ -11000,14 +11263,18 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int answer = 0, slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1;
+    int answer = 0, slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1, shares = 1;
 #define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
     GPUARENA__CUDA_VM(X)
 #undef X
-    if (!complete && slot_clean) (void)cudaGetLastError();
+#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) shares = 0;
+    GPUARENA__CUDA_FD(X)
+#undef X
+    if (!shares) found.from_page = NULL;         /* fill_fd looks at one of the two */
+    if (!(complete && shares) && slot_clean) (void)cudaGetLastError();
     if (!complete) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
+    if (!gpuarena__cuda_vm.unmap || !gpuarena__cuda_vm.from_page) gpuarena__cuda_vm = found;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
     if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
@@ -11017,6 +11284,7 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__VM_ENTRIES(X)
 #undef X
+    gpuarena__cuda_fill_fd(driver);
 }
 
 /* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO
@@ -11114,8 +11382,10 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     filled.code_name = gpuarena__cuda_code_name;
     filled.now_ns = gpuarena__cuda_now_ns;
     filled.clear = gpuarena__cuda_clear;
+    filled.peer = gpuarena__cuda_peer;
 #define X(group, entry, bits) filled.group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__MEMORY_ENTRIES(X) GPUARENA__EVENT_ENTRIES(X) GPUARENA__CAPTURE_ENTRIES(X)
+    GPUARENA__IPC_ENTRIES(X)
 #undef X
     gpuarena__cuda_fill_vm(&filled);
     *driver = filled;
@@ -11531,6 +11801,369 @@ static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, 
     return 1;
 }
 
+/* >>share ==============================================================================================
+   Blocks between processes, and peers. An exported block has the bit EXPORTED, which sends its free to the
+   slow path, where it is refused. An import is memory of another process, and none of the arena's: it is in
+   no range and no sum. What the driver refuses to undo stays in the list of imports. */
+
+static int gpuarena__is_exported(const gpuarena *arena, uint32_t index)
+{
+    return (gpuarena__node_at(arena, index)->size & GPUARENA__EXPORTED) != 0;
+}
+
+/* Refuses to free or resize an exported block. */
+static gpuarena_result gpuarena__fail_exported(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__set_error(&error, GPUARENA_STILL_IN_USE);
+    error.detail = "the block is exported; call gpuarena_export_end first";
+    error.block = index;
+    return gpuarena__fail(arena, &error, 0, stream);
+}
+
+/* Where the handle of a paged range begins that backs this address. */
+static uint64_t gpuarena__handle_begin(const gpuarena *arena, uint64_t address)
+{
+    uint64_t page;
+    const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
+    uint32_t part = range->parts[page];
+    if (part & GPUARENA__INSIDE) page -= part - GPUARENA__INSIDE;
+    return range->address + (page << arena->paged.page_log2);
+}
+
+/* Finds what a live block shares: *base is where it begins. *shared: all but the handle. 0, and an error: it
+   cannot be shared. */
+static int gpuarena__shared_find(const gpuarena *arena, uint32_t index, uint64_t *base,
+                                 gpuarena_shared *shared, gpuarena__error *error)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    int has_pages = range->pages || range->guarded;
+    uint64_t last = node->address + gpuarena__node_bytes(node) - 1;
+    error->block = index;
+    *base = range->address;
+    shared->bytes = node->as.live.requested;
+    shared->paged_bytes = range->guarded ? range->bytes : 0;
+    if (range->pages) {
+        *base = gpuarena__handle_begin(arena, node->address);
+        last = gpuarena__handle_begin(arena, last);
+        shared->paged_bytes =
+            last - *base + gpuarena__handle_at(arena, last).page_count * arena->paged.page_bytes;
+    }
+    shared->offset_bytes = node->address - *base;
+    if (arena->memory != GPUARENA_MEMORY_DEVICE)
+        error->detail = "pinned, managed and async memory cannot be exported";
+    else if (has_pages && arena->config.share != GPUARENA_SHARE_PAGES)
+        error->detail = "pages are exported with share=pages alone; or set GPUARENA_ALLOC_DEDICATED";
+    else if (!has_pages && !arena->driver.ipc.get_handle)
+        error->detail = "the driver has no group `ipc`";
+    else return 1;
+    return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+}
+
+/* Enters an arena for a call about a live block. Returns the block; 0: *result says why not, and nothing is
+   to be left. */
+static uint32_t gpuarena__begin_shared(gpuarena *arena, void *ptr, const char *wrong, gpuarena_result *result)
+{
+    const uint32_t *slot;
+    *result = gpuarena__begin(arena, ptr ? wrong : "ptr: NULL");
+    if (*result != GPUARENA_OK) return 0;
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (slot) return *slot;
+    *result = gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, NULL));
+    return 0;
+}
+
+GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared)
+{
+    gpuarena_shared found = GPUARENA_INIT;
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena_result result;
+    uint32_t index = gpuarena__begin_shared(arena, ptr, shared ? NULL : "shared: NULL", &result);
+    uint64_t base, before;
+    int done;
+    if (!index) return result;
+    done = !gpuarena__is_lost(arena, &error) && gpuarena__shared_find(arena, index, &base, &found, &error);
+    if (done && !found.paged_bytes) {            /* others may not free it while the driver is asked */
+        before = gpuarena__node_at(arena, index)->size & GPUARENA__EXPORTED;
+        gpuarena__node_at(arena, index)->size |= GPUARENA__EXPORTED;
+        done = GPUARENA__ASK(arena, &error, ipc, get_handle,
+                             (&arena->driver, gpuarena__pointer(base), found.handle));
+        if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
+    }
+    if (!done) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+    gpuarena__node_at(arena, index)->size |= GPUARENA__EXPORTED;
+    *shared = found;
+    return gpuarena__end(arena, GPUARENA_OK);
+}
+
+/* The bytes of the handle that begins `at` bytes behind the start of what an exported block shares; 0: none
+   does. *id: the driver's name of it. */
+static uint64_t gpuarena__shared_handle(const gpuarena *arena, uint32_t index, uint64_t at, uint64_t *id)
+{
+    gpuarena_shared found = GPUARENA_INIT;
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__handle handle;
+    const gpuarena__range *range;
+    uint64_t base;
+    if (!gpuarena__is_exported(arena, index) || !gpuarena__shared_find(arena, index, &base, &found, &ignored)
+        || at >= found.paged_bytes) return 0;
+    range = gpuarena__range_of(arena, base);
+    if (range->guarded) {
+        *id = range->handle;
+        return at ? 0 : range->bytes;
+    }
+    if (gpuarena__handle_begin(arena, base + at) != base + at) return 0;
+    handle = gpuarena__handle_at(arena, base + at);
+    *id = handle.id;
+    return handle.page_count * arena->paged.page_bytes;
+}
+
+GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
+                                                uint64_t *bytes)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena_result result;
+    uint32_t index = gpuarena__begin_shared(arena, ptr, fd && bytes ? NULL : "fd, bytes: NULL", &result);
+    uint64_t id = 0, length;
+    int made = -1;
+    if (!index) return result;
+    if (gpuarena__is_lost(arena, &error)) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+    length = gpuarena__shared_handle(arena, index, at_bytes, &id);
+    if (!length)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr, at_bytes: no pages of an exported "
+                                                                   "block begin there"));
+    if (GPUARENA__ASK(arena, &error, fd, from_page, (&arena->driver, id, &made)) && made < 0)
+        gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
+    if (error.result != GPUARENA_OK) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+    *fd = made;
+    *bytes = length;
+    return gpuarena__end(arena, GPUARENA_OK);
+}
+
+GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr)
+{
+    gpuarena_result result;
+    uint32_t index = gpuarena__begin_shared(arena, ptr, NULL, &result);
+    if (!index) return result;
+    if (!gpuarena__is_exported(arena, index))
+        result = gpuarena__fail_argument(arena, "ptr: the block is not exported");
+    gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
+    return gpuarena__end(arena, result);
+}
+
+/* ---- imports. Only calls with the slow-path mutex use the list, so its entries stay where they are while
+   the driver is asked. */
+
+/* The caller's import with this pointer, of several the latest; NULL: there is none. */
+static gpuarena__import *gpuarena__import_find(const gpuarena *arena, const void *ptr)
+{
+    uint32_t at = arena->imports.count;
+    while (at-- > 0)
+        if (ptr && arena->imports.list[at].ptr == gpuarena__address(ptr)) return &arena->imports.list[at];
+    return NULL;
+}
+
+static int gpuarena__imports_open(const gpuarena *arena)
+{
+    uint32_t at;
+    for (at = 0; at < arena->imports.count; at++) if (arena->imports.list[at].ptr) return 1;
+    return 0;
+}
+
+/* Gives back what an import has, and removes it from the list. 0 and an error: the driver refused, and a
+   later call goes on from there. */
+static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpuarena__error *error)
+{
+    void *base = gpuarena__pointer(import->base);
+    if (import->page_bytes) {
+        if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, import->page, import->page_bytes)))
+            return 0;
+        import->page_bytes = 0;
+    }
+    if (import->mapped) {
+        if (!GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, base, import->mapped))) return 0;
+        import->mapped = 0;
+    }
+    if (!(import->reserved
+          ? GPUARENA__ASK(arena, error, vm, release, (&arena->driver, base, import->reserved))
+          : GPUARENA__ASK(arena, error, ipc, close_handle, (&arena->driver, base)))) return 0;
+    *import = arena->imports.list[--arena->imports.count];
+    return 1;
+}
+
+/* Tries again to give back what nobody has. 0 and an error: something is left. */
+static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
+{
+    uint32_t at = arena->imports.count;
+    int done = 1;
+    while (at-- > 0)
+        if (!arena->imports.list[at].ptr && !gpuarena__import_undo(arena, &arena->imports.list[at], error))
+            done = 0;
+    return done;
+}
+
+/* Says what is wrong with a description of a block; NULL: nothing. */
+static const char *gpuarena__wrong_shared(const gpuarena *arena, const gpuarena_shared *shared)
+{
+    uint64_t page = gpuarena__max(arena->driver.page_bytes, 1);
+    if (!shared) return "shared: NULL";
+    if (!shared->bytes || shared->bytes > GPUARENA__MAX_BYTES || shared->offset_bytes > GPUARENA__MAX_BYTES
+        || shared->paged_bytes > GPUARENA__MAX_BYTES || shared->paged_bytes % page
+        || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
+        return "shared: not what gpuarena_export wrote";
+    return NULL;
+}
+
+/* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: what the driver gave
+   cannot be used. */
+static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
+                                  gpuarena__error *error)
+{
+    const gpuarena_driver *driver = &arena->driver;
+    void *memory = NULL;
+    import->reserved = import->lacks = shared->paged_bytes;
+    if (import->reserved ? !driver->vm.reserve || !driver->fd.to_page : !driver->ipc.open_handle) {
+        error->detail = import->reserved ? "the driver lacks the group `vm` or `fd`"
+                                         : "the driver has no group `ipc`";
+        return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    }
+    if (!(import->reserved
+          ? GPUARENA__ASK(arena, error, vm, reserve, (driver, &memory, import->reserved, driver->page_bytes))
+          : GPUARENA__ASK(arena, error, ipc, open_handle, (driver, shared->handle, &memory)))) {
+        if (import->reserved && error->result == GPUARENA_OUT_OF_MEMORY)
+            error->reason = GPUARENA_REASON_ADDRESSES;
+        return 0;
+    }
+    import->base = gpuarena__address(memory);
+    import->ptr = import->base + shared->offset_bytes;
+    if (!memory) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+    if (import->reserved && import->base % driver->page_bytes) import->ptr = 0;      /* useless */
+    return 1;
+}
+
+/* Records the failure of an import. */
+static gpuarena_result gpuarena__fail_import(gpuarena *arena, const gpuarena__error *error, uint64_t bytes)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    failure.requested_bytes = bytes;
+    if (failure.result == GPUARENA_OUT_OF_MEMORY) gpuarena__failure_measure(arena, &failure, 0, 0);
+    return gpuarena__fail_record(arena, &failure, NULL);
+}
+
+GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr)
+{
+    gpuarena__imports *imports;
+    gpuarena__import made = GPUARENA_INIT;
+    gpuarena__error error = gpuarena__no_error(), ignored = gpuarena__no_error();
+    gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
+    const char *wrong;
+    if (result != GPUARENA_OK) return result;
+    wrong = gpuarena__wrong_shared(arena, shared);
+    if (wrong) return gpuarena__end(arena, gpuarena__fail_argument(arena, wrong));
+    (void)gpuarena__imports_tidy(arena, &ignored);
+    imports = &arena->imports;
+    if (!gpuarena__is_lost(arena, &error)
+        && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
+        gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
+    if (error.result != GPUARENA_OK || !gpuarena__import_begin(arena, shared, &made, &error))
+        return gpuarena__end(arena, gpuarena__fail_import(arena, &error, shared->bytes));
+    imports->list[imports->count++] = made;
+    if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
+    else {
+        (void)gpuarena__imports_tidy(arena, &ignored);
+        gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
+        result = gpuarena__fail_import(arena, &error, shared->bytes);
+    }
+    return gpuarena__end(arena, result);
+}
+
+/* Maps a handle of another process behind what an import has mapped, and gives the handle up: the mapping
+   keeps its memory. 0 and an error. */
+static int gpuarena__import_map(gpuarena *arena, gpuarena__import *import, int fd, uint64_t bytes,
+                                gpuarena__error *error)
+{
+    void *address = gpuarena__pointer(import->base + import->mapped);
+    if (!GPUARENA__ASK(arena, error, fd, to_page, (&arena->driver, fd, &import->page))) return 0;
+    import->page_bytes = bytes;
+    if (!GPUARENA__ASK(arena, error, vm, map, (&arena->driver, address, bytes, import->page))) return 0;
+    import->mapped += bytes;
+    if (!GPUARENA__ASK(arena, error, vm, access, (&arena->driver, address, bytes, 1))) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, import->page, bytes))) return 0;
+    import->page_bytes = 0;
+    return 1;
+}
+
+GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int fd, uint64_t bytes)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__import *import;
+    gpuarena_result result = gpuarena__begin(arena, NULL);
+    if (result != GPUARENA_OK) return result;
+    import = gpuarena__import_find(arena, ptr);
+    if (!import || !import->lacks)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
+    if (!bytes || bytes % arena->driver.page_bytes || bytes > import->lacks)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "bytes: not those of the next pages"));
+    if (!gpuarena__is_lost(arena, &error) && gpuarena__import_map(arena, import, fd, bytes, &error)) {
+        import->lacks -= bytes;
+        return gpuarena__end(arena, GPUARENA_OK);
+    }
+    import->lacks = 0;                           /* it can only be ended */
+    return gpuarena__end(arena, gpuarena__fail_import(arena, &error, bytes));
+}
+
+GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__import *import;
+    gpuarena_result result = gpuarena__begin(arena, NULL);
+    if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
+    import = gpuarena__import_find(arena, ptr);
+    if (!import)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import of this arena"));
+    import->lacks = 0;
+    if (!gpuarena__import_undo(arena, import, &error)) {
+        if (!arena->lost) result = gpuarena__fail(arena, &error, 0, NULL);
+        else *import = arena->imports.list[--arena->imports.count];
+    }
+    return gpuarena__end(arena, result);
+}
+
+/* ---- what creation asks of the driver */
+
+static gpuarena_result gpuarena__share_checks(gpuarena_config *config, gpuarena__text *why)
+{
+    int32_t device = config->driver->device;
+    if (device >= 0 && device < 64) config->peers &= ~((uint64_t)1 << device);   /* its own memory */
+    if (config->share == GPUARENA_SHARE_PAGES && !config->driver->fd.from_page)
+        gpuarena__put(why, "share: the driver has no group `fd`");
+    else if (config->peers && !config->driver->peer)
+        gpuarena__put(why, "peers: the driver has no entry `peer`");
+    else return GPUARENA_OK;
+    return GPUARENA_NOT_SUPPORTED;
+}
+
+/* Gives the peers access. The arena's copy of the table has them from then on, for pages. */
+static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena_failure failure = GPUARENA_INIT;
+    int32_t device;
+    for (device = 0; device < 64; device++) {
+        if (!(arena->config.peers >> device & 1)
+            || GPUARENA__ASK_CALL(arena, &error, peer, arena->driver.peer(&arena->driver, device))) continue;
+        failure = gpuarena__failure_of(arena, &error);
+        if (failure.result == GPUARENA_NOT_SUPPORTED)
+            gpuarena__detail(&failure, "peers: device %d cannot access this device's memory", (int)device);
+        else if (failure.result == GPUARENA_DRIVER_ERROR)
+            gpuarena__detail(&failure, "peers: device %d", (int)device);
+        return failure;
+    }
+    arena->driver.peers |= arena->config.peers;
+    return failure;
+}
+
 /* >>life ===============================================================================================
    gpuarena_create and _destroy, and what a destroy that finds live blocks tells of them. */
 
@@ -11592,6 +12225,7 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     if (released && !arena->lost && arena->ranges.count)     /* addresses */
         released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
     if (released && !arena->lost) released = gpuarena__unretire(arena, 0, error);
+    if (released && !arena->lost) released = gpuarena__imports_tidy(arena, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -11650,7 +12284,7 @@ static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_
         && left->null_is_per_thread == right->null_is_per_thread && left->per_thread == right->per_thread
         && left->page_bytes == right->page_bytes && left->peers == right->peers
         && left->classify == right->classify && left->code_name == right->code_name
-        && left->now_ns == right->now_ns && left->clear == right->clear;
+        && left->now_ns == right->now_ns && left->clear == right->clear && left->peer == right->peer;
 }
 
 /* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
@@ -11659,6 +12293,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
                                              uint64_t *headroom, gpuarena__text *why)
 {
     gpuarena *parent = config->parent;
+    gpuarena_driver given = GPUARENA_INIT;
     int living = gpuarena__count_living(parent);
     gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
     if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it is alive */
@@ -11677,11 +12312,16 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
         parent->has_family = 1;
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (config->driver && !gpuarena__is_same_driver(config->driver, driver)) {
+    if (config->driver) {
+        given = *config->driver;
+        given.peers |= parent->config.peers;     /* as the parent has it */
+    }
+    if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
         result = GPUARENA_INVALID_CONFIG;
     }
-    if (!config->driver) config->driver = driver;
+    config->driver = driver;
+    config->peers |= parent->config.peers;
     return gpuarena__leave(parent, result);
 }
 
@@ -11710,7 +12350,7 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
         gpuarena__put(&why, "scrub: the driver has no entry `clear`");
         return GPUARENA_NOT_SUPPORTED;
     }
-    return GPUARENA_OK;
+    return gpuarena__share_checks(config, &why);
 }
 
 /* Sets the limit. */
@@ -11778,7 +12418,8 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__start_books(arena, total_bytes);
     gpuarena__set_magic(arena, GPUARENA__MAGIC); /* from here on observers may call in, or fork */
     if (!gpuarena__register(arena, &why)) return failure;
-    failure.result = GPUARENA_OK;
+    failure = gpuarena__peers_start(arena);
+    if (failure.result != GPUARENA_OK) return failure;
     initial = arena->config.initial_bytes;
     fixed = arena->config.growth == GPUARENA_GROWTH_FIXED;
     if (fixed) {
@@ -11857,6 +12498,9 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
     if (arena->away_count)
         return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
                                      "must return before gpuarena_destroy");
+    if (gpuarena__imports_open(arena))
+        return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a block is imported; call "
+                                     "gpuarena_import_end before gpuarena_destroy");
     for (record = 1; record < arena->streams.count; record++)
         if (arena->streams.list[record].home)
             return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
@@ -12621,6 +13265,7 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
     gpuarena__error error = gpuarena__no_error();
     uint64_t address = gpuarena__node_at(arena, index)->address;
     gpuarena_stream cleared_on = stream;
+    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
     if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error)) {
         error.block = index;                     /* the block is still live */
         return gpuarena__fail(arena, &error, 0, stream);
@@ -13095,7 +13740,7 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         *freed_on = gpuarena__freed_on(arena, node, stream);
         if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
     }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED))
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
@@ -13464,6 +14109,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = *slot;
     node = gpuarena__node_at(arena, index);
+    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     if (req.bytes > gpuarena__node_bytes(node)) {
@@ -14021,14 +14667,17 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
+#undef GPUARENA__CUDA_FD
 #undef GPUARENA__CUDA_VM
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
+#undef GPUARENA__FD_ENTRIES
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
 #undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__HANDLE_PART
 #undef GPUARENA__INLINE
+#undef GPUARENA__IPC_ENTRIES
 #undef GPUARENA__IS
 #undef GPUARENA__KEYS
 #undef GPUARENA__NOINLINE
@@ -14064,7 +14713,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug, passthrough and
             guard. Streams of several threads have heaps, each with a lock of its own. Sizes in configuration
-            text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
+            text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form. Blocks between
+            processes (gpuarena_export, gpuarena_import, share=pages); peers of a device (config.peers).
             Gone: the key cache and config.cache_bytes; CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the

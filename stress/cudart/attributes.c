@@ -5,10 +5,11 @@
 
 #include "call.h"
 
-/* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
-enum { ATTRIBUTES_VIRTUAL_MEMORY = 102 };
+/* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, and
+   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED. */
+enum { ATTRIBUTES_VIRTUAL_MEMORY = 102, ATTRIBUTES_FILE_DESCRIPTORS = 103 };
 
-/* All others are 0: among them sharing between processes. */
+/* All others are 0. */
 static const struct { enum cudaDeviceAttr attribute; int value; } attributes_table[] = {
     { cudaDevAttrMaxThreadsPerBlock,             1024 },
     { cudaDevAttrMaxBlockDimX,                   1024 },
@@ -48,8 +49,8 @@ int attributes_read(const sim_device *device, int attribute, int *value)
 {
     if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return 0;
     *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1
-           : attribute == ATTRIBUTES_VIRTUAL_MEMORY ? !device->sim->without_vm
-                                                    : 0;
+           : attribute == ATTRIBUTES_VIRTUAL_MEMORY || attribute == ATTRIBUTES_FILE_DESCRIPTORS
+                 ? !device->sim->without_vm : 0;
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
         if ((int)attributes_table[i].attribute == attribute) *value = attributes_table[i].value;
     }

@@ -84,6 +84,7 @@ static const driver_row driver_rows[] = {
 /* The first is the one of functions that take a stream. */
 static const driver_row *const driver_groups[] = {
     driver_stream_rows, driver_rows, driver_vm_rows, driver_context_rows, driver_memory_rows,
+    driver_share_rows,
     driver_kernel_rows, driver_refused_rows,
 };
 

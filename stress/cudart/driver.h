@@ -36,7 +36,7 @@ typedef struct driver_row {
 } driver_row;
 
 /* Of the files that have these names, up to one without a name. */
-extern const driver_row driver_vm_rows[], driver_context_rows[], driver_memory_rows[],
+extern const driver_row driver_vm_rows[], driver_share_rows[], driver_context_rows[], driver_memory_rows[],
                         driver_stream_rows[], driver_kernel_rows[], driver_refused_rows[];
 
 /* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. per_thread: the form in

@@ -107,7 +107,8 @@ DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, co
         sim_device *device = vm_described(&self, prop, &code);
         if (vm_begin(&self, device, bytes, "cuMemCreate")) {
             code = handle && flags == 0 ? code : SIM_INVALID_VALUE;
-            self.code = code == SIM_SUCCESS ? vmem_create(device, bytes, &made, &self.cost_ns) : code;
+            int is_shared = prop && prop->requestedHandleTypes != 0;
+            self.code = code == SIM_SUCCESS ? vmem_create(device, bytes, is_shared, &made, &self.cost_ns) : code;
             if (self.code == SIM_SUCCESS) *handle = made;
         }
     }

@@ -10,8 +10,8 @@
     X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceSetGraphMemAttribute) X(cudaGetSymbolAddress) \
     X(cudaGetSymbolSize) X(cudaGraphAddEmptyNode) X(cudaGraphAddNode) X(cudaGraphConditionalHandleCreate) \
     X(cudaGraphDebugDotPrint) X(cudaGraphNodeGetDependencies) X(cudaGraphNodeGetType) X(cudaGraphRetainUserObject) \
-    X(cudaHostRegister) X(cudaHostUnregister) X(cudaHostGetDevicePointer) X(cudaIpcCloseMemHandle) \
-    X(cudaIpcGetEventHandle) X(cudaIpcGetMemHandle) X(cudaIpcOpenEventHandle) X(cudaIpcOpenMemHandle) \
+    X(cudaHostRegister) X(cudaHostUnregister) X(cudaHostGetDevicePointer) \
+    X(cudaIpcGetEventHandle) X(cudaIpcOpenEventHandle) \
     X(cudaKernelSetAttributeForDevice) X(cudaLibraryGetGlobal) X(cudaLibraryGetKernel) X(cudaLibraryGetKernelCount) \
     X(cudaLibraryGetManaged) X(cudaLibraryGetUnifiedFunction) X(cudaLibraryLoadData) X(cudaLibraryLoadFromFile) \
     X(cudaLibraryUnload) X(cudaMemcpyFromSymbol) X(cudaMemcpyToSymbol) X(cudaStreamAddCallback) \
@@ -22,7 +22,6 @@
 
 /* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
 #define REFUSED_FOUND(X) \
-    X(cuMemExportToShareableHandle, 10020) X(cuMemImportFromShareableHandle, 10020) \
     X(cuMemRetainAllocationHandle, 11000) X(cuMemGetAllocationPropertiesFromHandle, 10020) \
     X(cuMulticastCreate, 12010) X(cuMulticastAddDevice, 12010) X(cuMulticastBindMem, 12010) \
     X(cuMulticastUnbind, 12010) X(cuStreamWriteValue32, 11070) X(cuGreenCtxCreate, 12040) \

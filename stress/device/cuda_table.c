@@ -226,6 +226,13 @@ static const char *cuda_table_code_name(const gpuarena_driver *table, int code)
     }
 ENTRIES_EVENTS(CUDA_TABLE_PASSES)
 ENTRIES_CAPTURE(CUDA_TABLE_PASSES)
+ENTRIES_IPC(CUDA_TABLE_PASSES)
+
+static int cuda_table_peer(const gpuarena_driver *table, int32_t number)
+{
+    const cuda_table *self = table->user;
+    return self->inner.peer(&self->inner, number);
+}
 
 static int cuda_table_memory_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
                                   uint64_t *total_bytes)
@@ -377,10 +384,14 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     ENTRIES_MEMORY(X)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
+    ENTRIES_IPC(X)
     if (driver->vm.reserve) {
         ENTRIES_VM(X)
     }
 #undef X
+    driver->peer = cuda_table_peer;
+    driver->fd.from_page = NULL;                 /* what comes from elsewhere is on no list */
+    driver->fd.to_page = NULL;
     self->pages.page_bytes = driver->page_bytes;
 }
 

@@ -273,6 +273,8 @@ static int device_lock_streams(const gpuarena_driver *self)
     DEVICE_LOCK_ENTRY(device_lock_streams(self), 0, group, name, parameters, names)
 ENTRIES_MEMORY(DEVICE_LOCK_MEMORY)
 ENTRIES_VM(DEVICE_LOCK_MEMORY)
+ENTRIES_IPC(DEVICE_LOCK_MEMORY)
+ENTRIES_FD(DEVICE_LOCK_MEMORY)
 ENTRIES_EVENTS(DEVICE_LOCK_STREAM)
 ENTRIES_CAPTURE(DEVICE_LOCK_STREAM)
 
@@ -306,16 +308,27 @@ static int device_lock_clear(const gpuarena_driver *self, void *ptr, uint64_t by
     return code;
 }
 
+static int device_lock_peer(const gpuarena_driver *self, int32_t number)
+{
+    const gpuarena_driver *behind = device_lock_enter(self, 1);
+    int code = behind->peer(behind, number);
+    device_lock_leave(self, 1);
+    return code;
+}
+
 /* What is not there behind the lock is not there in front of it. */
 static void device_lock_put(gpuarena_driver *driver)
 {
 #define X(group, name, parameters, names) if (driver->group.name) driver->group.name = device_lock_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_VM(X)
+    ENTRIES_IPC(X)
+    ENTRIES_FD(X)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
 #undef X
     if (driver->clear) driver->clear = device_lock_clear;
+    if (driver->peer) driver->peer = device_lock_peer;
     if (driver->classify) driver->classify = device_lock_classify;
     if (driver->code_name) driver->code_name = device_lock_code_name;
     if (driver->now_ns) driver->now_ns = device_lock_now_ns;

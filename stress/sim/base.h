@@ -52,6 +52,11 @@ int             codes_is_of_driver(int code);    /* 0: listed, and the driver ha
     X(VM_MAP,                 "map",       "cuMemMap",                                2, VM_MAP) \
     X(VM_ACCESS,              "access",    "cuMemSetAccess",                          2, VM_ACCESS) \
     X(VM_UNMAP,               "unmap",     "cuMemUnmap",                            999, VM_UNMAP) \
+    X(IPC_GET,                NULL,        "cudaIpcGetMemHandle",                   999, NONE) \
+    X(IPC_OPEN,               NULL,        "cudaIpcOpenMemHandle",                  999, NONE) \
+    X(IPC_CLOSE,              NULL,        "cudaIpcCloseMemHandle",                 999, NONE) \
+    X(VM_EXPORT,              NULL,        "cuMemExportToShareableHandle",          999, NONE) \
+    X(VM_IMPORT,              NULL,        "cuMemImportFromShareableHandle",        999, NONE) \
     X(MALLOC_PITCH,           NULL,        "cudaMallocPitch",                         2, MALLOC_BLOCK) \
     X(MALLOC_HOST,            NULL,        "cudaMallocHost",                          2, HOST_ALLOC) \
     X(HOST_ALLOC,             NULL,        "cudaHostAlloc",                           2, HOST_ALLOC) \

@@ -72,6 +72,8 @@ struct sim {
     uint64_t    runtime_skipped_kernels;         /*   and so many were */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
+    struct share_open *opens;                    /* share.h: of cudaIpc, what is open */
+    uint32_t    open_count, open_room;
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;
@@ -120,6 +122,6 @@ void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint
 /* ---- The driver table of the simulated device, in table.c: its entries check, count, charge, and call the part of
         the machine that does what they say */
 
-void driver_fill(gpuarena_driver *driver, int with_vm);
+void driver_fill(gpuarena_driver *driver, int with_vm);      /* without vm: without fd, too */
 
 #endif

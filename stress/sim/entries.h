@@ -37,5 +37,13 @@
 #define ENTRIES_CAPTURE(X) \
     X(capture, active, (const gpuarena_driver *self, gpuarena_stream stream, int *active), (behind, stream, active)) \
     X(capture, exchange_mode, (const gpuarena_driver *self, int *mode), (behind, mode))
+#define ENTRIES_IPC(X) \
+    X(ipc, get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), (behind, ptr, handle)) \
+    X(ipc, open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr), \
+      (behind, handle, ptr)) \
+    X(ipc, close_handle, (const gpuarena_driver *self, void *ptr), (behind, ptr))
+#define ENTRIES_FD(X) \
+    X(fd, from_page, (const gpuarena_driver *self, uint64_t page, int *fd), (behind, page, fd)) \
+    X(fd, to_page, (const gpuarena_driver *self, int fd, uint64_t *page), (behind, fd, page))
 
 #endif

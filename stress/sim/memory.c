@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "share.h"
 #include "work.h"
 
 static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
@@ -124,6 +125,12 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
         *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
+    if (share_is_open(device->sim, address)) {
+        judge_report(&device->sim->judge, device->ordinal, "%s of %s, which another process has opened",
+                     memory_free_name(bytes), engine_name(device, address).text);
+        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
+        return SIM_INVALID_VALUE;
+    }
     uint64_t wait_ns = 0;
     devmem_work work;
     work_drain_device(device, &wait_ns);
@@ -146,6 +153,7 @@ void memory_reset(sim_device *device)
     sim *machine = device->sim;
     mempools_destroy(device);
     devmem_clear(&device->memory);
+    share_reset(device);
     touches_destroy(&device->touches);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {

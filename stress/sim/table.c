@@ -3,6 +3,7 @@
 #include "entries.h"
 #include "memory.h"
 #include "mempool.h"
+#include "share.h"
 #include "vmem.h"
 #include "work.h"
 
@@ -227,10 +228,10 @@ TABLE_VM_ENTRY(vm_reserve, (const gpuarena_driver *self, void **address, uint64_
 TABLE_VM_ENTRY(vm_release, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_RELEASE, 0,
                "release", vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
-/* Of traits, none changes what a simulated handle is. */
 TABLE_VM_ENTRY(vm_create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
                SIM_CALL_VM_CREATE, bytes, "create",
-               ((void)traits, page ? vmem_create(call.device, bytes, page, &call.cost_ns) : SIM_INVALID_VALUE))
+               page ? vmem_create(call.device, bytes, traits == GPUARENA_PAGE_SHARED, page, &call.cost_ns)
+                    : SIM_INVALID_VALUE)
 TABLE_VM_ENTRY(vm_destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), SIM_CALL_VM_DESTROY, 0,
                "destroy", vmem_destroy(call.device, page, bytes, &call.cost_ns))
 TABLE_VM_ENTRY(vm_map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), SIM_CALL_VM_MAP,
@@ -242,17 +243,39 @@ TABLE_VM_ENTRY(vm_access, (const gpuarena_driver *self, void *address, uint64_t 
 TABLE_VM_ENTRY(vm_unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_UNMAP, 0, "unmap",
                vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
+/* ---- Between processes and devices, as cudaIpcGetMemHandle and its kin, cuMemExportToShareableHandle and its,
+        and cudaDeviceEnablePeerAccess, called by the peer */
+
+TABLE_ENTRY(ipc_get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), SIM_CALL_IPC_GET, 0,
+            share_get(call.device, (uint64_t)(uintptr_t)ptr, handle))
+TABLE_VM_ENTRY(ipc_open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr),
+               SIM_CALL_IPC_OPEN, 0, "open_handle", share_open_memory(call.device, handle, ptr))
+TABLE_VM_ENTRY(ipc_close_handle, (const gpuarena_driver *self, void *ptr), SIM_CALL_IPC_CLOSE, 0, "close_handle",
+               share_close(call.device, (uint64_t)(uintptr_t)ptr, &call.cost_ns))
+TABLE_ENTRY(fd_from_page, (const gpuarena_driver *self, uint64_t page, int *fd), SIM_CALL_VM_EXPORT, 0,
+            share_export(call.device, page, fd))
+TABLE_VM_ENTRY(fd_to_page, (const gpuarena_driver *self, int fd, uint64_t *page), SIM_CALL_VM_IMPORT, 0, "to_page",
+               share_import(call.device, fd, page))
+
+/* Every device reaches every other. */
+TABLE_ENTRY(peer, (const gpuarena_driver *self, int32_t device), SIM_CALL_ENABLE_PEER_ACCESS, 0,
+            device >= 0 && device < call.device->sim->device_count && device != call.device->ordinal
+                ? SIM_SUCCESS : SIM_NOT_SUPPORTED)
+
 void driver_fill(gpuarena_driver *driver, int with_vm)
 {
 #define X(group, name, parameters, names) driver->group.name = table_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
+    ENTRIES_IPC(X)
     if (with_vm) {
         driver->page_bytes = SIM_GRANULE;
         ENTRIES_VM(X)
+        ENTRIES_FD(X)
     }
 #undef X
     driver->per_thread = (gpuarena_stream)(intptr_t)2;
     driver->clear = table_clear;
+    driver->peer = table_peer;
 }

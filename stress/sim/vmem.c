@@ -102,9 +102,16 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
     return SIM_SUCCESS;
 }
 
-int vmem_create(sim_device *device, uint64_t bytes, uint64_t *handle, uint64_t *cost_ns)
+/* One more handle of a page; 0: no host memory. */
+static uint64_t vmem_refer(sim *machine, vspace_page *page)
 {
-    sim *machine = device->sim;
+    void *value = handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
+    page->reference_count += value != NULL;
+    return (uint64_t)(uintptr_t)value;
+}
+
+int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
+{
     vspace_page *page;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
@@ -112,13 +119,13 @@ int vmem_create(sim_device *device, uint64_t bytes, uint64_t *handle, uint64_t *
     if (result != DEVMEM_OK) {
         return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "create");
     }
-    void *value = handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
+    uint64_t value = vmem_refer(device->sim, page);
     if (!value) {
         devmem_give_page(&device->memory, page);
         return vmem_no_host_memory(device, "create");
     }
-    page->is_referenced = 1;
-    *handle = (uint64_t)(uintptr_t)value;
+    page->is_shared = is_shared;
+    *handle = value;
     *cost_ns = vmem_cost(device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
 }
@@ -138,7 +145,7 @@ static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
 static uint64_t vmem_let_go(sim_device *device, vspace_page *page, int is_reported, const char *action)
 {
     uint64_t bytes = page->bytes;
-    if (page->is_referenced || page->mapping_count > 0) return 0;
+    if (page->reference_count > 0 || page->mapping_count > 0) return 0;
     access_end_page(device, page, is_reported, action);
     devmem_give_page(&device->memory, page);
     return bytes;
@@ -159,9 +166,29 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
         return SIM_INVALID_VALUE;
     }
     handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
-    page->is_referenced = 0;
+    page->reference_count--;
     *cost_ns += vmem_going_ns(device, vmem_let_go(device, page, 0, "destroy"));
     return SIM_SUCCESS;
+}
+
+int vmem_can_export(const sim_device *device, uint64_t handle)
+{
+    const vspace_page *page = vmem_page(device->sim, handle);
+    if (page && page->is_shared) return 1;
+    judge_report(&device->sim->judge, device->ordinal, "export of %s",
+                 page ? "memory that was not created to be exported" : "a handle that there is not");
+    return 0;
+}
+
+int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
+{
+    vspace_page *page = vmem_page(device->sim, exported);
+    if (!page) {
+        judge_report(&device->sim->judge, device->ordinal, "import of memory whose handle was given up");
+        return SIM_INVALID_VALUE;
+    }
+    *handle = vmem_refer(device->sim, page);
+    return *handle ? SIM_SUCCESS : vmem_no_host_memory(device, "import");
 }
 
 int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns)

@@ -8,7 +8,8 @@
      reserve  addresses, aligned to `alignment`: 0 or a power of two. SIM_OUT_OF_MEMORY: the device's are used up;
               all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
      release  the very address and size that were reserved, and nothing mapped there
-     create   memory without addresses, taken from the device's now. It never fragments. Contents: unknown
+     create   memory without addresses, taken from the device's now. It never fragments. Contents: unknown. is_shared:
+              it may be exported
      destroy  gives up the handle. Its memory goes now, or with the last mapping. VMEM_ANY_BYTES: whatever its size
      map      all of a handle of this device, onto reserved addresses that nothing is mapped to, in as many places as
               you like. Nobody has access at first
@@ -28,7 +29,7 @@
 
 int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns);
 int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int vmem_create(sim_device *device, uint64_t bytes, uint64_t *handle, uint64_t *cost_ns);
+int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns);
 int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns);
 int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns);
 int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
@@ -38,6 +39,11 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
 /* For whoever is given an address or a handle alone: the device whose it is, which is the one to ask. NULL: nobody's.
    Addresses: engine_owner. */
 sim_device *vmem_device_of(const sim *machine, uint64_t handle);
+
+/* Between processes (share.h): 1 if the handle's memory may be exported, else a finding; and another handle of memory
+   by one that still is. The memory goes with the last handle and the last mapping. */
+int vmem_can_export(const sim_device *device, uint64_t handle);
+int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle);
 
 /* As cuMemGetAccess: 1 if the device may use what is mapped at the address. */
 int vmem_has_access(const sim_device *device, uint64_t address, int accessor);

@@ -11,7 +11,8 @@
 typedef struct vspace_page vspace_page;
 struct vspace_page {
     uint64_t     bytes;
-    int          device, is_referenced;          /* 1: the handle was not given up */
+    int          device, is_shared;              /* 1: created to be exported */
+    uint32_t     reference_count;                /* handles of it that were not given up */
     uint32_t     mapping_count;
     vspace_page *previous, *next;                /* of the device's */
     uint32_t     granules[];

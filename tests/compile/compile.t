@@ -314,12 +314,14 @@ sub test_runtime_calls {
         skip "$compiler->{name}: no CUDA Toolkit", 1 unless $toolkit;
         %asked = symbols($with, '--undefined-only');
         is_deeply([map { s/EntryPointByVersion$/EntryPoint/r } grep { /^cu/ } sort keys %asked],     # by toolkit
-                  [qw(cudaDeviceSynchronize cudaEventCreateWithFlags cudaEventDestroy cudaEventQuery cudaEventRecord
-                      cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost cudaGetDevice cudaGetDeviceCount
-                      cudaGetDriverEntryPoint cudaGetErrorName cudaGetLastError cudaHostAlloc cudaMalloc
-                      cudaMallocFromPoolAsync cudaMallocManaged cudaMemGetInfo cudaMemPoolCreate cudaMemPoolDestroy
-                      cudaMemsetAsync cudaPeekAtLastError cudaSetDevice cudaStreamIsCapturing cudaStreamWaitEvent
-                      cudaThreadExchangeStreamCaptureMode)], "$compiler->{name}: with it, these calls of the runtime alone");
+                  [qw(cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess cudaDeviceSynchronize
+                      cudaEventCreateWithFlags cudaEventDestroy cudaEventQuery cudaEventRecord cudaEventSynchronize
+                      cudaFree cudaFreeAsync cudaFreeHost cudaGetDevice cudaGetDeviceCount cudaGetDriverEntryPoint
+                      cudaGetErrorName cudaGetLastError cudaHostAlloc cudaIpcCloseMemHandle cudaIpcGetMemHandle
+                      cudaIpcOpenMemHandle cudaMalloc cudaMallocFromPoolAsync cudaMallocManaged cudaMemGetInfo
+                      cudaMemPoolCreate cudaMemPoolDestroy cudaMemsetAsync cudaPeekAtLastError cudaSetDevice
+                      cudaStreamIsCapturing cudaStreamWaitEvent cudaThreadExchangeStreamCaptureMode)],
+                  "$compiler->{name}: with it, these calls of the runtime alone");
     }
 }
 

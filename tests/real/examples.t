@@ -109,6 +109,11 @@ my %promised = (
         qr/^with plans\n(?:step [01]: .* 0 of 72 .*\n){2}(?:step [2-5]: +0 driver calls, +0 pages moved, +72 of 72 .*\n){4}/m,
     ],
     '15_nvtx' => [qr/^14 segments, 240 blocks$/m],
+    '16_two_processes' => [
+        qr/^exporter: free -> still_in_use\n    arena: the block is exported; call gpuarena_export_end first$/m,
+        qr/^(?:importer: 300 MiB, as they were written|importer: import -> not_supported\n.*)$/m,
+        qr/^exporter: the importer answers (?:ok|not_supported)$/m,
+    ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
         qr/^device (\d) was made current, and device \1 is$/m,
@@ -208,6 +213,10 @@ sub check_on_cuda {
          '12_two_devices: each arena is on its own device');
     like($two, qr/^device 1 was made current, and device 1 is$/m, '12_two_devices: current is what the caller chose');
     unlike($two, qr/one device only/, '12_two_devices does not miss the second');
+
+    like(scalar `env $on_substitute '$examples/16_two_processes' one`,
+         qr/\A300 MiB by [1-9]\d* descriptors, at another address, as they were written\n\z/,
+         '16_two_processes imports what it exports, in one process');
 
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
     fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;

@@ -5,6 +5,8 @@
 #ifndef TESTS_CONTRACT_H
 #define TESTS_CONTRACT_H
 
+#include <unistd.h>
+
 #include "sim_device.h"
 #include "stress/sim/mempool.h"
 #include "stress/sim/work.h"
@@ -47,6 +49,8 @@ struct contract {
     int         device, device_count;
     thing       things[CONTRACT_THINGS];
     int         thing_count;
+    unsigned char handles[4][GPUARENA_IPC_BYTES];            /* of cudaIpc, by their numbers from 1 */
+    int         handle_count;
     uint64_t    marked_ns, op;
     unsigned char outputs[4][256];               /* of the latest call by name */
     char        why[400];                        /* what is wrong; "": nothing yet */
@@ -228,6 +232,56 @@ static int call_map(contract *self, step *at)
 static int call_access(contract *self, step *at) { return T->vm.access(self->driver, P(1), A(2), (uint32_t)A(3)); }
 static int call_unmap(contract *self, step *at)  { return T->vm.unmap(self->driver, P(1), A(2)); }
 
+static int call_shared(contract *self, step *at) /* a page that may be exported */
+{
+    uint64_t page = CONTRACT_UNTOUCHED;
+    int code = T->vm.create(self->driver, &page, A(1), GPUARENA_PAGE_SHARED);
+    contract_made(at, 'h', (void *)(uintptr_t)page, A(1));
+    return code;
+}
+
+/* Keeps a new handle of cudaIpc, whose number is made, if the code says that it is one. */
+static inline int contract_handle(contract *self, step *at, const void *handle, int code)
+{
+    if (!code) memcpy(self->handles[self->handle_count++ & 3], handle, sizeof self->handles[0]);
+    contract_made(at, 'd', (void *)(code ? (uintptr_t)CONTRACT_UNTOUCHED : (uintptr_t)self->handle_count), 0);
+    return code;
+}
+
+static int call_describe(contract *self, step *at)
+{
+    unsigned char handle[GPUARENA_IPC_BYTES];
+    int code = T->ipc.get_handle(self->driver, P(1), handle);
+    return contract_handle(self, at, handle, code);
+}
+
+static int call_open(contract *self, step *at)
+{
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    int code = T->ipc.open_handle(self->driver, self->handles[A(1) - 1], &made);
+    contract_made(at, 'o', made, 0);
+    return code;
+}
+
+static int call_close(contract *self, step *at)  { return T->ipc.close_handle(self->driver, P(1)); }
+
+static int call_export(contract *self, step *at)
+{
+    int fd = (int)CONTRACT_UNTOUCHED, code = T->fd.from_page(self->driver, A(1), &fd);
+    contract_made(at, 'f', (void *)(uintptr_t)fd, 0);
+    return code;
+}
+
+static int call_import(contract *self, step *at)
+{
+    uint64_t page = CONTRACT_UNTOUCHED;
+    int code = T->fd.to_page(self->driver, (int)A(1), &page);
+    contract_made(at, 'h', (void *)(uintptr_t)page, A(2));
+    return code;
+}
+
+static int call_peer(contract *self, step *at)   { return T->peer(self->driver, (int32_t)A(1)); }
+
 /* A page of so many bytes, mapped at the address with access. */
 static int call_back(contract *self, step *at)
 {
@@ -359,6 +413,13 @@ static int tell_reset(contract *self, step *at)
 {
     (void)at;
     sim_reset_counters(self->machine, self->device);
+    return 0;
+}
+
+/* Closes a descriptor. */
+static int tell_shut(contract *self, step *at)
+{
+    if (close((int)A(1))) contract_blame(self, "there is no such descriptor");
     return 0;
 }
 
@@ -522,7 +583,9 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
     { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
     { "record", call_record }, { "await", call_await }, { "work", call_work }, { "use", call_use },
     { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
-    { "mode", call_mode }, { "fill", call_fill },
+    { "mode", call_mode }, { "fill", call_fill }, { "shared", call_shared }, { "describe", call_describe },
+    { "open", call_open }, { "close", call_close }, { "export", call_export }, { "import", call_import },
+    { "peer", call_peer }, { "shut", tell_shut },
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
     { "advance", tell_advance }, { "rival", tell_rival }, { "reset", tell_reset }, { "reuse", tell_reuse },
     { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
@@ -743,10 +806,12 @@ static inline void contract_prohibitions(const face *asked)
     };
     static const char *const calls[] = {
         "sync", "get 2M", "pin 2M", "free a", "query e0", "sync e0", "query s3", "sync s3", "reserve 2M", "release r",
-        "create 2M", "destroy q", "map t q", "access t+2M 2M off", "unmap t+2M 2M",
+        "create 2M", "destroy q", "map t q", "access t+2M 2M off", "unmap t+2M 2M", "open d", "close o",
+        "import f 2M",
     };
     static const char stage[] = "s1 = stream; s3 = stream; e0 = event; a = get 4M; r = reserve 2M; q = create 2M\n"
-                                "t = reserve 4M; p = back t+2M 2M; thread 1; begin s1";
+                                "t = reserve 4M; p = back t+2M 2M; b = get 2M; d = describe b; o = open d\n"
+                                "m = shared 2M; f = export m; thread 1; begin s1";
     static const char no[] = " -> StreamCaptureUnsupported ! while stream 1 captures: answered 900, and the capture "
                              "is invalid";
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -756,7 +821,7 @@ static inline void contract_prohibitions(const face *asked)
             int refused = rows[i].prohibited || call == 0;
             char steps[600];
             snprintf(steps, sizeof steps, "%s %s; thread %s; mode %s global; %s%s; capturing s1 active; thread 1; "
-                     "end s1%s", stage, rows[i].mode, rows[i].caller, rows[i].caller_mode, calls[call],
+                     "end s1%s; shut f", stage, rows[i].mode, rows[i].caller, rows[i].caller_mode, calls[call],
                      refused ? no : "", refused ? " -> StreamCaptureInvalidated" : "");
             contract_open(&self, asked, "");
             contract_steps(&self, steps);

@@ -3,6 +3,8 @@
 #ifndef TESTS_SCRIPT_CALLS_H
 #define TESTS_SCRIPT_CALLS_H
 
+#include <unistd.h>
+
 #include "script_world.h"
 
 typedef struct snapshot {
@@ -424,6 +426,91 @@ static gpuarena_result do_use(reader *in)        /* use NAME on STREAM */
     return result;
 }
 
+/* ---- between processes, both of them this one */
+
+static gpuarena_result do_export(reader *in)     /* export NAME [as SHARE] [to ARENA] */
+{
+    block_entry *block;
+    char name[WORD_BYTES] = "";
+    char *ptr = read_pointer(in, &block);
+    if (take_word(in, "as")) next_word(in, name);
+    int arena = take_word(in, "to") ? read_arena(in) : block ? block->arena : world.arena;
+    share_entry *share = find_share(name);
+    if (!share && world.share_count == MOST_SETS) blame("too many shares");
+    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    if (!share) share = &world.shares[world.share_count++];
+    snprintf(share->name, sizeof share->name, "%.31s", name);
+    share->block = block ? (int)(block - world.blocks) : -1;
+    return gpuarena_export(calling(arena), ptr, &share->shared);
+}
+
+static gpuarena_result do_unexport(reader *in)   /* unexport NAME: all its exports end */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_export_end(calling(block ? block->arena : world.arena), ptr);
+    return turn_struck() && result == GPUARENA_INVALID_ARGUMENT ? GPUARENA_OK : result;
+}
+
+/* Hands all pages of a share over. */
+static gpuarena_result import_pages(share_entry *share)
+{
+    const block_entry *block = &world.blocks[share->block];
+    gpuarena_result result = GPUARENA_OK;
+    uint64_t bytes = 0;
+    for (uint64_t at = 0; at < share->shared.paged_bytes && !result; at += bytes) {
+        int fd = -1;
+        result = gpuarena_export_fd(calling(block->arena), block->ptr, at, &fd, &bytes);
+        if (!result) result = gpuarena_import_fd(calling(world.arena), share->ptr, fd, bytes);
+        if (fd >= 0 && close(fd)) blame("no descriptor");
+    }
+    return result;
+}
+
+/* import SHARE: into the arena of the commands. What it maps has the contents of the block. */
+static gpuarena_result do_import(reader *in)
+{
+    char name[WORD_BYTES];
+    uint64_t bad;
+    share_entry *share = find_share(next_word(in, name));
+    if (!share && !turn_struck()) blame("no share: \"%s\"", name);
+    if (place.trouble[0] || !share || !share->shared.bytes) return GPUARENA_OK;
+    const block_entry *block = &world.blocks[share->block];
+    share->ptr = NULL;
+    share->arena = world.arena;
+    gpuarena_result result = gpuarena_import(calling(world.arena), &share->shared, &share->ptr);
+    if (!result) result = import_pages(share);
+    if (result && share->ptr && !gpuarena_import_end(world.arenas[world.arena].ptr, share->ptr)) share->ptr = NULL;
+    if (!result && !sim_verify(device.machine, 0, share->ptr, block->bytes, block->owner, &bad))
+        blame("the import of %s has other contents at %" PRIu64, name, bad);
+    return result;
+}
+
+static gpuarena_result do_unimport(reader *in)   /* unimport SHARE */
+{
+    char name[WORD_BYTES];
+    share_entry *share = find_share(next_word(in, name));
+    if (!share || (turn_struck() && !share->ptr)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_import_end(calling(share->arena), share->ptr);
+    if (!result) share->ptr = NULL;
+    return result;
+}
+
+static gpuarena_result do_touch(reader *in)      /* touch SHARE TIME on STREAM: work on an import */
+{
+    char name[WORD_BYTES];
+    const share_entry *share = find_share(next_word(in, name));
+    uint64_t work_ns = read_sum(in);
+    int stream = read_on(in, STREAM_NULL);
+    if (!share || !share->ptr) return GPUARENA_OK;
+    const block_entry *block = &world.blocks[share->block];
+    if (sim_work(device.machine, 0, stream_handle(stream), work_ns)
+        || sim_access(device.machine, 0, stream_handle(stream), share->ptr, block->bytes, block->owner, world.op))
+        blame("the stream does not work");
+    return GPUARENA_OK;
+}
+
 static gpuarena_result do_forget(reader *in)
 {
     gpuarena_stream stream = stream_handle(read_stream(in));
@@ -814,6 +901,8 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "pressure", do_pressure, 0 }, { "elsewhere", do_elsewhere, 0 },
     { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
     { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
+    { "export", do_export, 0 }, { "unexport", do_unexport, 0 }, { "import", do_import, ASKS_MEMORY },
+    { "unimport", do_unimport, MAY_CHANGE }, { "touch", do_touch, 0 },
     { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };
 

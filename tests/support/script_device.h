@@ -14,7 +14,9 @@
     X(event_create, events.create) X(event_destroy, events.destroy) X(record, events.record) \
     X(query, events.query) X(host_wait, events.host_wait) X(stream_wait, events.stream_wait) \
     X(device_wait, events.device_wait) \
-    X(active, capture.active) X(exchange_mode, capture.exchange_mode) X(clear, clear)
+    X(active, capture.active) X(exchange_mode, capture.exchange_mode) X(clear, clear) \
+    X(get_handle, ipc.get_handle) X(open_handle, ipc.open_handle) X(close_handle, ipc.close_handle) \
+    X(from_page, fd.from_page) X(to_page, fd.to_page) X(peer, peer)
 typedef enum device_entry {
 #define X(name, member) ENTRY_##name,
     DEVICE_TABLE(X)
@@ -63,6 +65,8 @@ static struct {
     uint64_t said_free;                          /* what info answers as free, if is_said */
     int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
     int is_reserved_wrongly;                     /* the next reserve gives an address that is no page's */
+    uint64_t imported;                           /* the handle of another's memory that was had last; 0: none */
+    int open_count;                              /* of segments */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
     uint64_t host_bytes, event_count;
@@ -207,7 +211,8 @@ static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t b
 {
     int code = device_begin(ENTRY_destroy, bytes);
     if (!code) code = device.real.vm.destroy(self, page, bytes);
-    if (!code) device_give(self, bytes);
+    if (!code && page == device.imported) device.imported = 0;
+    else if (!code) device_give(self, bytes);
     if (!code && device.is_destroyed_wrongly) code = SIM_UNKNOWN;
     device.is_destroyed_wrongly = 0;
     return code;
@@ -284,6 +289,36 @@ DEVICE_FORWARD(clear, clear, bytes,
                (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
                (self, ptr, bytes, stream))
 
+DEVICE_FORWARD(get_handle, ipc.get_handle, 0, (const gpuarena_driver *self, void *ptr, unsigned char *handle),
+               (self, bench_at(ptr, 0 - device.shift), handle))
+DEVICE_FORWARD(from_page, fd.from_page, 0, (const gpuarena_driver *self, uint64_t page, int *fd), (self, page, fd))
+DEVICE_FORWARD(peer, peer, 0, (const gpuarena_driver *self, int32_t number), (self, number))
+
+static int device_open_handle(const gpuarena_driver *self, const unsigned char *handle, void **ptr)
+{
+    int code = device_begin(ENTRY_open_handle, 0);
+    if (!code) code = device.real.ipc.open_handle(self, handle, ptr);
+    device.open_count += !code;
+    return code;
+}
+
+static int device_close_handle(const gpuarena_driver *self, void *ptr)
+{
+    int code = device_begin(ENTRY_close_handle, 0);
+    if (!code) code = device.real.ipc.close_handle(self, ptr);
+    device.open_count -= !code;
+    return code;
+}
+
+static int device_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
+{
+    int code = device_begin(ENTRY_to_page, 0);
+    if (!code && device.imported) device_blame("a handle of another's memory was not given up");
+    if (!code) code = device.real.fd.to_page(self, fd, page);
+    if (!code) device.imported = *page;
+    return code;
+}
+
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 
 /* ---- host memory: its size stands before it */
@@ -349,6 +384,8 @@ static int device_without(const char *what)
     if (!strcmp(what, "vm")) { memset(&table->vm, 0, sizeof table->vm); table->page_bytes = 0; }
     else if (!strcmp(what, "events")) memset(&table->events, 0, sizeof table->events);
     else if (!strcmp(what, "capture")) memset(&table->capture, 0, sizeof table->capture);
+    else if (!strcmp(what, "ipc")) memset(&table->ipc, 0, sizeof table->ipc);
+    else if (!strcmp(what, "fd")) memset(&table->fd, 0, sizeof table->fd);
     else if (!strcmp(what, "clock")) table->now_ns = NULL;
     else if (!strcmp(what, "names")) table->code_name = NULL;
     else if (!strcmp(what, "classify")) table->classify = NULL;
@@ -372,6 +409,7 @@ static const char *device_left(void)
     if (device.lied_bytes) return "a range that the driver lied about is left";
     if (counters.held_bytes || counters.host_bytes || counters.managed_bytes) return "memory is left";
     if (counters.handle_count || counters.mapping_count) return "pages are left";
+    if (device.open_count) return "segments of others are left open";
     if (counters.reserved_address_bytes) return "addresses are left";
     return device.event_count ? "events are left" : "";
 }

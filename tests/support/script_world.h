@@ -18,6 +18,13 @@ typedef struct block_entry {
     int arena, stream, live, is_unwatched;       /* unwatched: it may have been cleared */
 } block_entry;
 typedef struct set_entry { char name[NAME_BYTES]; uint64_t number; void *graph; } set_entry;
+/* An export, and one import of it. */
+typedef struct share_entry {
+    char name[NAME_BYTES];
+    gpuarena_shared shared;
+    void *ptr;                                   /* of the import; NULL: there is none */
+    int block, arena;                            /* the number of what is exported, and who imports */
+} share_entry;
 typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entry;
 
 typedef struct walked {                          /* what a walk has seen */
@@ -34,6 +41,8 @@ static struct {
     gpuarena_stream streams[MOST_STREAMS];
     char stream_made[MOST_STREAMS], stream_captured[MOST_STREAMS];
     int stream_count;                            /* past the highest that was made */
+    share_entry shares[MOST_SETS];
+    int share_count;
     set_entry sets[MOST_SETS];
     int set_count;
     value_entry values[MOST_VALUES];
@@ -59,6 +68,13 @@ static block_entry *find_block(const char *name)
 static set_entry *find_set(const char *name)
 {
     for (int at = 0; at < world.set_count; at++) if (!strcmp(world.sets[at].name, name)) return &world.sets[at];
+    return NULL;
+}
+
+static share_entry *find_share(const char *name)
+{
+    for (int at = 0; at < world.share_count; at++)
+        if (!strcmp(world.shares[at].name, name)) return &world.shares[at];
     return NULL;
 }
 
@@ -197,6 +213,16 @@ static int tag_value(const char *tag, const char *name, uint64_t *value)
     return 0;
 }
 
+static int share_value(const char *share_name, const char *name, uint64_t *value)
+{
+    const share_entry *share = find_share(share_name);
+    if (!share) return 0;
+    if (!strcmp(name, "at")) return *value = bench_number(share->ptr), 1;
+    if (!strcmp(name, "offset")) return *value = share->shared.offset_bytes, 1;
+    if (!strcmp(name, "paged")) return *value = share->shared.paged_bytes, 1;
+    return 0;
+}
+
 /* ---- a walk: blocks follow each other in the order of their addresses */
 
 static uint64_t mixed(uint64_t digest, uint64_t value)
@@ -305,7 +331,7 @@ static int dotted_value(const char *first, const char *second, uint64_t *value)
         int code = sim_stream_query(device.machine, 0, stream_handle(stream_number(first)));
         return *value = code == SIM_NOT_READY, 1;
     }
-    return block_value(first, second, value);
+    return block_value(first, second, value) || share_value(first, second, value);
 }
 
 static int name_value(const char *name, uint64_t *value)

@@ -49,7 +49,7 @@ static void test_blocks(void)
     VIOLATE(arena, live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(arena, live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
     VIOLATE(arena, live->size, live->size | 4, "a block has a state that cannot be");
-    VIOLATE(arena, live->size, live->size | SECTION_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(arena, live->size, live->size | 8 | 16, "a block has a state that cannot be");
     VIOLATE(arena, gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
     VIOLATE(arena, arena->unit, 512, "the unit is not the alignment");
     VIOLATE(arena, live->as.live.requested, 0, "a live block is smaller than its request");

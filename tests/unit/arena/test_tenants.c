@@ -18,7 +18,7 @@ static void refuse_config(const gpuarena_config *config, const char *part)
     X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy) \
     X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) X(events.query) \
     X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) X(capture.exchange_mode) \
-    X(clear)
+    X(clear) X(ipc.get_handle) X(ipc.open_handle) X(ipc.close_handle) X(fd.from_page) X(fd.to_page) X(peer)
 
 static void test_other_drivers(void)
 {

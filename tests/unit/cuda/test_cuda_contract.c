@@ -85,6 +85,7 @@ static const struct { const char *verb; char kind, is_in_table, made; const char
     { "info", 0, 1, 0, "cudaMemGetInfo & &; is out1 $2; is out2 $3" },
     { "reserve", 0, 1, 'r', "cuMemAddressReserve & $1 $2 0 0" }, { "release", 0, 1, 0, "cuMemAddressFree $1 $S" },
     { "create", 0, 1, 'h', "cuMemCreate & $1 &=1,$P 0" }, { "destroy", 0, 1, 0, "cuMemRelease $1" },
+    { "shared", 0, 1, 'h', "cuMemCreate & $1 &=4294967297,$P 0" },
     { "map", 0, 1, 0, "cuMemMap $1 $M 0 $2 0" }, { "unmap", 0, 1, 0, "cuMemUnmap $1 $2" },
     { "back", 0, 1, 'h', "cuMemCreate & $2 &=1,$P 0; cuMemMap $1 $2 0 out1 0; cuMemSetAccess $1 $2 &=$P,3 1" },
     { "clear", 0, 1, 0, "cudaMemsetAsync $1 0 $2 $3" }, { "event", 0, 1, 'e', "cudaEventCreateWithFlags & 2" },
@@ -152,11 +153,49 @@ static int set_access(contract *self, const step *at)
     return (int)cuMemSetAccess(contract_value(self, at->words[1]), contract_value(self, at->words[2]), descs, count);
 }
 
+/* Handles of cudaIpc are structs, and descriptors ints. Not 1: it is another call. */
+static int share(contract *self, step *at, int *code)
+{
+    const char *verb = at->words[0];
+    cudaIpcMemHandle_t handle;
+    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    static const char *const verbs[] = { "describe", "open", "cudaIpcOpenMemHandle", "close", "export", "import" };
+    uint64_t page = CONTRACT_UNTOUCHED, first;
+    int fd = (int)CONTRACT_UNTOUCHED, is_known = 0;
+    for (size_t i = 0; i < COUNT(verbs); i++) is_known |= !strcmp(verbs[i], verb);
+    if (!is_known) return 0;
+    first = contract_value(self, at->words[1]);
+    on(self->device);
+    at->is_table = 1;
+    if (!strcmp(verb, "describe")) {
+        *code = (int)cudaIpcGetMemHandle(&handle, (void *)(uintptr_t)first);
+        contract_handle(self, at, &handle, *code);
+    } else if (!strcmp(verb, "open") || !strcmp(verb, "cudaIpcOpenMemHandle")) {
+        memcpy(&handle, self->handles[first - 1], sizeof handle);
+        *code = (int)cudaIpcOpenMemHandle(&made, handle, at->words[2] ? (unsigned)contract_value(self, at->words[2])
+                                                                      : cudaIpcMemLazyEnablePeerAccess);
+        contract_made(at, 'o', made, 0);
+    } else if (!strcmp(verb, "close")) *code = (int)cudaIpcCloseMemHandle((void *)(uintptr_t)first);
+    else if (!strcmp(verb, "export")) {
+        is_libcuda = 1;
+        *code = (int)cuMemExportToShareableHandle(&fd, first, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        contract_made(at, 'f', (void *)(uintptr_t)fd, 0);
+    } else {
+        CUmemGenericAllocationHandle got = page;
+        is_libcuda = 1;
+        *code = (int)cuMemImportFromShareableHandle(&got, (void *)(uintptr_t)first,
+                                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        contract_made(at, 'h', (void *)(uintptr_t)got, contract_size(self, at, 2));
+    }
+    return 1;
+}
+
 static int call(contract *self, step *at, int *code)
 {
     const char *verb = at->words[0];
     int is_table_face = self->driver->classify != NULL;
     char kind = at->words[1] ? contract_base(self, at->words[1])->kind : '-';
+    if ((!is_table_face || !strncmp(verb, "cuda", 4)) && share(self, at, code)) return 1;
     if (!strncmp(verb, "cu", 2) || !strncmp(verb, "nvml", 4)) return *code = by_name(self, at), 1;
     if (!strcmp(verb, "access") && !is_table_face) return at->is_table = 1, *code = set_access(self, at), 1;
     for (size_t i = 0; i < COUNT(rewritten); i++) {
@@ -251,7 +290,7 @@ static void test_all_calls_were_refused(void)
 
 static void run(void)
 {
-    static const char *const files[] = { "memory", "virtual", "streams", "captures" };
+    static const char *const files[] = { "memory", "virtual", "share", "streams", "captures" };
     for (size_t i = 0; i < COUNT(files); i++) contract_file(faces, COUNT(faces), files[i]);
     contract_file(faces, 1, "runtime");
     contract_file(faces, 1, "pools");             /* gpuarena.h's table has a pool of its own */

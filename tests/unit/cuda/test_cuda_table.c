@@ -325,8 +325,51 @@ static void test_scrub(void)
     cudart_close(machine);
 }
 
+/* Access is enabled by the peer, which is made current for it. Where it was enabled before, nothing is wrong. */
+static void test_peers(void)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena_driver driver = GPUARENA_INIT;
+    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_OK);
+    for (int caller = 0; caller < 2; caller++) {
+        CHECK_INT(cudaSetDevice(caller), ==, cudaSuccess);
+        CHECK_INT(driver.peer(&driver, 1), ==, 0);
+        CHECK_INT(current_device(), ==, caller);
+        CHECK_INT(driver.peer(&driver, 0), ==, cudaErrorNotSupported);
+        CHECK_INT(driver.peer(&driver, 7), ==, cudaErrorNotSupported);
+        CHECK_INT(current_device(), ==, caller);
+        CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    }
+    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
+    CHECK_INT(cudaDeviceEnablePeerAccess(0, 0), ==, cudaErrorPeerAccessAlreadyEnabled);
+    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
+    CHECK_INT(cudaDeviceEnablePeerAccess(1, 0), ==, cudaSuccess);
+    CHECK_INT(cudaGetLastError(), ==, cudaErrorPeerAccessAlreadyEnabled);
+    cudart_close(machine);
+}
+
+/* What the caller's device cannot be made current after is undone. */
+static void test_open_return_fails(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:5=46");
+    gpuarena_driver driver = GPUARENA_INIT;
+    unsigned char handle[GPUARENA_IPC_BYTES];
+    void *block = NULL, *opened = NULL;
+    CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &block, MIB(2), NULL), ==, 0);
+    CHECK_INT(driver.ipc.get_handle(&driver, block, handle), ==, 0);
+    CHECK_INT(driver.ipc.open_handle(&driver, handle, &opened), !=, 0);
+    CHECK(opened == NULL);
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, block, MIB(2), NULL), ==, 0);
+    CHECK(sim_finding(machine, 0) == NULL);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    cudart_close(machine);
+}
+
 static void run(void)
 {
+    test_peers();
+    test_open_return_fails();
     test_devices();
     test_current_device();
     test_last_error();

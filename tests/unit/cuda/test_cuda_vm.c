@@ -29,7 +29,8 @@ static void test_filling(void)
     int current = -1;
     for (int device = 1; device >= 0; device--) {
         gpuarena_driver driver = driver_of(device);
-        CHECK(is_whole(&driver));
+        CHECK(is_whole(&driver) && driver.fd.from_page && driver.fd.to_page && driver.peer);
+        CHECK(driver.ipc.get_handle && driver.ipc.open_handle && driver.ipc.close_handle);
         CHECK_U64(driver.peers, ==, 0);
     }
     CHECK(!cudaGetDevice(&current) && current == 0);
@@ -46,6 +47,7 @@ static void test_devices_without(void)
     cudart_attach(machine);
     gpuarena_driver driver = driver_of(1);
     CHECK(is_absent(&driver) && driver.memory.obtain && driver.events.create && driver.capture.active);
+    CHECK(!driver.fd.from_page && !driver.fd.to_page && driver.ipc.open_handle);
     CHECK_DONE(cudaGetLastError());
     CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
     driver = driver_of(1);
@@ -75,7 +77,7 @@ static void test_current_device(void)
 #define LOOK_UP "cudaGetDriverEntryPoint"
 #endif
 
-enum { LOOK_UPS = 9 };
+enum { LOOK_UPS = 9, SHARE_LOOK_UPS = 2 };       /* of the group vm, then of the group fd */
 
 static void expect_filling(const char *faults, int is_there)
 {
@@ -98,8 +100,13 @@ static void test_filling_fails(void)
         snprintf(faults, sizeof faults, LOOK_UP ":%d=%d", nth, codes[nth % 7]);
         expect_filling(faults, 0);
     }
-    snprintf(faults, sizeof faults, LOOK_UP ":%d=1", 2 * LOOK_UPS + 1);
+    snprintf(faults, sizeof faults, LOOK_UP ":%d=1", 2 * (LOOK_UPS + SHARE_LOOK_UPS) + 1);
     expect_filling(faults, 1);
+    expect_filling("cudaDeviceGetAttribute:2=101", 1);
+    for (int nth = 1; nth <= SHARE_LOOK_UPS; nth++) {
+        snprintf(faults, sizeof faults, LOOK_UP ":%d=%d", LOOK_UPS + nth, codes[nth]);
+        expect_filling(faults, 1);
+    }
     expect_filling("cudaDeviceGetAttribute:1=101", 0);
     expect_filling("cuMemGetAllocationGranularity:1=801", 0);
 }

@@ -14,10 +14,10 @@ static struct {
     CUmemAllocationProp prop;
     CUmemAccessDesc descs[65];
     CUmemAllocationGranularity_flags option;
-    CUdevice_attribute attribute;
+    CUdevice_attribute attribute;                /* the latest */
     int device, call_count;
 } seen;
-static int answer, supported, wrong_look_ups;
+static int answer, supported, exported = 1, wrong_look_ups;
 static const char *hidden;                       /* found by no look-up, */
 static cudaError_t hidden_code;                  /* which answers this */
 
@@ -31,7 +31,7 @@ static CUresult CUDAAPI fake_attribute(int *value, CUdevice_attribute attribute,
 {
     seen.attribute = attribute;
     seen.device = device;
-    *value = supported;
+    *value = attribute == 103 ? exported : supported;
     return tell();
 }
 
@@ -62,6 +62,7 @@ static CUresult CUDAAPI fake_access(CUdeviceptr address, size_t bytes, const CUm
     return tell();
 }
 
+enum { VM_FUNCTIONS = 9 };                       /* the others are of the group fd */
 static const struct { const char *name; void (*function)(void); } functions[] = {
     { "cuDeviceGetAttribute", (void (*)(void))fake_attribute },
     { "cuMemGetAllocationGranularity", (void (*)(void))fake_granularity },
@@ -70,6 +71,8 @@ static const struct { const char *name; void (*function)(void); } functions[] = 
     { "cuMemCreate", (void (*)(void))fake_create }, { "cuMemRelease", (void (*)(void))cuMemRelease },
     { "cuMemMap", (void (*)(void))cuMemMap }, { "cuMemUnmap", (void (*)(void))cuMemUnmap },
     { "cuMemSetAccess", (void (*)(void))fake_access },
+    { "cuMemExportToShareableHandle", (void (*)(void))cuMemExportToShareableHandle },
+    { "cuMemImportFromShareableHandle", (void (*)(void))cuMemImportFromShareableHandle },
 };
 
 static cudaError_t look_up(const char *name, void **function, unsigned version, unsigned long long flags)
@@ -122,12 +125,18 @@ static void test_what_filling_asks(void)
     gpuarena_driver driver = fill();
     CHECK_U64(driver.page_bytes, ==, PAGE_BYTES);
     CHECK_INT(wrong_look_ups, ==, 0);
-    CHECK_INT(seen.call_count, ==, 2);
-    CHECK_INT(seen.attribute, ==, 102);
+    CHECK(driver.fd.from_page && driver.fd.to_page);
+    CHECK_INT(seen.call_count, ==, 3);
+    CHECK_INT(seen.attribute, ==, 103);
     CHECK_INT(seen.device, ==, 1);
     CHECK_INT(seen.option, ==, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    exported = 0;
+    driver = fill();
+    CHECK_MSG(driver.vm.unmap && !driver.fd.from_page && !driver.fd.to_page, "pages that cannot be exported");
+    exported = 1;
     supported = 0;
     driver = fill();
+    CHECK_INT(seen.attribute, ==, 102);
     CHECK(!driver.page_bytes && !driver.vm.reserve && !driver.vm.unmap);
     CHECK_MSG(seen.call_count == 1, "a device without is asked no more");
     supported = 1;
@@ -144,19 +153,21 @@ static void test_what_is_not_found(void)
         hidden = functions[i].name;
         for (hidden_code = cudaSuccess; hidden_code <= cudaErrorInvalidValue; hidden_code++) {
             gpuarena_driver driver = fill();
-            CHECK_MSG(!driver.page_bytes && !driver.vm.map && seen.call_count == 0, "without %s, code %d", hidden,
-                      (int)hidden_code);
+            int is_there = i < VM_FUNCTIONS ? !driver.page_bytes && !driver.vm.map && seen.call_count == 0
+                                            : driver.vm.map && !driver.fd.from_page && !driver.fd.to_page;
+            CHECK_MSG(is_there, "without %s, code %d", hidden, (int)hidden_code);
         }
     }
     hidden = NULL;
     gpuarena_driver driver = fill();
-    CHECK(driver.page_bytes && driver.vm.map);
+    CHECK(driver.page_bytes && driver.vm.map && driver.fd.from_page);
 }
 
-static void expect_prop(void)
+static void expect_prop(CUmemAllocationHandleType type)
 {
     CUmemAllocationProp expected;
     memset(&expected, 0, sizeof expected);
+    expected.requestedHandleTypes = type;
     expected.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     expected.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     expected.location.id = 1;
@@ -168,11 +179,13 @@ static void test_codes(void)
 {
     gpuarena_driver driver = fill();
     uint64_t page = 77;
-    expect_prop();
+    expect_prop(CU_MEM_HANDLE_TYPE_NONE);
     answer = 709;
     CHECK_INT(driver.vm.create(&driver, &page, MIB(8), 0), ==, 709);
     CHECK_U64(page, ==, 77);
-    expect_prop();
+    expect_prop(CU_MEM_HANDLE_TYPE_NONE);
+    CHECK_INT(driver.vm.create(&driver, &page, MIB(8), GPUARENA_PAGE_SHARED), ==, 709);
+    expect_prop(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     answer = 0;
 }
 

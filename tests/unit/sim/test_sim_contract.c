@@ -26,7 +26,7 @@ static void test_what_is_wrong_is_found(const face *asked)
 
 int main(void)
 {
-    static const char *const files[] = { "memory", "virtual", "streams", "captures", "pools" };
+    static const char *const files[] = { "memory", "virtual", "share", "streams", "captures", "pools" };
     static const face simulator = { "sim", 0, NULL, sim_driver, NULL, NULL, NULL };
     for (size_t i = 0; i < COUNT(files); i++) contract_file(&simulator, 1, files[i]);
     contract_prohibitions(&simulator);

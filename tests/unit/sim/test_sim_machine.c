@@ -11,6 +11,8 @@ static void test_table_is_filled(void)
     CHECK_STR(driver->code_name(driver, 600), "cudaErrorNotReady");
     CHECK(driver->per_thread == (gpuarena_stream)(uintptr_t)2 && !driver->null_is_per_thread);
     CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
+    CHECK(driver->ipc.get_handle && driver->ipc.open_handle && driver->ipc.close_handle && driver->peer
+          && driver->fd.from_page && driver->fd.to_page);
     CHECK(driver->vm.reserve && driver->vm.release && driver->vm.create && driver->vm.destroy && driver->vm.map
           && driver->vm.access && driver->vm.unmap);
     CHECK(driver->capture.active && driver->capture.exchange_mode);
