@@ -1,5 +1,5 @@
 # Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t, planted_pages.t, planted_plans.t and planted_space.t share.
-# planted(test => PATH, environment => 'NAME=VALUE', seconds => of processor time, found => CODE,
+# planted(test => PATH, environment => 'NAME=VALUE', arguments => 'WORD', seconds => of processor time, found => CODE,
 #         mistakes => [[NAME, TEXT, INSTEAD, ..], ..], goes_on => 1 if another call follows)
 # Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N`, and returns by what it
 # has found the mistake, or nothing.
@@ -44,13 +44,13 @@ sub copy_tree { my ($folder) = @_; mkdir $folder or die $!; system("cp -r stress
 # Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
 # which does not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
-    my ($path, $test, $environment, $seconds) = @_;
+    my ($path, $test, $environment, $arguments, $seconds) = @_;
     my $folder = $path =~ s{/gpuarena\.h$}{}r;
     my $program = "$folder/program";
     return "does not compile\n" . slurp("$program.err")
         if system "cd $folder && $cc $flags -O0 -DGPUARENA_STATIC $test $scratch/*.o "
                   . "-o $program -lpthread -lm 2>$program.err";
-    my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program 2>&1`;
+    my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program $arguments 2>&1`;
     return "status $?\n$out";
 }
 
@@ -67,7 +67,8 @@ sub run_all {
                 my $path = "$scratch/planted$call.$number/gpuarena.h";
                 copy_tree("$scratch/planted$call.$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
-                    || build_and_run($path, @$asked{qw(test environment)}, $asked->{seconds} // 60);
+                    || build_and_run($path, $asked->{test}, $asked->{environment} // '', $asked->{arguments} // '',
+                                     $asked->{seconds} // 60);
                 open my $file, '>', "$scratch/result$call.$number" or die $!;
                 print $file $text;
                 close $file;

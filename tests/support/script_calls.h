@@ -444,6 +444,17 @@ static gpuarena_result do_export(reader *in)     /* export NAME [as SHARE] [to A
     return gpuarena_export(calling(arena), ptr, &share->shared);
 }
 
+static gpuarena_result do_descriptor(reader *in) /* descriptor NAME AT: of the handle that begins there */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    uint64_t at = read_sum(in), bytes = 0;
+    int fd = -1;
+    gpuarena_result result = gpuarena_export_fd(calling(block ? block->arena : world.arena), ptr, at, &fd, &bytes);
+    if (result ? fd != -1 || bytes : fd < 0 || !bytes || close(fd)) blame("no descriptor, or one too much");
+    return result;
+}
+
 static gpuarena_result do_unexport(reader *in)   /* unexport NAME: all its exports end */
 {
     block_entry *block;
@@ -901,7 +912,7 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "pressure", do_pressure, 0 }, { "elsewhere", do_elsewhere, 0 },
     { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
     { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
-    { "export", do_export, 0 }, { "unexport", do_unexport, 0 }, { "import", do_import, ASKS_MEMORY },
+    { "export", do_export, 0 }, { "descriptor", do_descriptor, 0 }, { "unexport", do_unexport, 0 }, { "import", do_import, ASKS_MEMORY },
     { "unimport", do_unimport, MAY_CHANGE }, { "touch", do_touch, 0 },
     { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };
