@@ -79,7 +79,7 @@ PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%) \
                   $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%)
-PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so)
+PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so $(BUILD)/libgpuarena_ort.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
 PIC_SOURCES    := $(addprefix stress/base/,array.c problem.c slice.c splitmix64.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
@@ -312,6 +312,13 @@ $(BUILD)/libgpuarena.so: examples/python/library.c gpuarena.h $(BUILD)/stamp.fla
 	@echo "  LINK $@"
 	$(Q)echo '{ global: gpuarena_[a-z]*; local: *; };' > $(BUILD)/library.map
 	$(Q)$(COMPILE) -I. -fPIC -shared -Wl,--version-script,$(BUILD)/library.map -o $@ $< \
+	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
+
+# the allocator of ONNX Runtime's CUDA provider, which needs nothing of ONNX Runtime
+$(BUILD)/libgpuarena_ort.so: examples/onnxruntime/ort_gpuarena.c gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
+	@echo "  LINK $@"
+	$(Q)echo '{ global: gpuarena_ort_*; local: *; };' > $(BUILD)/ort.map
+	$(Q)$(COMPILE) -I. -fPIC -shared -Wl,--version-script,$(BUILD)/ort.map -o $@ $< \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # ---- gpuarena as PyTorch's allocator, for the PyTorch of TORCH_PYTHON and with the CUDA headers that came with it
