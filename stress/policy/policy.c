@@ -15,10 +15,10 @@
 #define POLICY_HABITS POLICY_RELEASE " " POLICY_WAITS " scrub plan debug"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
 #define POLICY_STEPS "initial step step_max"
-#define POLICY_SEGMENT_KEYS "growth " POLICY_STEPS " " POLICY_COMMON
-#define POLICY_PAGE_KEYS "page idle large initial " POLICY_COMMON
+#define POLICY_SEGMENT_KEYS "growth peers " POLICY_STEPS " " POLICY_COMMON
+#define POLICY_PAGE_KEYS "peers page idle large initial " POLICY_COMMON
 #define POLICY_ALL_KEYS \
-    "backing growth share page idle large " POLICY_STEPS " " POLICY_LIMITS " oversubscribe " POLICY_HABITS
+    "backing growth share peers page idle large " POLICY_STEPS " " POLICY_LIMITS " oversubscribe " POLICY_HABITS
 
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },

@@ -2,6 +2,7 @@
 # ONNX Runtime on the simulated device, with gpuarena for its CUDA provider's allocator: see onnxruntime/session.py.
 # It must not know what the session does. Run: make test TESTS=tests/real/onnxruntime.t
 # (GPUARENA_PYTHON: a Python with onnxruntime-gpu and numpy, default python3)
+# Runs once: it is about a wheel.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
