@@ -11087,7 +11087,7 @@ typedef struct gpuarena__cuda_functions {
 #undef X
 } gpuarena__cuda_functions;
 
-static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before any table has the group vm or fd */
+static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before a table has the group vm or fd */
 
 /* `function` points to a function pointer, because ISO C has no cast for it. 1: found. */
 static int gpuarena__cuda_look_up(const char *name, void *function)

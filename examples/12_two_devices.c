@@ -32,7 +32,7 @@ static int show(gpuarena *arena)
     return 0;
 }
 
-/* Memory is written and read where it is: paged memory can be reached by no other device, but driver.peers. */
+/* Memory is written and read where it is: paged memory can be reached by no other device, but config.peers. */
 static int use(int device, void *memory)
 {
     int current, failed;

@@ -1,4 +1,4 @@
-/* gpuarena as the CUDA allocator of ONNX Runtime, as a shared library: make build/libgpuarena_ort.so. The addresses of
+/* gpuarena as the CUDA allocator of ONNX Runtime, a shared library: make build/libgpuarena_ort.so. The addresses of
    three of its functions are options of the CUDA provider, as decimal text; with ctypes:
 
        lib = ctypes.CDLL("build/libgpuarena_ort.so")
@@ -7,11 +7,11 @@
                   "gpu_external_empty_cache": at("empty_cache")}
        session = onnxruntime.InferenceSession(model, providers=[("CUDAExecutionProvider", options)])
 
-   ONNX Runtime then has no arena of its own. It names no stream, refuses user_compute_stream beside these options, and
-   frees memory whose work has not ended. So what is freed serves again only after the arena has waited for the device,
-   which it does when it would exceed its limit: set one.
-   The arena is made at the first allocation, on the device that is current, and configured by GPUARENA_CONF. One arena
-   serves all sessions of the process; it lives to its end. */
+   ONNX Runtime then has no arena of its own. It names no stream, refuses user_compute_stream beside these options,
+   and frees memory whose work has not ended. So what is freed serves again only after the arena has waited for the
+   device, which it does when it would exceed its limit: set one.
+   The arena is made at the first allocation, on the device that is current, and configured by GPUARENA_CONF. One
+   arena serves all sessions of the process; it lives to its end. */
 #define _POSIX_C_SOURCE 200809L
 #define GPUARENA_IMPLEMENTATION
 #include <cuda_runtime_api.h>

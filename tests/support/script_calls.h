@@ -912,7 +912,8 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "pressure", do_pressure, 0 }, { "elsewhere", do_elsewhere, 0 },
     { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
     { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
-    { "export", do_export, 0 }, { "descriptor", do_descriptor, 0 }, { "unexport", do_unexport, 0 }, { "import", do_import, ASKS_MEMORY },
+    { "export", do_export, 0 }, { "descriptor", do_descriptor, 0 }, { "unexport", do_unexport, 0 },
+    { "import", do_import, ASKS_MEMORY },
     { "unimport", do_unimport, MAY_CHANGE }, { "touch", do_touch, 0 },
     { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };
