@@ -70,7 +70,7 @@ static void test_holes(void)
     VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_OVERFLOW, "a block has a state that cannot be");
     VIOLATE(bench.arena, stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
     VIOLATE(bench.arena, stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
-    VIOLATE(bench.arena, plain->size, plain->size | PAGES_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(bench.arena, plain->size, plain->size | PAGES_HOLE, "a block has a state that cannot be");
     VIOLATE(bench.arena, plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)PAGES_LIVE,
             "a hole waits for something");
     VIOLATE(bench.arena, bench.arena->paged.holes, 0, "holes are missing in their list");

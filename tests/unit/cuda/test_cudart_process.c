@@ -276,7 +276,7 @@ static int skip_kernels(void)
     wrong += cuModuleLoadData(&module, "any") != CUDA_SUCCESS;
     wrong += cuModuleGetFunction(&function, module, "name") != CUDA_SUCCESS;
     wrong += cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS;
-    wrong += cudaIpcGetMemHandle(NULL, NULL) != cudaErrorNotSupported;
+    wrong += cudaIpcGetEventHandle(NULL, NULL) != cudaErrorNotSupported;
     return wrong;
 }
 
@@ -458,7 +458,7 @@ static void test_skipped_kernels_and_the_report(void)
     CHECK_MSG(strstr(said, "gpuarena sim: 3 kernels were skipped: ") == said, "skipped kernels are told");
     CHECK_MSG(strstr(said, "\ncall cudaLaunchKernel 3 ") != NULL, "the report counts calls");
     CHECK_MSG(strstr(said, "\nskipped 3\n") != NULL, "and kernels");
-    CHECK_MSG(strstr(said, "\nrefused cudaIpcGetMemHandle 1\n") != NULL, "and refusals, by name");
+    CHECK_MSG(strstr(said, "\nrefused cudaIpcGetEventHandle 1\n") != NULL, "and refusals, by name");
     CHECK_INT(cudart_run_again(program, "skip_kernels", "work=50000", said, sizeof said), !=, 0);
     CHECK_MSG(strstr(said, "skipped") == NULL, "by default none is skipped");
 }
