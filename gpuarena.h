@@ -2093,8 +2093,9 @@ typedef struct gpuarena__frame {
 
 /* A step's allocations, in order, and what a plan says of each. */
 typedef struct gpuarena__planned {
-    uint64_t address;                            /* where it is to lie; 0: where it can. While the plan is
-                                                    made: 1 + the offset in its region */
+    uint64_t address;                            /* where it is to lie; 0: where it can. While the step is
+                                                    recorded: where it lies. While the plan is packed: 1 + the
+                                                    offset in its region */
     uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
     uint32_t record;                             /* the record of its stream */
     uint32_t until;                              /* how many allocations had come when it was freed, since the
@@ -2110,25 +2111,29 @@ typedef struct gpuarena__sequence {
     uint32_t count, room;
     uint64_t serial;                             /* of the allocation before the first */
 } gpuarena__sequence;
-enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20 };
+enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20,
+       GPUARENA__PLAN_ENDS = 2 };
 typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
     uint32_t step;                               /* in which it began last */
-    uint32_t in_force;                           /* 1: `seen` has addresses */
+    uint32_t in_force;                           /* 1: `seen` has addresses; PLAN_ENDS: until the step ends,
+                                                    and nothing is set aside any more */
     uint32_t clean;                              /* the latest steps were served throughout: so many */
+    uint32_t packed;                             /* 1: it lies in regions, or cannot */
     uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
                                                     under way */
 } gpuarena__plan;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
-    uint64_t address, bytes;
+    uint64_t address, bytes;                     /* bytes 0: they lie elsewhere, so far */
     uint32_t record;
 } gpuarena__region;
 
 /* Invariants:
      now       NULL outside of steps, and in those that are neither recorded nor served
-     regions   of each stream at most one. Its record is not another's meanwhile: it counts as a reference */
+     regions   one of each stream for which memory is set aside. Its record is not another's meanwhile: it
+               counts as a reference */
 typedef struct gpuarena__plans {
     gpuarena__plan *now;                         /* of the step under way */
     uint32_t step;                               /* counts the steps */
@@ -7256,7 +7261,8 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *com
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
    cheap, but the free part of one that is partly live cannot move. So a place is backed by a few handles,
-   they are smaller the less the limit leaves, and none is large while much is stranded already. */
+   they are smaller the less the limit leaves, and none is large while much is stranded already, unless it is
+   a plan's, whose pages do not move. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
@@ -7264,7 +7270,8 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
     if (bytes >= GPUARENA__HANDLE_KNEE) most *= 4;
-    if (gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
+    if (!arena->plans.is_making
+        && gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
     while (count * page < bytes / 4 && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
     return gpuarena__min(count, left);
 }
@@ -7708,11 +7715,13 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
 
 /* >>plan ===============================================================================================
    A step that comes again. gpuarena_step tells where a repetition begins. Two repetitions that are alike are
-   recorded. A plan gives an address to each block that is freed before its own allocation comes again, so
-   that all these blocks together take little more than their peak. The memory for them is had once: a region
-   for each stream. Free blocks of a region are in no bin: they are set aside. They are not joined when they
-   are freed, but when an allocation needs them. A plan only says where to look: if the memory there is not
-   free for the stream, the allocation is served in the ordinary way. */
+   recorded. A plan gives an address to each block that is freed before its own allocation comes again: first
+   where it lay before, so that the plan costs next to nothing, and leaves no trace if the steps change. Only
+   blocks whose pages have moved away get other places. After two steps that the plan served throughout, all
+   are packed so that together they take little more than their peak: in a region for each stream, which is
+   had once. Free memory of planned places is in no bin: it is set aside. It is not joined when it is freed,
+   but when an allocation needs it. A plan only says where to look: if the memory there is not free for the
+   stream, the allocation is served in the ordinary way. If that needs more memory, the plan ends. */
 
 /* The recorded sequences of all kinds, by number. */
 static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
@@ -7862,7 +7871,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 
 static void gpuarena__plan_forget(gpuarena__plan *plan)
 {
-    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->trimmed = 0;
+    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->packed = plan->trimmed = 0;
 }
 
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
@@ -7907,6 +7916,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     if (!plain) return;
     one->units = (uint32_t)units;
     one->record = record;
+    one->address = gpuarena__node_at(arena, index)->address;
     if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, record);
 }
 
@@ -7936,16 +7946,21 @@ typedef struct gpuarena__packed {
     uint64_t offset;                             /* in units */
     uint32_t at;                                 /* in its sequence */
 } gpuarena__packed;
+typedef struct gpuarena__pack_piece { uint64_t begin, end; } gpuarena__pack_piece;        /* in units */
 typedef struct gpuarena__pack {
     gpuarena__packed *blocks;
+    const gpuarena__pack_piece *pieces;          /* in which the blocks are to lie: offsets are addresses.
+                                                    Count 0: in one region, which begins at offset 0 */
+    uint32_t piece_count;
     uint64_t *keys;                              /* to sort them by */
     uint32_t *order;
     uint32_t *tail;                              /* scratch for as many as there are blocks */
     uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window: */
     uint32_t counts[GPUARENA__PACK_WINDOWS];
     uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
+    size_t host_bytes;                           /* of the memory that `keys` begins */
     uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
-    uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
+    uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
 } gpuarena__pack;
 
 /* Sorts blocks by their keys, in descending order. */
@@ -7983,11 +7998,41 @@ static void gpuarena__pack_sort_list(const gpuarena__pack *pack, uint32_t *list,
     }
 }
 
-/* The lowest offset for a block, given a list of all blocks that are live at the same time. */
-static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
+/* The number of a window, by its place in its level: the levels below have 64 + 32 + .. windows. */
+static uint32_t gpuarena__pack_number(uint32_t level, uint64_t at)
 {
-    uint64_t offset = pack->bottom;
-    uint32_t at;
+    return 128 - (128u >> level) + (uint32_t)at;
+}
+
+/* The smallest window that a block lies in. */
+static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
+{
+    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
+    for (;; level++) {
+        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
+        if (one->to <= (at + 2) * step) return gpuarena__pack_number(level, at);
+    }
+}
+
+/* The lowest place at an offset or above it that lies within one piece. The last piece has no end. */
+static uint64_t gpuarena__pack_fit(const gpuarena__pack *pack, uint64_t offset, uint32_t units)
+{
+    uint32_t low = 0, high = pack->piece_count;
+    if (!high) return offset;
+    while (low < high) {                         /* the first piece that ends above the offset */
+        uint32_t middle = low + (high - low) / 2;
+        if (pack->pieces[middle].end <= offset) low = middle + 1;
+        else high = middle;
+    }
+    while (pack->pieces[low].end - gpuarena__max(pack->pieces[low].begin, offset) < units) low++;
+    return gpuarena__max(pack->pieces[low].begin, offset);
+}
+
+/* The lowest offset for a block, `bottom` at least. */
+static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
+{
+    uint64_t offset = gpuarena__pack_fit(pack, bottom, one->units);
+    uint32_t list = gpuarena__pack_window(pack, one), at;
     gpuarena__pack_sort_list(pack, pack->lists[list], pack->sorted[list], pack->counts[list]);
     pack->sorted[list] = pack->counts[list];
     for (at = 0; at < pack->counts[list]; at++) {
@@ -7995,15 +8040,10 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
         if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
               || one->from < other->wrap)) continue;
         if (other->offset >= offset + one->units) break;
-        offset = gpuarena__max(offset, other->offset + other->units);
+        if (other->offset + other->units > offset)
+            offset = gpuarena__pack_fit(pack, other->offset + other->units, one->units);
     }
     return offset;
-}
-
-/* The number of a window, by its place in its level: the levels below have 64 + 32 + .. windows. */
-static uint32_t gpuarena__pack_number(uint32_t level, uint64_t at)
-{
-    return 128 - (128u >> level) + (uint32_t)at;
 }
 
 /* Enters a block into the lists of the windows in which it is live, into each once; or only counts it. */
@@ -8026,18 +8066,8 @@ static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int ent
         }
 }
 
-/* The smallest window that a block lies in. */
-static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
-{
-    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
-    for (;; level++) {
-        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
-        if (one->to <= (at + 2) * step) return gpuarena__pack_number(level, at);
-    }
-}
-
-/* Places all blocks; early 1: the earliest first of those that are of one size. */
-static void gpuarena__pack_place(gpuarena__pack *pack, int early)
+/* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size. */
+static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
 {
     uint32_t at;
     for (at = 0; at < pack->count; at++) {
@@ -8047,21 +8077,54 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
         pack->order[at] = at;
     }
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
-    pack->bottom = pack->top = 0;
+    pack->top = 0;
     memset(pack->counts, 0, sizeof pack->counts);
     memset(pack->sorted, 0, sizeof pack->sorted);
+}
+
+/* Places a block. */
+static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t offset)
+{
+    pack->blocks[block].offset = offset;
+    pack->keys[block] = ~offset;
+    pack->top = gpuarena__max(pack->top, offset + pack->blocks[block].units);
+    gpuarena__pack_windows(pack, block, 1);
+}
+
+/* Places all blocks in a region. */
+static void gpuarena__pack_place(gpuarena__pack *pack, int early)
+{
+    uint64_t bottom = 0;
+    uint32_t at;
+    gpuarena__pack_begin(pack, early);
     for (at = 0; at < pack->count; at++) {
-        gpuarena__packed *one = &pack->blocks[pack->order[at]];
-        if (one->units <= pack->peak >> 16 && !pack->bottom) {   /* tiny: from here on, above all others */
-            pack->bottom = pack->top;
+        const gpuarena__packed *one = &pack->blocks[pack->order[at]];
+        if (one->units <= pack->peak >> 16 && !bottom) {         /* tiny: from here on, above all others */
+            bottom = pack->top;
             memset(pack->counts, 0, sizeof pack->counts);
             memset(pack->sorted, 0, sizeof pack->sorted);
         }
-        one->offset = gpuarena__pack_find(pack, one, gpuarena__pack_window(pack, one));
-        pack->keys[pack->order[at]] = ~one->offset;
-        pack->top = gpuarena__max(pack->top, one->offset + one->units);
-        gpuarena__pack_windows(pack, pack->order[at], 1);
+        gpuarena__pack_put(pack, pack->order[at], gpuarena__pack_find(pack, one, bottom));
     }
+}
+
+/* Places all blocks in pieces: where they lay before, if they can stay there, and then the others. */
+static void gpuarena__pack_keep(gpuarena__pack *pack)
+{
+    uint32_t at, left = 0;
+    gpuarena__pack_begin(pack, 0);
+    for (at = 0; at < pack->count; at++) {
+        uint32_t block = pack->order[at];
+        const gpuarena__packed *one = &pack->blocks[block];
+        if (gpuarena__pack_find(pack, one, one->offset) == one->offset)
+            gpuarena__pack_put(pack, block, one->offset);
+        else pack->order[left++] = block;
+    }
+    for (at = 0; at < left; at++) {
+        uint32_t block = pack->order[at];
+        gpuarena__pack_put(pack, block, gpuarena__pack_find(pack, &pack->blocks[block], 0));
+    }
+    for (at = 0; at < pack->count; at++) pack->order[at] = at;
 }
 
 /* Whether a block can be planned: it is freed before its own allocation comes again. */
@@ -8072,7 +8135,8 @@ static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t a
 }
 
 /* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
-static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t record)
+static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t record,
+                                uint32_t unit_log2)
 {
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
@@ -8084,6 +8148,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
         if (!gpuarena__is_plannable(sequence, at, record)) continue;
         one->at = one->from = at;
         one->units = sequence->list[at].units;
+        one->offset = sequence->list[at].address >> unit_log2;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
         one->wrap = sequence->list[at].until - one->to;
         freed[one->wrap ? one->wrap : one->to] += one->units;
@@ -8097,16 +8162,16 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
     }
 }
 
-/* Enters the offsets into the sequence: each as 1 + its bytes. */
+/* Enters the addresses into the sequence: `base` and the offset's bytes. Sorts the blocks by them. */
 static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
-                                 uint32_t unit_log2)
+                                 uint64_t base, uint32_t unit_log2)
 {
     uint32_t at, first = 0, below = 0;
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *block = &pack->blocks[pack->order[at]];
         gpuarena__planned *one = &sequence->list[block->at];
-        uint64_t address = 1 + (block->offset << unit_log2);
+        uint64_t address = base + (block->offset << unit_log2);
         if (!at || sequence->list[first].address != address) {
             below = at ? first : block->at;
             first = block->at;
@@ -8117,52 +8182,51 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__seq
     }
 }
 
-/* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
-   UINT64_MAX: no host memory. */
-static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t record)
+/* Packs the blocks of a sequence on one stream: at offsets in a region, or, if there are pieces, in these.
+   0: no host memory. In any case the caller frees what `keys` begins. */
+static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpuarena__sequence *sequence,
+                               uint32_t record)
 {
-    gpuarena__pack pack = GPUARENA_INIT;
     uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
-    size_t bytes = count * (sizeof *pack.blocks + 2 * sizeof *pack.order)
-               + (count + 1) * sizeof *pack.keys, list_bytes = 0;
-    uint64_t top = UINT64_MAX;
-    pack.keys = (uint64_t *)gpuarena__host_alloc(arena, bytes);
-    if (!pack.keys) return UINT64_MAX;
-    pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
-    pack.order = (uint32_t *)(void *)(pack.blocks + count);
-    pack.tail = pack.order + count;
-    gpuarena__pack_fill(&pack, sequence, record);
-    for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
-    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;
+    size_t list_bytes = 0;
+    uint64_t top;
+    pack->host_bytes = count * (sizeof *pack->blocks + 2 * sizeof *pack->order)
+        + (count + 1) * sizeof *pack->keys;
+    pack->keys = (uint64_t *)gpuarena__host_alloc(arena, pack->host_bytes);
+    if (!pack->keys) return 0;
+    pack->blocks = (gpuarena__packed *)(void *)(pack->keys + count + 1);
+    pack->order = (uint32_t *)(void *)(pack->blocks + count);
+    pack->tail = pack->order + count;
+    gpuarena__pack_fill(pack, sequence, record, unit_log2);
+    for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);
+    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack->counts[list] * sizeof *lists;
     lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
-    if (lists) {
-        uint32_t *end = lists;
-        for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) {
-            pack.lists[list] = end;
-            end += pack.counts[list];
-        }
-        gpuarena__pack_place(&pack, 0);
-        gpuarena__pack_enter(&pack, sequence, unit_log2);
-        top = pack.top;
-        if (top > pack.peak + pack.peak / 256) { /* another order may do better */
-            gpuarena__pack_place(&pack, 1);
-            if (pack.top < top) gpuarena__pack_enter(&pack, sequence, unit_log2);
-            top = gpuarena__min(top, pack.top);
-        }
-        gpuarena__host_free(arena, lists, list_bytes);
-        top <<= unit_log2;
-    } else if (!list_bytes) top = 0;
-    gpuarena__host_free(arena, pack.keys, bytes);
-    return top;
+    if (!lists) return !list_bytes;
+    for (list = at = 0; list < GPUARENA__PACK_WINDOWS; list++) {
+        pack->lists[list] = lists + at;
+        at += pack->counts[list];
+    }
+    if (pack->piece_count) gpuarena__pack_keep(pack);
+    else gpuarena__pack_place(pack, 0);
+    gpuarena__pack_enter(pack, sequence, !pack->piece_count, unit_log2);
+    top = pack->top;
+    if (!pack->piece_count && top > pack->peak + pack->peak / 256) {     /* another order may do better */
+        gpuarena__pack_place(pack, 1);
+        if (pack->top < top) gpuarena__pack_enter(pack, sequence, 1, unit_log2);
+        pack->top = gpuarena__min(top, pack->top);
+    }
+    gpuarena__host_free(arena, lists, list_bytes);
+    return 1;
 }
 
 /* ---- regions */
 
 /* Makes the memory that is set aside between two addresses ordinary free memory. */
-static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
+static void gpuarena__aside_end(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, region->address));
-    for (; at.index && at.node->address < region->address + region->bytes; gpuarena__next(arena, &at)) {
+    gpuarena__iterator at = begin ? gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin))
+                                  : gpuarena__blocks(arena);
+    for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
         if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
         if (!gpuarena__is_aside(at.node)) continue;
         at.node->size &= ~GPUARENA__ASIDE;
@@ -8174,7 +8238,25 @@ static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
         at.index = gpuarena__block_join(arena, at.index);
         at.node = gpuarena__node_at(arena, at.index);
     }
-    arena->streams.list[region->record].ref_count--;
+}
+
+/* Sets aside what is free between two addresses, and what is live there as soon as it is freed. 0: no host
+   memory. */
+static int gpuarena__aside_begin(gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+    for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
+        uint64_t low = gpuarena__max(begin, at.node->address),
+                 high = gpuarena__min(end, at.node->address + gpuarena__node_bytes(at.node));
+        if (gpuarena__node_live(at.node)) at.node->size |= GPUARENA__PLANNED;
+        if (!gpuarena__is_free(at.node)) continue;
+        if (!gpuarena__nodes_reserve(arena, 2)) return 0;
+        gpuarena__free_remove(arena, at.index);
+        at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__free_insert);
+        at.node = gpuarena__node_at(arena, at.index);
+        at.node->size |= GPUARENA__ASIDE;
+    }
+    return 1;
 }
 
 /* Obtains memory for a region. 0: there is none. */
@@ -8202,7 +8284,6 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     node->size |= GPUARENA__ASIDE;
     region->address = node->address;
     region->bytes = bytes;
-    arena->streams.list[region->record].ref_count++;
     return 1;
 }
 
@@ -8219,45 +8300,59 @@ static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *regi
     }
 }
 
+/* A stream's region, which may have no memory. NULL: there are too many. */
+static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__region *region = plans->regions, *end = plans->regions + plans->region_count;
+    while (region < end && region->record != record) region++;
+    if (region < end) return region;
+    if (plans->region_count == GPUARENA__PLAN_REGIONS) return NULL;
+    plans->region_count++;
+    region->address = region->bytes = 0;
+    region->record = record;
+    arena->streams.list[record].ref_count++;
+    return region;
+}
+
 /* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
    gone. */
 static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record, uint64_t bytes)
 {
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__region *region;
+    gpuarena__region *region = gpuarena__region_of(arena, record);
     uint64_t from;
-    uint32_t at = 0;
-    while (at < plans->region_count && plans->regions[at].record != record) at++;
-    region = &plans->regions[at];
-    if (at < plans->region_count && region->bytes >= bytes) return region;
-    if (at == GPUARENA__PLAN_REGIONS) return NULL;
-    from = at < plans->region_count ? region->address : 0;
-    if (from) {
-        gpuarena__aside_end(arena, region);
-        *region = plans->regions[--plans->region_count];
-        region = &plans->regions[plans->region_count];
-    }
-    region->record = record;
+    if (!region || region->bytes >= bytes) return region;
+    from = region->bytes ? region->address : 0;
+    if (from) gpuarena__aside_end(arena, from, from + region->bytes);
+    region->bytes = 0;
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
-    plans->region_count++;
     if (from) gpuarena__region_moved(arena, region, from);
     return region;
 }
 
-/* Ends all plans, because their memory is needed. 1: there was a plan. */
+/* Makes all that is set aside ordinary free memory. */
+static void gpuarena__asides_end(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__aside_end(arena, 0, UINT64_MAX);
+    while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
+}
+
+/* Makes what is set aside ordinary memory, because it is needed, and ends all plans. That of the step under
+   way ends with the step: what it has yet to serve lies where it is planned, if that is free. 1: something
+   was set aside. */
 static int gpuarena__plans_yield(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    uint32_t at, had = plans->region_count;
-    if (plans->now && plans->now->in_force) plans->now = NULL;
+    uint32_t at;
     for (at = 0; at < GPUARENA__PLANS; at++) {
-        if (!plans->list[at].in_force) continue;
-        gpuarena__plan_fail(&plans->list[at]);
-        had = 1;                                 /* its region may be gone already */
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->in_force && plan == plans->now) plan->in_force = GPUARENA__PLAN_ENDS;
+        else if (plan->in_force) gpuarena__plan_fail(plan);
     }
-    while (plans->region_count) gpuarena__aside_end(arena, &plans->regions[--plans->region_count]);
-    if (had) gpuarena__update_fast_path(arena);
-    return had != 0;
+    if (!plans->region_count) return 0;
+    gpuarena__asides_end(arena);
+    return 1;
 }
 
 /* Whether a request that no free block serves should get the memory that is set aside, because more would be
@@ -8266,6 +8361,7 @@ static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *re
 {
     uint64_t page = arena->paged.page_bytes, count;
     if (!arena->plans.region_count) return 0;
+    if (arena->plans.now && arena->plans.now->in_force && !arena->plans.now->packed) return 1;
     if (!gpuarena__is_paged(arena, req)) return 1;
     count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
     return (count + gpuarena__idle_known(arena)) * page < req->bytes;
@@ -8279,6 +8375,120 @@ static uint64_t gpuarena__moved_count(const gpuarena *arena)
     return arena->stats.remapped_page_count + arena->stats.release_count;
 }
 
+/* The memory of regions comes in multiples of this. */
+static uint64_t gpuarena__plan_granule(const gpuarena *arena)
+{
+    return gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
+}
+
+/* Whether blocks on this stream are planned. */
+static int gpuarena__is_planned_stream(const gpuarena *arena, uint32_t record)
+{
+    const gpuarena__stream *stream = &arena->streams.list[record];
+    return stream->state == GPUARENA__OPEN && !stream->home && !stream->key;
+}
+
+/* The pieces of memory that a plan may have for a stream: what is free for it, or was allocated in the step
+   that ends, and comes again. Returns their number; and enters them, unless pieces is NULL. */
+static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
+                                      gpuarena__pack_piece *pieces)
+{
+    uint32_t unit_log2 = arena->plans.unit_log2, count = 0;
+    uint64_t end = 0;
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        const gpuarena__node *node = at.node;
+        int usable = (gpuarena__is_free(node) || gpuarena__is_aside(node)) && !node->record;
+        if (node->record == record) {
+            uint64_t number = gpuarena__node_live(node) ? node->as.live.serial - plan->fresh.serial - 1 : 0;
+            usable = gpuarena__node_live(node) ? number < plan->seen.count
+                && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record)
+                : gpuarena__is_free(node) || gpuarena__is_aside(node);
+        }
+        if (!usable) continue;
+        if (node->address != end || !node->prev) {
+            if (pieces) pieces[count].begin = node->address >> unit_log2;
+            count++;
+        }
+        end = node->address + gpuarena__node_bytes(node);
+        if (pieces) pieces[count - 1].end = end >> unit_log2;
+    }
+    return count;
+}
+
+/* Sets aside where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
+   which found no place. It may take a 64th of the peak. 0: there is none. */
+static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
+                                 uint32_t record, uint64_t last)
+{
+    uint32_t unit_log2 = arena->plans.unit_log2, at;
+    uint64_t begin = 0, end = 0, more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2,
+                                                        gpuarena__plan_granule(arena));
+    gpuarena__region *region = gpuarena__region_of(arena, record);
+    if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
+    for (at = 0; at < pack->count; at++) {
+        const gpuarena__packed *one = &pack->blocks[pack->order[at]];
+        if (one->offset >= last) break;
+        if (one->offset > end) {
+            if (end && !gpuarena__aside_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+            begin = one->offset;
+        }
+        end = gpuarena__max(end, one->offset + one->units);
+    }
+    if (end && !gpuarena__aside_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+    if (!more) return 1;
+    if (!gpuarena__region_obtain(arena, region, more)) return 0;
+    for (at = 0; at < plan->seen.count; at++)
+        if (plan->seen.list[at].record == record && plan->seen.list[at].address >= last << unit_log2)
+            plan->seen.list[at].address += region->address - (last << unit_log2);
+    return 1;
+}
+
+/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
+   others are packed between them. 0: there is no plan. */
+static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
+{
+    gpuarena__pack pack = GPUARENA_INIT;
+    uint32_t count = gpuarena__plan_pieces(arena, plan, record, NULL), at;
+    size_t bytes = (count + 1) * sizeof(gpuarena__pack_piece);
+    gpuarena__pack_piece *pieces = (gpuarena__pack_piece *)gpuarena__host_alloc(arena, bytes);
+    int done = 0;
+    if (!pieces) return 0;
+    (void)gpuarena__plan_pieces(arena, plan, record, pieces);
+    pieces[count].begin = count ? pieces[count - 1].end : 0;
+    pieces[count].end = UINT64_MAX;              /* what is behind them all finds no place */
+    pack.pieces = pieces;
+    pack.piece_count = count + 1;
+    for (at = 0; at < plan->seen.count; at++)
+        if (gpuarena__is_plannable(&plan->seen, at, record))
+            plan->seen.list[at].address = plan->fresh.list[at].address;
+    if (gpuarena__pack_make(arena, &pack, &plan->seen, record))
+        done = !pack.count || gpuarena__plan_settle(arena, plan, &pack, record, pieces[count].begin);
+    gpuarena__host_free(arena, pack.keys, pack.host_bytes);
+    gpuarena__host_free(arena, pieces, bytes);
+    return done;
+}
+
+/* Makes a plan of a sequence that has come twice, and moves few pages for it or none: they have moved in the
+   step that ends. 0: there is none; memory may be set aside. */
+static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
+{
+    uint32_t record, one;
+    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
+    for (record = 1; record < arena->streams.count; record++)
+        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
+            return 0;
+    arena->stats.plan_count++;
+    return 1;
+}
+
+/* Whether more than 1 % of reserved memory lies above the peak, so that a plan would save some. */
+static int gpuarena__plan_saves(gpuarena *arena)
+{
+    uint64_t peak = gpuarena__peak(arena);
+    return arena->stats.reserved_bytes > peak + peak / 100;
+}
+
 /* Whether a plan's regions fit beside the live blocks. */
 static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
 {
@@ -8287,24 +8497,24 @@ static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
     return arena->stats.live_bytes + bytes <= gpuarena__max(most, arena->stats.reserved_bytes);
 }
 
-/* Makes a plan of a sequence that has come twice. 0: there is none. */
-static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
+/* Packs the blocks of a sequence into regions: needs the least memory, but pages move for it. 0: there is no
+   plan. */
+static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
 {
-    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0,
-             granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
+    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0;
     uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, record, at, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
-        const gpuarena__stream *stream = &arena->streams.list[record];
-        if (stream->state != GPUARENA__OPEN || stream->home || stream->key) continue;
-        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, record);
-        if (bytes[count] > GPUARENA__MAX_BYTES) return 0;
+        gpuarena__pack pack = GPUARENA_INIT;
+        if (!gpuarena__is_planned_stream(arena, record)) continue;
+        if (!gpuarena__pack_make(arena, &pack, &plan->seen, record)) count = GPUARENA__PLAN_REGIONS + 1;
+        gpuarena__host_free(arena, pack.keys, pack.host_bytes);
+        if (!pack.top || count > GPUARENA__PLAN_REGIONS) continue;
         sets[count] = record;
-        bytes[count] = gpuarena__whole(bytes[count], granule);
-        all += bytes[count];
-        count += bytes[count] != 0;
+        bytes[count] = gpuarena__whole(pack.top << arena->plans.unit_log2, gpuarena__plan_granule(arena));
+        all += bytes[count++];
     }
-    if (!count || !gpuarena__plan_fits(arena, all)) return 0;
+    if (!count || count > GPUARENA__PLAN_REGIONS || !gpuarena__plan_fits(arena, all)) return 0;
     for (at = 0; at < count; at++) {
         const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
         for (one = 0; region && one < plan->seen.count; one++)
@@ -8314,6 +8524,26 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
     }
     arena->stats.plan_count++;
     return 1;
+}
+
+/* Packs all plans in force. Those that cannot be packed are recorded anew, and are not packed again. */
+static void gpuarena__plans_pack(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at, had[GPUARENA__PLANS];
+    gpuarena__asides_end(arena);
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        had[at] = plans->list[at].in_force;
+        plans->list[at].in_force = 0;            /* so that no region moves for it */
+    }
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (!had[at]) continue;
+        plan->clean = plan->trimmed = 0;
+        plan->in_force = (uint32_t)gpuarena__plan_pack(arena, plan);
+        if (!plan->in_force) gpuarena__plan_fail(plan);
+        plan->packed = 1;
+    }
 }
 
 /* Whether two recorded steps are the same: sizes, streams, and when what is freed in the step is freed. */
@@ -8341,7 +8571,11 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         return;
     }
     if (alike) {
-        plan->in_force = (uint32_t)gpuarena__plan_make(arena, plan);
+        plan->in_force = (uint32_t)gpuarena__plan_keep(arena, plan);
+        if (!plan->in_force) {
+            (void)gpuarena__plans_yield(arena);  /* some memory may be set aside */
+            plan->packed = plan->in_force = (uint32_t)gpuarena__plan_pack(arena, plan);
+        }
         if (plan->in_force) return;
         (void)gpuarena__plans_yield(arena);      /* some regions may have been obtained, or lost */
     }
@@ -8358,7 +8592,8 @@ static void gpuarena__plan_leave(gpuarena *arena)
     if (!now) return;
     gpuarena__plan_stop(arena);
     if (!now->in_force) gpuarena__plan_compare(arena, now);
-    else if (arena->plans.missed > now->seen.count / 8) gpuarena__plan_fail(now);
+    else if (now->in_force == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
+        gpuarena__plan_fail(now);
     else now->clean = arena->plans.missed ? 0 : now->clean + 1;
     now->fresh.count = 0;
 }
@@ -8379,18 +8614,26 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* After a plan has served a step throughout: releases idle pages beyond the live peak. The peak is not
-   forgotten by that. */
-static void gpuarena__plan_trim(gpuarena *arena, gpuarena__plan *plan)
+/* Releases idle pages beyond the live peak. The peak is not forgotten by that. */
+static void gpuarena__plan_trim(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
-    plan->trimmed = 1;
     if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
     (void)gpuarena__resolve_all(arena);
     (void)gpuarena__pages_release(arena, peak, &ignored);
     arena->paged.peak_bytes = peak;
     arena->paged.past_peak_bytes = past;
+}
+
+/* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
+   releases what is superfluous. After a few steps more it is released again, since no block is left that lay
+   elsewhere. */
+static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
+{
+    plan->trimmed = 1;
+    if (!plan->packed && gpuarena__plan_saves(arena)) gpuarena__plans_pack(arena);
+    if (plan->in_force) gpuarena__plan_trim(arena);
 }
 
 static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
@@ -8402,7 +8645,7 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->in_force && !plan->trimmed && plan->clean >= 2) gpuarena__plan_trim(arena, plan);
+    if (plan->in_force && !plan->trimmed && plan->clean >= 2) gpuarena__plan_improve(arena, plan);
     plans->cursor = plans->missed = 0;
     plans->moved_count = gpuarena__moved_count(arena);
     plan->fresh.count = 0;
@@ -10383,8 +10626,8 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     return 1;
 }
 
-/* Checks a free block that has memory. If it is set aside, it lies in a region and waits for the region's
-   stream at most. Lists and trees are checked with the bins. */
+/* Checks a free block that has memory. If it is set aside, it waits for a stream at most that has a region.
+   Lists and trees are checked with the bins. */
 static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
@@ -10395,11 +10638,8 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     audit->free_count++;
     if (node->record) audit->pending_bytes += bytes;
     if (gpuarena__is_aside(node)) {
-        while (region < end && (node->address < region->address
-                                || node->address + bytes > region->address + region->bytes
-                                || (node->record && node->record != region->record) || node->use_at))
-            region++;
-        GPUARENA__NEVER(region == end, "a block is set aside in no region", index);
+        while (region < end && ((node->record && node->record != region->record) || node->use_at)) region++;
+        GPUARENA__NEVER(region == end, "a block is set aside for no stream", index);
         audit->aside_count++;
         return 1;
     }
@@ -13479,7 +13719,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
-    if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
+    if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
     else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     gpuarena__unlock(arena);
     return GPUARENA_OK;

@@ -43,11 +43,18 @@ my @planted = (
             arena->stats.pending_bytes@],
     ['a forgotten stream\'s record is another\'s while memory is set aside for it',
      q@(void)gpuarena__plans_yield(arena);      /* nobody else@, q@/* nobody else@,
-     q@region->bytes = bytes;
-    arena->streams.list[region->record].ref_count++;@, q@region->bytes = bytes;@,
-     q@    arena->streams.list[region->record].ref_count--;
-@, q@@,
+     q@
+    arena->streams.list[record].ref_count++;
+    return region;@, q@
+    return region;@,
+     q@while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;@,
+     q@plans->region_count = 0;@,
      q@audit->ref_count + arena->plans.region_count@, q@audit->ref_count@],
+    ['a block is set aside when it is freed, after its plan has yielded',
+     q@node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;@, q@node->size |= GPUARENA__PLANNED;@],
+    ['what is free beside a planned place is listed as a hole',
+     q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__free_insert);@,
+     q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__hole_list);@],
     ['a block that stays into the next step is in the list of a window twice',
      q@            if (round) end = gpuarena__min(end, first);      /* the others have it already */
 @, q@@],
