@@ -51,7 +51,7 @@ if (built_with_cuda()) {
 # ---- a header that loses order: what is planted, on which workload
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     '    return index ? index : gpuarena__record_search(arena, 0, bytes, req);',
+     '    return gpuarena__better(arena, index, gpuarena__record_search(arena, 0, bytes, req));',
      'for (uint32_t at = 1; !index && at < arena->streams.count; at++)
           if (!arena->streams.list[at].home) index = gpuarena__record_search(arena, at, bytes, req);
       return index ? index : gpuarena__record_search(arena, 0, bytes, req);'],

@@ -12,7 +12,7 @@ require './tests/mutation/planted.pl';
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     q@    return index ? index : gpuarena__record_search(arena, 0, bytes, req);@,
+     q@    return gpuarena__better(arena, index, gpuarena__record_search(arena, 0, bytes, req));@,
      q@for (uint32_t at = 1; record && !index && at < arena->streams.count; at++)
            if (!arena->streams.list[at].home) index = gpuarena__record_search(arena, at, bytes, req);
        return index ? index : gpuarena__record_search(arena, 0, bytes, req);@],
