@@ -16,7 +16,8 @@ typedef struct draw_key { const char *name; int one_in; const char *needs, *valu
 static const draw_key draw_keys[] = {
     { "backing", 2, "", "auto|segments|segments|paged|pinned|managed|async" },
     { "growth", 2, "", "auto|fixed|exact|step|double" },
-    { "share", 8, "", "none|ipc|rdma" },
+    { "share", 8, "", "none|ipc|rdma|pages" },
+    { "peers", 12, "", "0" },
     { "page", 5, "backing=paged", "2M|4M|16M" },
     { "idle", 4, "backing=paged", "0|5%|50%|100%" },
     { "large", 5, "backing=paged", "1|1M|64M" },

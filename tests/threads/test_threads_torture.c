@@ -215,7 +215,8 @@ static int open_point(char text[DRAW_TEXT], int kept)
         WANT(gpuarena_config_parse(text, &config, NULL, 0) == GPUARENA_OK);
         if (gpuarena_create(&config, &at->arena) == GPUARENA_OK) break;
         gpuarena_last_failure(NULL, &failure);
-        WANT(failure.result == GPUARENA_INVALID_CONFIG);
+        WANT(failure.result == (strncmp(failure.detail, "share: the driver", 17) ? GPUARENA_INVALID_CONFIG
+                                                                                : GPUARENA_NOT_SUPPORTED));
         if (!draw_mend(text, kept, failure.detail)) return 0;
     }
     gpuarena_config config;
