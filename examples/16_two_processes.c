@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 enum { BLOCK_MIB = 300, PATTERN = 7 };
+
 /* Sends or receives the length of a handle's pages, with its descriptor. */
 static int pass_fd(int socket, int sends, int *fd, uint64_t *bytes)
 {
@@ -101,7 +102,8 @@ static int exporter(int socket)
 
 static void *importer_thread(void *socket)
 {
-    return importer(*(int *)socket) + close(*(int *)socket) ? socket : NULL;
+    int failed = importer(*(int *)socket);
+    return close(*(int *)socket) || failed ? socket : NULL;
 }
 
 int main(int count, char **words)
@@ -114,7 +116,8 @@ int main(int count, char **words)
     if (!one) child = fork();                    /* before CUDA is used: it does not survive a fork */
     if (!one && child == 0) return close(ends[0]) || importer(ends[1]);
     if (!one) close(ends[1]);
-    failed = exporter(ends[0]) + close(ends[0]);
+    failed = exporter(ends[0]);
+    failed |= close(ends[0]) != 0;
     if (one ? pthread_join(thread, NULL) : waitpid(child, &status, 0) != child) return 1;
     return failed || status;
 }

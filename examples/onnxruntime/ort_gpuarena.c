@@ -62,7 +62,7 @@ void gpuarena_ort_stats(gpuarena_stats *stats) { gpuarena_get_stats(made, stats)
 
 const char *gpuarena_ort_why(void)
 {
-    static char text[512];
+    static __thread char text[512];
     gpuarena_failure failure;
     gpuarena_last_failure(made, &failure);
     gpuarena_failure_text(&failure, text, sizeof text);

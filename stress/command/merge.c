@@ -69,7 +69,7 @@ static int merge_is_whole(const merge_file *file, problem *why)
                        ": it must run again", file->path, mark->index, mark->count, file->rows.row_count, expected);
 }
 
-/* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns or device. */
+/* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns. */
 static int merge_belongs(const merge_file *one, const merge_file *other, problem *why)
 {
     const shard_mark *left = &one->mark, *right = &other->mark;

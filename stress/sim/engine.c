@@ -133,7 +133,7 @@ void engine_open_context(sim_device *device)
     }
 }
 
-/* 1: it gets or gives memory, plain, of other kinds, or virtual. */
+/* 1: a call of the driver's table that gets or gives memory, plain, of other kinds, or virtual. */
 static const uint8_t engine_is_of_memory[SIM_CALL_KINDS] = {
     [SIM_CALL_OBTAIN] = 1,       [SIM_CALL_GIVE_BACK] = 1,      [SIM_CALL_HOST_ALLOC] = 1, [SIM_CALL_FREE_HOST] = 1,
     [SIM_CALL_MALLOC_MANAGED] = 1, [SIM_CALL_MALLOC_ASYNC] = 1, [SIM_CALL_FREE_ASYNC] = 1,

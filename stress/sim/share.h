@@ -5,12 +5,12 @@
    What another process exported is refused with SIM_NOT_SUPPORTED, because each process simulates devices of its own.
    All answer with a code of the runtime; what only a mistake can ask for is a finding besides.
      get     the base of what an obtain gave. Memory of pools and of virtual memory is none
-     open    the same address each time, as often as it is closed. The memory must not be given back meanwhile, which
+     open    the same address each time; each open needs a close. Until then the memory must not be given back, which
              CUDA leaves undefined: memory_give_back refuses it, with a finding
      close   what was opened
      export  a descriptor, the caller's to close, for a handle that was created to be exported
-     import  another handle of the memory, while a handle of it is there: the descriptor alone does not hold it, as it
-             does on a GPU. It is mapped and destroyed as any other */
+     import  another handle of the memory, while a handle of it is there. A descriptor alone does not hold the memory;
+             on a GPU it does. The new handle is mapped and destroyed as any other */
 #ifndef STRESS_SIM_SHARE_H
 #define STRESS_SIM_SHARE_H
 

@@ -230,7 +230,7 @@ TABLE_VM_ENTRY(vm_release, (const gpuarena_driver *self, void *address, uint64_t
 
 TABLE_VM_ENTRY(vm_create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
                SIM_CALL_VM_CREATE, bytes, "create",
-               page ? vmem_create(call.device, bytes, traits == GPUARENA_PAGE_SHARED, page, &call.cost_ns)
+               page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
                     : SIM_INVALID_VALUE)
 TABLE_VM_ENTRY(vm_destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), SIM_CALL_VM_DESTROY, 0,
                "destroy", vmem_destroy(call.device, page, bytes, &call.cost_ns))

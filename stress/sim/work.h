@@ -6,7 +6,6 @@
 
 #include "access.h"
 
-#define WORK_LEGACY     ((const void *)(uintptr_t)1)
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
 uint64_t work_thread(const sim *machine);        /* the thread that calls, or that sim_thread says is calling */

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# Plans on recordings: from the third round on the driver is not called, and where steps change, a plan costs next to
-# nothing. The judge on plans: tests/property/test_plans.c.
+# Plans on recordings: the third round calls no driver; and steps that change from the fourth on cost at most 2 % more than
+# without plans, but for bcrafton_small_training shuffled, which costs at most 7 %. The judge on plans:
+# tests/property/test_plans.c.
 use strict;
 use warnings;
 no warnings 'qw';             # policies are listed with commas
@@ -16,14 +17,15 @@ for my $name (qw(medium_128_training bcrafton_small_training)) {
     is($third->{driver_vns}, $first->{driver_vns}, '.. nor between it and the second');
 }
 
-# ---- steps that change from the fourth on: within 2 % of a run without plans
-for my $case (['medium_128_training.trace', qw(shuffled growing perturbed)], ['bcrafton_small_training.trace', qw(growing perturbed)],
+# ---- steps that change from the fourth on
+for my $case (['medium_128_training.trace', qw(shuffled growing perturbed)], ['bcrafton_small_training.trace', qw(shuffled growing perturbed)],
               ['somas_pangu_2.6B.csv', qw(shuffled growing perturbed)]) {
     my ($name, @changes) = @$case;
     for my $change (@changes) {
         my $steps = spew("$change.trace", scalar qx{stress/import/repeat_trace.pl stress/recordings/$name 8 $change});
         my ($without, $with) = rows(stress('run', '-w', "replay:$steps", '-p', 'paged:plan=off,paged', @plain)->{out});
-        ok($with->{$_} <= 1.02 * $without->{$_}, "$name $change: $_ $with->{$_}, without plans $without->{$_}")
+        my $most = "$name $change" =~ /^bcrafton.* shuffled/ ? 1.07 : 1.02;
+        ok($with->{$_} <= $most * $without->{$_}, "$name $change: $_ $with->{$_}, without plans $without->{$_}")
             for qw(driver_vns reserved_peak_bytes);
     }
 }

@@ -148,8 +148,9 @@ int main(void)
               "on small devices %" PRIu64 " were refused, of which %" PRIu64 " are compared; %" PRIu64 " faults; "
               "stuck %" PRIu64 " times", small_count, compared_count, fired_count, stuck_count);
     for (size_t at = 0; at < COUNT(reasons); at++)
-        CHECK_MSG(done < 50000 || all_small || plain_reasons[reasons[at]] > 0, "on plain devices %" PRIu64 " refusals: %s",
-                  plain_reasons[reasons[at]], gpuarena_reason_name(reasons[at]));
+        CHECK_MSG(done < 50000 || all_small || plain_reasons[reasons[at]] > 0,
+                  "on plain devices %" PRIu64 " refusals: %s", plain_reasons[reasons[at]],
+                  gpuarena_reason_name(reasons[at]));
     CHECK_MSG(done < 50000 || all_small || plain_fired_count > done / 500,
               "on plain devices %" PRIu64 " faults", plain_fired_count);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
