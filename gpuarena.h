@@ -129,7 +129,7 @@
        refuses then, what went back stays there.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
-       memory is stranded.
+       memory is stranded, except for plans.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
@@ -302,10 +302,14 @@
    no plans and pays nothing for them.
      - If two repetitions of a kind were alike and pages had to be moved in the second, a plan is made at the
        next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
-       Blocks that live longer stay where they are. From then on a step calls no driver and moves no page.
-     - The memory of a plan is backed once: by idle pages that are moved, and by new ones if these are too
-       few. It counts as pending or cached memory, but only the plan's blocks are put there. It must fit into
-       the live peak and the share config.idle_fraction of it; otherwise no plan is made.
+       Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
+     - The addresses are first those that the blocks had. For what finds no place there, up to 1/64 of the
+       peak is added. Such a plan ends when a request needs more memory.
+     - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
+       memory lies above the live peak: idle pages move for that, and new ones are created if these are too
+       few. The packed plan must fit into the live peak and the share config.idle_fraction of it. Then idle
+       pages beyond the peak go back to the driver.
+     - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
@@ -315,8 +319,7 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       scrub or debug. After two steps that a plan serves throughout, idle pages beyond the live peak go back
-       to the driver.
+       scrub or debug, and none is packed while a stream is captured.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
    for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough
@@ -362,9 +365,10 @@
        of what the driver shares. Pinned, managed and async memory is not exported.
 
    PEERS. config.peers, peers=1+3 in text, gives these devices access to an arena's memory, and that of its
-   sub-arenas. Pages are mapped for all of them, so that each mapping costs more. For segments creation calls
-   cudaDeviceEnablePeerAccess, which holds for all memory of cudaMalloc on the device, for the whole process,
-   and is never undone; it creates a context on each peer. Imported pages are mapped for the peers, too.
+   sub-arenas (not of backing=async). Pages are mapped for all of them, so that each mapping costs more. With
+   every backing creation calls cudaDeviceEnablePeerAccess, which holds for all memory of cudaMalloc on the
+   device, for the whole process, and is never undone; it creates a context on each peer. Imported pages are
+   mapped for the peers, too.
 
    CALLBACKS. They run inside the call that triggers them, on its thread.
      - Calls on the same arena return REENTRANT from observer, visitor and writer, except mark, get_stats,
@@ -478,7 +482,7 @@ typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the defaul
     X(FOREIGN_POINTER, -6, "foreign_pointer") /* the address lies in no arena of this process */ \
     X(INTERIOR_POINTER, -7, "interior_pointer") /* inside a live block, but not its base */ \
     X(WRONG_ARENA, -8, "wrong_arena") /* in another arena, which failure.detail names */ \
-    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks or sub-arenas */ \
+    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks or sub-arenas; an exported block */ \
     X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
     X(CAPTURE, -12, "capture") /* not possible while a stream is captured into a graph */ \
     X(NOT_SUPPORTED, -13, "not_supported") /* this driver or this build cannot do it */ \
@@ -892,7 +896,7 @@ typedef struct gpuarena_config {
     X(grow_count) /* segments obtained, and times that pages were created */ \
     X(backoff_count) /* times that the driver refused and was asked for less */ \
     X(release_count) /* segments, large handles and runs of pages released */ \
-    X(driver_call_count) /* of driver.memory.obtain and give_back, and of driver.vm */ \
+    X(driver_call_count) /* of driver.memory.obtain and give_back, of driver.vm, ipc and fd */ \
     X(driver_error_count) /* failed releases that no caller was told of, in free, reset and reserve; and \
                              failed unmaps, whose addresses are lost until gpuarena_trim or _destroy */ \
     X(remapped_page_count) /* paged: pages moved to where they were needed */ \
@@ -962,9 +966,9 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
      Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
      Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
                 if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
-                memory; for FIXED: not even one granule), NOT_SUPPORTED, DRIVER_ERROR, CAPTURE, DEVICE_LOST,
-                and FORKED if driver is NULL, as gpuarena_driver_cuda. NOT_SUPPORTED also: a device of
-                config.peers cannot be a peer, or there is none.
+                memory; for FIXED: not even one granule), NOT_SUPPORTED (the driver lacks what scrub, share
+                or peers needs, or a device cannot be a peer), DRIVER_ERROR, CAPTURE, DEVICE_LOST, and FORKED
+                if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
                 fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
@@ -1138,9 +1142,9 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
    evaluation, a batch of one shape. `kind` tells sequences apart that differ, and is chosen by the caller; 0:
    the repetition before ends, and none begins. See PLANS in the manual.
      Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
-     Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, about 2 ms for
-                1,000 allocations of the step, once; else constant.
-     Driver     when a plan is made, the group vm: idle pages move. */
+     Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
+                packed, about 2 ms for 1,000 allocations of the step; else constant.
+     Driver     when a plan is made or packed, the group vm: idle pages move. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 
 /* ---- graph capture: see the manual */
@@ -1174,7 +1178,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
    can be neither freed nor resized. It may be exported again, for another process.
      Results    NOT_SUPPORTED (failure.detail says why), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and
                 FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL), DRIVER_ERROR,
-                DEVICE_LOST.
+                CAPTURE, DEVICE_LOST.
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
@@ -1202,10 +1206,11 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
 
 /* Maps the next handle of an import's pages, of `bytes`, in the order in which gpuarena_export_fd gave them.
    The caller closes the descriptor.
-     Results    INVALID_ARGUMENT (ptr is no import that lacks pages; bytes are no multiple of the driver's
-                page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED), DRIVER_ERROR, NOT_SUPPORTED,
-                CAPTURE, DEVICE_LOST.
-     Failure    other than by INVALID_ARGUMENT: only gpuarena_import_end may follow.
+     Results    INVALID_ARGUMENT (fd negative; ptr is no import that lacks pages; bytes are no multiple of the
+                driver's page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED), DRIVER_ERROR,
+                NOT_SUPPORTED, CAPTURE, DEVICE_LOST.
+     Failure    of vm.map, vm.access or vm.destroy: only gpuarena_import_end may follow. Otherwise the call
+                may be made again.
      Driver     fd.to_page, vm.map, vm.access, vm.destroy. */
 GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int fd, uint64_t bytes);
 
@@ -1705,7 +1710,7 @@ static void gpuarena__spin_claim(gpuarena__spin *spin)
     __atomic_store_n(&spin->wanted, 0, __ATOMIC_RELAXED);
 }
 
-/* Once who has it has gone. */
+/* Waits for the holder, and destroys the spin. */
 static void gpuarena__spin_end(gpuarena__spin *spin)
 {
     gpuarena__spin_lock(spin);
@@ -2119,7 +2124,7 @@ typedef struct gpuarena__plan {
     uint32_t in_force;                           /* 1: `seen` has addresses; PLAN_ENDS: until the step ends,
                                                     and nothing is set aside any more */
     uint32_t clean;                              /* the latest steps were served throughout: so many */
-    uint32_t packed;                             /* 1: it lies in regions, or cannot */
+    uint32_t packed;                             /* 1: its blocks lie in regions, or could not be packed */
     uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
@@ -2194,7 +2199,8 @@ struct gpuarena {
     gpuarena__paged paged;
     uint64_t fast_config_bytes;                  /* requests up to this size may take the fast path; */
     uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit,
-                                                    the device is lost, or there is more to do */
+                                                    the device is lost, a step is recorded or planned, or
+                                                    there is an observer */
     uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
                                                     path; LIVE is among them while every free has more to
                                                     do */
@@ -5997,7 +6003,7 @@ GPUARENA__INLINE int gpuarena__is_loose(const gpuarena *arena, uint32_t index, u
 }
 
 /* The best free block of the records `record` or `home`, or a quiet one. A request that its stream's heap may
-   serve gets one of that heap first. */
+   serve gets one of that heap first: with a quiet block of another heap a page would change hands. */
 static uint32_t gpuarena__records_search(const gpuarena *arena, uint32_t record, uint32_t home,
                                          uint64_t bytes, const gpuarena__request *req)
 {
@@ -7719,9 +7725,9 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
    where it lay before, so that the plan costs next to nothing, and leaves no trace if the steps change. Only
    blocks whose pages have moved away get other places. After two steps that the plan served throughout, all
    are packed so that together they take little more than their peak: in a region for each stream, which is
-   had once. Free memory of planned places is in no bin: it is set aside. It is not joined when it is freed,
-   but when an allocation needs it. A plan only says where to look: if the memory there is not free for the
-   stream, the allocation is served in the ordinary way. If that needs more memory, the plan ends. */
+   obtained once. Free memory of planned places is in no bin: it is set aside. It is not joined when it is
+   freed, but when an allocation needs it. A plan only says where to look: if the memory there is not free for
+   the stream, the allocation is served in the ordinary way. If that needs more memory, the plan ends. */
 
 /* The recorded sequences of all kinds, by number. */
 static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
@@ -8338,6 +8344,13 @@ static void gpuarena__asides_end(gpuarena *arena)
     while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
 }
 
+static int gpuarena__has_plan(const gpuarena *arena)
+{
+    uint32_t at = 0;
+    while (at < GPUARENA__PLANS && !arena->plans.list[at].in_force) at++;
+    return at < GPUARENA__PLANS;
+}
+
 /* Makes what is set aside ordinary memory, because it is needed, and ends all plans. That of the step under
    way ends with the step: what it has yet to serve lies where it is planned, if that is free. 1: something
    was set aside. */
@@ -8469,8 +8482,8 @@ static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uin
     return done;
 }
 
-/* Makes a plan of a sequence that has come twice, and moves few pages for it or none: they have moved in the
-   step that ends. 0: there is none; memory may be set aside. */
+/* Makes a plan of a sequence that has come twice. Pages moved in the step that ends, so few or none move now.
+   0: there is none; memory may be set aside. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, one;
@@ -8478,6 +8491,8 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
     for (record = 1; record < arena->streams.count; record++)
         if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
             return 0;
+    for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
+    if (one == plan->seen.count) return 0;       /* no block can be planned */
     arena->stats.plan_count++;
     return 1;
 }
@@ -8544,6 +8559,7 @@ static void gpuarena__plans_pack(gpuarena *arena)
         if (!plan->in_force) gpuarena__plan_fail(plan);
         plan->packed = 1;
     }
+    if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
 }
 
 /* Whether two recorded steps are the same: sizes, streams, and when what is freed in the step is freed. */
@@ -8595,6 +8611,7 @@ static void gpuarena__plan_leave(gpuarena *arena)
     else if (now->in_force == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
         gpuarena__plan_fail(now);
     else now->clean = arena->plans.missed ? 0 : now->clean + 1;
+    if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
     now->fresh.count = 0;
 }
 
@@ -8645,7 +8662,8 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->in_force && !plan->trimmed && plan->clean >= 2) gpuarena__plan_improve(arena, plan);
+    if (plan->in_force && !plan->trimmed && plan->clean >= 2 && !arena->streams.captured)
+        gpuarena__plan_improve(arena, plan);     /* no page moves while a stream is captured */
     plans->cursor = plans->missed = 0;
     plans->moved_count = gpuarena__moved_count(arena);
     plan->fresh.count = 0;
@@ -10253,8 +10271,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
         return "called from a callback of the same arena, which holds its lock; call after it returns";
     case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
     case GPUARENA_DRIVER_ERROR:
-        return "the driver failed or gave nonsense ($code); the arena is as it was, and the call may be "
-               "tried again";
+        return "the driver failed or gave nonsense ($code); the arena is as it was";
     case GPUARENA_FORKED:
         return failure->detail[0] ? "$detail"
                : "the arena is that of the process from which this one was forked; make one here";
@@ -10870,6 +10887,8 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
                     multi);
+    GPUARENA__NEVER(audit->aside_count && !gpuarena__has_plan(arena), "memory is set aside for no plan",
+                    audit->aside_count);
     return 1;
 }
 
@@ -11514,7 +11533,7 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     if (!(complete && shares) && slot_clean) (void)cudaGetLastError();
     if (!complete) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!gpuarena__cuda_vm.unmap || !gpuarena__cuda_vm.from_page) gpuarena__cuda_vm = found;
+    if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
     if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
@@ -12066,8 +12085,7 @@ static uint64_t gpuarena__handle_begin(const gpuarena *arena, uint64_t address)
 {
     uint64_t page;
     const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
-    uint32_t part = range->parts[page];
-    if (part & GPUARENA__INSIDE) page -= part - GPUARENA__INSIDE;
+    page -= gpuarena__pages_back(range, page);
     return range->address + (page << arena->paged.page_log2);
 }
 
@@ -12124,15 +12142,13 @@ GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuaren
     int done;
     if (!index) return result;
     done = !gpuarena__is_lost(arena, &error) && gpuarena__shared_find(arena, index, &base, &found, &error);
-    if (done && !found.paged_bytes) {            /* others may not free it while the driver is asked */
-        before = gpuarena__node_at(arena, index)->size & GPUARENA__EXPORTED;
-        gpuarena__node_at(arena, index)->size |= GPUARENA__EXPORTED;
+    before = gpuarena__node_at(arena, index)->size & GPUARENA__EXPORTED;
+    if (done) gpuarena__node_at(arena, index)->size |= GPUARENA__EXPORTED;   /* no thread frees it now */
+    if (done && !found.paged_bytes)
         done = GPUARENA__ASK(arena, &error, ipc, get_handle,
                              (&arena->driver, gpuarena__pointer(base), found.handle));
-        if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
-    }
+    if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
     if (!done) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
-    gpuarena__node_at(arena, index)->size |= GPUARENA__EXPORTED;
     *shared = found;
     return gpuarena__end(arena, GPUARENA_OK);
 }
@@ -12263,7 +12279,8 @@ static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared
     const gpuarena_driver *driver = &arena->driver;
     void *memory = NULL;
     import->reserved = import->lacks = shared->paged_bytes;
-    if (import->reserved ? !driver->vm.reserve || !driver->fd.to_page : !driver->ipc.open_handle) {
+    if (import->reserved ? !driver->page_bytes || !driver->vm.reserve || !driver->fd.to_page
+                         : !driver->ipc.open_handle) {
         error->detail = import->reserved ? "the driver lacks the group `vm` or `fd`"
                                          : "the driver has no group `ipc`";
         return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
@@ -12340,6 +12357,7 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
     gpuarena__import *import;
     gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK) return result;
+    if (fd < 0) return gpuarena__end(arena, gpuarena__fail_argument(arena, "fd: negative"));
     import = gpuarena__import_find(arena, ptr);
     if (!import || !import->lacks)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
@@ -12349,7 +12367,7 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
         import->lacks -= bytes;
         return gpuarena__end(arena, GPUARENA_OK);
     }
-    import->lacks = 0;                           /* it can only be ended */
+    if (import->page_bytes) import->lacks = 0;   /* it can only be ended */
     return gpuarena__end(arena, gpuarena__fail_import(arena, &error, bytes));
 }
 
@@ -12536,7 +12554,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     gpuarena_driver given = GPUARENA_INIT;
     int living = gpuarena__count_living(parent);
     gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
-    if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it is alive */
+    if (living && result != GPUARENA_OK) gpuarena__count_entering(parent, -1);
     if (result == GPUARENA_INVALID_ARGUMENT) {
         gpuarena__put(why, "parent: not a living arena");
         return GPUARENA_INVALID_CONFIG;
@@ -12561,8 +12579,10 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
         result = GPUARENA_INVALID_CONFIG;
     }
     config->driver = driver;
-    config->peers |= parent->config.peers;
-    return gpuarena__leave(parent, result);
+    if (config->backing != GPUARENA_BACKING_ASYNC) config->peers |= parent->config.peers;
+    (void)gpuarena__leave(parent, result);
+    gpuarena__count_entering(parent, -1);
+    return result;
 }
 
 /* Checks everything that creation refuses before there is an arena. *table: where the default driver is

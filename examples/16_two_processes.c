@@ -1,8 +1,7 @@
 /* Two processes: one exports a block, whose pages travel as file descriptors over a socket; the other maps them.
    Introduces gpuarena_export, gpuarena_import, and their _fd and _end.
-   Run: make build/examples/16_two_processes && build/examples/16_two_processes;
-   without a GPU: LD_LIBRARY_PATH=build/sim .. A simulated device is its process's own, so that the import is refused
-   there. `16_two_processes one` has a thread for importer, which a GPU, too, allows for pages. */
+   Run: make build/examples/16_two_processes && build/examples/16_two_processes (LD_LIBRARY_PATH=build/sim: no GPU).
+   Simulated devices are a process's own: the import is refused. `16_two_processes one` imports in a thread. */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"
@@ -54,8 +53,7 @@ static int importer(int socket)
     void *ptr = NULL;
     uint64_t at, bytes;
     int fd, failed;
-    if (read(socket, &shared, sizeof shared) != (ssize_t)sizeof shared) return 1;    /* the exporter has said why */
-    if (open_arena(&arena, &unused)) return 1;
+    if (read(socket, &shared, sizeof shared) != (ssize_t)sizeof shared || open_arena(&arena, &unused)) return 1;
     result = gpuarena_import(arena, &shared, &ptr);
     for (at = 0; at < shared.paged_bytes; at += bytes) {
         if (pass_fd(socket, 0, &fd, &bytes)) return 1;
@@ -82,8 +80,7 @@ static int exporter(int socket)
     request.bytes = BLOCK_MIB * MIB;
     if (open_arena(&arena, &request)) return 1;
     if (gpuarena_alloc_ex(arena, &block, &request) || gpuarena_export(arena, block, &shared)) return example_failed();
-    if (example_write(block, request.bytes, PATTERN)) return 1;
-    if (gpuarena_free(arena, block, NULL) == GPUARENA_OK) return 1;      /* others use it from now on */
+    if (example_write(block, request.bytes, PATTERN) || gpuarena_free(arena, block, NULL) == GPUARENA_OK) return 1;
     example_explain(stdout, "exporter: free");
     fflush(stdout);
     failed = send(socket, &shared, sizeof shared, MSG_NOSIGNAL) != (ssize_t)sizeof shared;
@@ -117,7 +114,7 @@ int main(int count, char **words)
     if (!one && child == 0) return close(ends[0]) || importer(ends[1]);
     if (!one) close(ends[1]);
     failed = exporter(ends[0]);
-    failed |= close(ends[0]) != 0;
+    close(ends[0]);
     if (one ? pthread_join(thread, NULL) : waitpid(child, &status, 0) != child) return 1;
     return failed || status;
 }

@@ -1,5 +1,6 @@
-/* JSON, schema gpuarena-stress/1: keys are added, and keep their meaning. Keys of a case are the CSV's columns, of `run` the oom_ ones in an
-   object or null, and latencies; numbers are numbers, what was not measured is null. A case stands on a line. */
+/* JSON, schema gpuarena-stress/1: keys are added, and keep their meaning. Keys of a case are the CSV's columns, of
+   `run` the oom_ ones in an object or null, and latencies; numbers are numbers, what was not measured is null. A case
+   stands on a line. */
 #include "writers.h"
 
 #include <string.h>

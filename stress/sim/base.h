@@ -168,7 +168,7 @@ typedef struct sim_config {                      /* zero: default */
 typedef struct sim_counters {                    /* of one device, since creation or sim_reset_counters */
     uint64_t calls[SIM_CALL_KINDS];              /* refused and failed ones included */
     uint64_t vns[SIM_CALL_KINDS];                /* host time spent in them */
-    uint64_t memory_calls, memory_vns;           /* of the driver's table's, those that get or give memory or addresses */
+    uint64_t memory_calls, memory_vns;           /* of the driver table's, those that get or give memory */
     uint64_t held_bytes, held_peak_bytes;        /* physical memory: whole granules, slabs, handles of vm */
     uint64_t handle_count, mapping_count;        /* of vm, live now: created and still somewhere, or mapped */
     uint64_t reserved_address_bytes;             /* by vm */

@@ -32,7 +32,7 @@ my @exports = (
 @, q@    shared->offset_bytes = range->guarded ? 0 : node->address - *base;
 @],
     ['an export that the driver refused keeps the block',
-     q@        if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
+     q@    if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
 @, q@@],
     ['pages are created as others are', q@config.share == GPUARENA_SHARE_PAGES ? GPUARENA_PAGE_SHARED : 0@,
      q@config.share == GPUARENA_SHARE_PAGES ? 0 : 0@],
@@ -56,7 +56,7 @@ my @exports = (
 my @peers = (
     ['peers have no access to pages', q@    arena->driver.peers |= arena->config.peers;
 @, q@@],
-    ['a sub-arena has its own peers alone', q@    config->peers |= parent->config.peers;
+    ['a sub-arena has its own peers alone', q@    if (config->backing != GPUARENA_BACKING_ASYNC) config->peers |= parent->config.peers;
 @, q@@],
     ['the parent\'s table with its peers is another', q@        given.peers |= parent->config.peers;@, q@        @],
     ['an arena is its own peer', q@config->peers &= ~((uint64_t)1 << device);@, q@(void)device;@],

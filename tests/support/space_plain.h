@@ -1,6 +1,7 @@
 /* What holds after each call of a plain arena, one of segments on a device without events, where all that is free
    is quiet: why a request is refused is known from the ledger alone. And what holds in every arena: what a free of
-   a pointer that is none answers. It must share no code with the header: it goes by the contracts. Included by space.h. */
+   a pointer that is none answers. It must share no code with the header: it goes by the contracts. Included by
+   space.h. */
 #ifndef TESTS_SPACE_PLAIN_H
 #define TESTS_SPACE_PLAIN_H
 

@@ -1,6 +1,10 @@
-/* Peers: who may use an arena's memory on a machine of three devices, and what sub-arenas have of their parent's. */
+/* Peers: who may use an arena's memory on a machine of three devices, and what sub-arenas have of their parent's. And
+   imports that scripts cannot ask for: of no pages, and by no descriptor. */
 #include "sim_device.h"
 #include "stress/sim/vmem.h"
+
+#include <limits.h>
+#include <unistd.h>
 
 static sim *machine;
 static gpuarena_driver table;                    /* of device 0 */
@@ -106,6 +110,56 @@ static void test_segments(void)
     CHECK_INT(peer_calls, ==, before + 2);
 }
 
+/* A parent has peers, which memory in a stream's order cannot have. */
+static void test_async_child(void)
+{
+    gpuarena *arena = make("backing=segments,peers=1", NULL, &table), *child = make("backing=async", arena, NULL);
+    CHECK_U64(peers_of(child), ==, 0);
+    CHECK_INT(gpuarena_destroy(child), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
+/* Pages come to a device that has none. */
+static void test_no_pages(void)
+{
+    gpuarena_driver without = table;
+    gpuarena_shared shared = GPUARENA_INIT;
+    void *block = NULL;
+    without.page_bytes = 0;
+    gpuarena *arena = make("backing=segments", NULL, &without);
+    shared.bytes = MIB(1);
+    shared.paged_bytes = MIB(2);
+    CHECK_INT(gpuarena_import(arena, &shared, &block), ==, GPUARENA_NOT_SUPPORTED);
+    CHECK(block == NULL);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
+/* What is no descriptor changes nothing: the import goes on with the next one. */
+static void test_no_descriptor(void)
+{
+    gpuarena *from = make("share=pages", NULL, &table), *to = make("", NULL, &table);
+    gpuarena_shared shared = GPUARENA_INIT;
+    void *block = NULL, *there = NULL;
+    uint64_t at = 0, bytes = 0;
+    int fd = -1;
+    CHECK_INT(gpuarena_alloc(from, &block, MIB(3), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_export(from, block, &shared), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_import(to, &shared, &there), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_import_fd(to, there, -1, MIB(2)), ==, GPUARENA_INVALID_ARGUMENT);
+    for (; at < shared.paged_bytes; at += bytes) {
+        CHECK_INT(gpuarena_export_fd(from, block, at, &fd, &bytes), ==, GPUARENA_OK);
+        if (!bytes) break;
+        if (!at) CHECK(gpuarena_import_fd(to, there, INT_MAX, bytes) != GPUARENA_OK);     /* refused by the driver */
+        CHECK_INT(gpuarena_import_fd(to, there, fd, bytes), ==, GPUARENA_OK);
+        close(fd);
+    }
+    CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_export_end(from, block), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(from, block, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(to), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(from), ==, GPUARENA_OK);
+}
+
 int main(void)
 {
     sim_config config = { 3, GIB(1), 0, NULL, NULL, 0, 0 };
@@ -116,6 +170,9 @@ int main(void)
     test_sub_arenas();
     test_own_table();
     test_segments();
+    test_async_child();
+    test_no_pages();
+    test_no_descriptor();
     sim_destroy(machine);
     return tap_done();
 }
