@@ -11491,8 +11491,7 @@ static void gpuarena__cuda_fill_fd(gpuarena_driver *driver)
 {
     const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
     int answer = 0;
-    if (!gpuarena__cuda_vm.from_page
-        || gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
+    if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__FD_ENTRIES(X)
 #undef X
@@ -11529,11 +11528,16 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 #define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) shares = 0;
     GPUARENA__CUDA_FD(X)
 #undef X
-    if (!shares) found.from_page = NULL;         /* fill_fd looks at one of the two */
+    if (!shares) found.from_page = NULL;         /* one of the two tells of both */
     if (!(complete && shares) && slot_clean) (void)cudaGetLastError();
     if (!complete) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
+    else if (!gpuarena__cuda_vm.from_page && shares) {       /* no table has had them yet */
+        gpuarena__cuda_vm.from_page = found.from_page;
+        gpuarena__cuda_vm.to_page = found.to_page;
+    }
+    shares = gpuarena__cuda_vm.from_page != NULL;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
     if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
@@ -11543,7 +11547,7 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__VM_ENTRIES(X)
 #undef X
-    gpuarena__cuda_fill_fd(driver);
+    if (shares) gpuarena__cuda_fill_fd(driver);
 }
 
 /* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO
