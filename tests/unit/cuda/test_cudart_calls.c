@@ -283,7 +283,7 @@ static void test_look_up_by_libcuda(void)
     CHECK_INT(CUDA_SUCCESS, ==, LOOK_UP("cuMemFree", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
     CHECK_INT(LOOK_UP("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM), ==,
               CUDA_ERROR_NOT_FOUND);
-    CHECK_INT(CUDA_SUCCESS, ==, LOOK_UP("cuMulticastCreate", 12010, 0));
+    CHECK_INT(CUDA_SUCCESS, ==, LOOK_UP("cuStreamWriteValue32", 12000, 0));
     refused = found;
     CUresult (*call)(void);
     memcpy(&call, &refused, sizeof call);
