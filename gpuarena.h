@@ -375,7 +375,7 @@
        walk_stats, get_config, last_failure and reset_peaks. Other arenas may be called, provided that their
        callbacks do not call this one.
      - Visitor and writer run with the slow-path mutex alone: other threads' hits and frees go on, and are not
-       in what is visited or written.
+       in what is visited or written. Without host memory for a copy they run with the short lock, too.
      - The observer is told of each call before the next one changes anything. So it runs with the short lock,
        and must not wait for another thread that calls this arena. It may find its thread in relaxed capture
        mode.
@@ -1241,8 +1241,9 @@ GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *
 
 /* Visits all blocks, live, free and holes, in the order of their addresses, as they were when the walk began.
    A visitor that does not return OK ends the walk, and its result is returned without being recorded.
-     Results    INVALID_ARGUMENT (visit NULL), HOST_MEMORY (nothing was visited).
-     Cost       O(blocks); and 64 bytes of host memory for each block, until the call ends. */
+     Results    INVALID_ARGUMENT (visit NULL).
+     Cost       O(blocks); and 64 bytes of host memory for each block, until the call ends. Without these,
+                other threads' hits wait for the visitor. */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
 
 /* Writes the arena's state through `write`, in pieces. TEXT is for people. JSON is one object: schema
@@ -1251,7 +1252,7 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
    hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
    gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
    the report, as in gpuarena_walk.
-     Results    INVALID_ARGUMENT (write NULL, no such format), HOST_MEMORY (nothing was written).
+     Results    INVALID_ARGUMENT (write NULL, no such format).
      Cost       that of gpuarena_walk. */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user);
@@ -10357,17 +10358,19 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
 /* >>dump ===============================================================================================
    Walks and reports. */
 
-/* What a walk or a report tells of: a copy, made with all locks. The caller's functions run with the
-   slow-path mutex alone, so that hits and frees go on meanwhile. */
+/* A copy that a walk or a report tells of, made with all locks. The caller's functions run with the slow-path
+   mutex alone, so that hits and frees go on meanwhile. Without host memory there is no copy, and all locks
+   stay held. */
 typedef struct gpuarena__copy {
+    int made;                                    /* 0: there is none */
     gpuarena_block *blocks;                      /* in the order of their addresses */
     gpuarena_tag_stats *tags;                    /* behind the blocks, in the order of their places */
     size_t block_count, tag_count, bytes;
     gpuarena__frame frame;
 } gpuarena__copy;
 
-/* Copies blocks and tags, and unlocks the short lock. 0: no host memory. */
-static int gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
+/* Copies blocks and tags, and unlocks the short lock. */
+static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
 {
     gpuarena__iterator at;
     size_t count = 0, place;
@@ -10376,31 +10379,39 @@ static int gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
     copy->tag_count = arena->tags.room;
     copy->bytes = count * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;
     copy->blocks = copy->bytes ? (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes) : NULL;
-    if (copy->bytes && !copy->blocks) return 0;
+    copy->made = copy->blocks != NULL;
+    gpuarena__call_begin(&copy->frame, arena, copy->made ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
+    if (!copy->made) return;
     copy->tags = (gpuarena_tag_stats *)(void *)(copy->blocks + count);
     for (at = gpuarena__blocks(arena), count = 0; at.index; gpuarena__next(arena, &at))
         copy->blocks[count++] = gpuarena__block_describe(arena, at.index);
     for (place = 0; place < copy->tag_count; place++)
         copy->tags[place] = gpuarena__tag_stats(arena, (uint32_t)place);
-    gpuarena__call_begin(&copy->frame, arena, GPUARENA__FRAME_DRIVER);
     gpuarena__unlock(arena);
-    return 1;
 }
 
 static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
 {
-    gpuarena__lock(arena);
+    if (copy->made) gpuarena__lock(arena);
     gpuarena__call_end(&copy->frame);
-    gpuarena__host_free(arena, copy->blocks, copy->bytes);
+    if (copy->made) gpuarena__host_free(arena, copy->blocks, copy->bytes);
 }
 
 /* Calls the visitor for all blocks, until it stops. */
-static gpuarena_result gpuarena__walk(const gpuarena__copy *copy, gpuarena_visit_fn *visit, void *user)
+static gpuarena_result gpuarena__walk(const gpuarena *arena, const gpuarena__copy *copy,
+                                      gpuarena_visit_fn *visit, void *user)
 {
     gpuarena_result result = GPUARENA_OK;
+    gpuarena__iterator block;
     size_t at;
-    for (at = 0; at < copy->block_count && result == GPUARENA_OK; at++)
+    for (at = 0; copy->made && at < copy->block_count && result == GPUARENA_OK; at++)
         result = visit(&copy->blocks[at], user);
+    if (copy->made) return result;
+    block = gpuarena__blocks(arena);
+    for (; block.index && result == GPUARENA_OK; gpuarena__next(arena, &block)) {
+        gpuarena_block told = gpuarena__block_describe(arena, block.index);
+        result = visit(&told, user);
+    }
     return result;
 }
 
@@ -10487,7 +10498,7 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     gpuarena__text *out = &writer->out;
     uint32_t at;
     for (at = 0; at < copy->tag_count; at++, gpuarena__flush(writer)) {
-        gpuarena_tag_stats one = copy->tags[at];
+        gpuarena_tag_stats one = copy->made ? copy->tags[at] : gpuarena__tag_stats(writer->arena, at);
         const char *name = at ? gpuarena__tag_names[at - 1] : "";
         if (!one.alloc_count && (at || !writer->json)) continue;
         if (!writer->json) {
@@ -14690,9 +14701,8 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
     gpuarena_result result = gpuarena__begin(self, visit ? NULL : "visit: NULL");
     gpuarena__copy copy;
     if (result != GPUARENA_OK) return result;
-    if (!gpuarena__copy_begin(self, &copy))
-        return gpuarena__end(self, gpuarena__fail_with(self, GPUARENA_HOST_MEMORY, NULL));
-    result = gpuarena__walk(&copy, visit, user);
+    gpuarena__copy_begin(self, &copy);
+    result = gpuarena__walk(self, &copy, visit, user);
     gpuarena__copy_end(self, &copy);
     return gpuarena__end(self, result);
 }
@@ -14708,8 +14718,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     gpuarena_stats stats;
     if (result != GPUARENA_OK) return result;
     stats = gpuarena__stats_walked(self);
-    if (!gpuarena__copy_begin(self, &copy))
-        return gpuarena__end(self, gpuarena__fail_with(self, GPUARENA_HOST_MEMORY, NULL));
+    gpuarena__copy_begin(self, &copy);
     writer.arena = self;
     writer.json = format == GPUARENA_FORMAT_JSON;
     writer.write = write;
@@ -14719,7 +14728,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
     gpuarena__report_tags(&writer, &copy);
     if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(&copy, gpuarena__report_block, &writer);
+    (void)gpuarena__walk(self, &copy, gpuarena__report_block, &writer);
     if (writer.json) gpuarena__put(&writer.out, "]}\n");
     gpuarena__flush(&writer);
     gpuarena__copy_end(self, &copy);
@@ -14984,7 +14993,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
             live block with the lowest address; a block's serial number rises on each stream, but numbers of
             several streams have gaps and are in no order; gpuarena_walk and gpuarena_report copy all blocks
-            before the first call of the visitor or writer, and may return HOST_MEMORY.
+            before the first call of the visitor or writer.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,

@@ -110,26 +110,22 @@ static void test_stopped_writer(void)
     state_end(arena, &device, "stopped writer");
 }
 
-/* Blocks are copied before the first is visited. Without host memory for that, nothing is. */
+/* Blocks are copied before the first is visited; without host memory for that they are visited under the lock. */
 static void test_no_host_memory(void)
 {
     gpuarena *arena = open_used("copied");
-    visits none = { 0, 0, GPUARENA_OK, 0, 0 };
-    arena_state before, after;
-    gpuarena_failure failure;
-    gpuarena_result walked, told;
-    memset(&written, 0, sizeof written);
-    state_take(arena, &device, &before);
+    visits with = { 0, 0, GPUARENA_OK, 0, 0 }, without = { 0, 0, GPUARENA_OK, 0, 0 };
+    char text[sizeof written.text];
+    gpuarena_result walked;
+    CHECK_INT(gpuarena_walk(arena, visit, &with), ==, GPUARENA_OK);
+    memcpy(text, report(arena, GPUARENA_FORMAT_JSON), sizeof text);
     device.no_host = 1;
-    walked = gpuarena_walk(arena, visit, &none);
-    told = gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_text, &written);
+    walked = gpuarena_walk(arena, visit, &without);
+    const char *again = report(arena, GPUARENA_FORMAT_JSON);
     device.no_host = 0;
-    state_take(arena, &device, &after);
-    gpuarena_last_failure(arena, &failure);
-    CHECK_MSG(walked == GPUARENA_HOST_MEMORY && told == GPUARENA_HOST_MEMORY, "both are refused");
-    CHECK_MSG(state_same(&before, &after) && after.stats.fail_count == before.stats.fail_count + 2
-              && failure.result == GPUARENA_HOST_MEMORY, "nothing changes, and both are recorded");
-    CHECK_MSG(none.calls == 0 && written.calls == 0, "nothing is visited or written without host memory");
+    CHECK_INT(walked, ==, GPUARENA_OK);
+    CHECK_MSG(with.calls > 0 && with.calls == without.calls, "as many are visited: %d", without.calls);
+    CHECK_MSG(strcmp(text, again) == 0, "and the report is the same");
     state_end(arena, &device, "no host memory");
 }
 
