@@ -33,19 +33,14 @@ my @about_locks = (
     ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED)@, q@__ATOMIC_RELEASE) && 0)@],
     ['who waits long asks again and again', q@        else gpuarena__spin_park(spin);@, q@        else gpuarena__pause(GPUARENA__YIELDS);@],
     ['who waits for an observer waits as for a hit', q@    gpuarena__spin_stay(&arena->lock);@, q@@],
-    ['a visitor runs with the lock that hits need', q@    gpuarena__unlock(arena);
-    return 1;
+    ['a visitor runs with the lock that hits need',
+     q@    gpuarena__unlock(arena);
 }
 
-static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
-{
-    gpuarena__lock(arena);
-@, q@    return 1;
-}
+static void gpuarena__copy_end(@, q@}
 
-static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
-{
-@],
+static void gpuarena__copy_end(@,
+     q@    if (copy->made) gpuarena__lock(arena);@, q@@],
     ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
      q@    if (times < UINT32_MAX) (void)sched_yield();@],
 );
