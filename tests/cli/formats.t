@@ -2,7 +2,7 @@
 # Files of results, read by others than who wrote them: JSON by its schema (here, and by Python's jsonschema), CSV and JUnit
 # by Python, Markdown as tables; whatever names workloads have.
 # It must not test what rows say.
-# Takes long: Python reads every format.
+# Runs once: Python reads every format.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

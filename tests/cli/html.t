@@ -3,7 +3,7 @@
 # It must not test what figures are made of: pictures.t does.
 # Run: prove tests/cli/html.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces, CHROMIUM=a browser;
 # GPUARENA_SHOTS=folder keeps the pictures that the browser makes)
-# Takes long: a browser shows every page.
+# Runs once: a browser shows every page.
 use strict;
 use warnings;
 use JSON::PP;

@@ -2,7 +2,7 @@
 # --out perfetto and --out memviz, read by Python: counters are those of the series, what they say sums, blocks tile their
 # segments; and the importer makes of a snapshot the operations that it was recorded from.
 # It must not test what rows say.
-# Takes long: Python reads large files.
+# Runs once: Python reads large files.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
