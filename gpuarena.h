@@ -13680,20 +13680,36 @@ GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__
         || gpuarena__heap_owns(arena, heap, from, end);
 }
 
-/* A free block for a request of one of the heap's streams that the heap may cut; 0: none. *at_end: 1 if the
-   request must lie at the block's end, because the rest would start in another's page. */
+/* A free block of at least `bytes` for a request of one of the heap's streams; 0: none. */
+GPUARENA__INLINE uint32_t gpuarena__heap_search(const gpuarena *arena, const gpuarena__heap *heap,
+                                                const gpuarena__request *req, uint64_t bytes)
+{
+    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
+    if (gpuarena__is_loose(arena, index, req->bytes))
+        index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
+    return index;
+}
+
+/* A free block for a request of one of the heap's streams that the heap may cut; 0: none. The block that fits
+   best may reach into another's page, so a larger one is looked for, too. *at_end: 1 if the request must lie
+   at the block's end, because the rest would start in another's page. */
 GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
                                               const gpuarena__request *req, int *at_end)
 {
-    const gpuarena__node *node;
-    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, req->bytes);
-    uint64_t rest;
-    if (gpuarena__is_loose(arena, index, req->bytes))
-        index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, req->bytes));
-    node = gpuarena__node_at(arena, index);
-    rest = index ? gpuarena__node_bytes(node) - req->bytes : 0;
-    *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
-    return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;
+    uint64_t bytes = req->bytes;
+    uint32_t tries, index;
+    for (tries = 0; tries < 3; tries++) {
+        const gpuarena__node *node;
+        uint64_t rest;
+        index = gpuarena__heap_search(arena, heap, req, bytes);
+        if (!index) return 0;
+        node = gpuarena__node_at(arena, index);
+        rest = gpuarena__node_bytes(node) - req->bytes;
+        bytes = gpuarena__node_bytes(node) + arena->unit;
+        *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
+        if (!*at_end || gpuarena__heap_cuts(arena, heap, node, rest)) return index;
+    }
+    return 0;
 }
 
 /* Takes the free block that a heap has for a request out of its bin; 0: it has none. Does the same with all

@@ -44,7 +44,7 @@ my @planted = (
     ['a heap cuts into a page that it does not own',
      q@        || gpuarena__heap_owns(arena, heap, from, end);@, q@        || 1;@],
     ['a heap cuts what is to lie at the end into a page that it does not own',
-     q@return !*at_end || gpuarena__heap_cuts(arena, heap, node, rest) ? index : 0;@, q@return index;@],
+     q@if (!*at_end || gpuarena__heap_cuts(arena, heap, node, rest)) return index;@, q@return index;@],
     ['a heap takes the beginning of a block whose end it may take',
      q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
 @, q@@],
