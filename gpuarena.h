@@ -2045,7 +2045,8 @@ static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger reque
 static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
                                                                   another takes what follows */
 enum { GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
-       GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64 };     /* nodes that a hit may take, and has at once */
+       GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
+       GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena__spin lock;
@@ -2418,13 +2419,14 @@ static uint64_t gpuarena__thread_number(void)
 static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
 
-/* Whether the arena's magic number is this one: MAGIC while the arena lives. May be read without its lock. */
+/* Tells whether the arena's magic number is this one: MAGIC while the arena lives. May be read without its
+   lock. */
 GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
 {
     return GPUARENA__LOAD(&arena->magic, RELAXED) == magic;
 }
 
-/* Whether the arena lives and has no heaps. May be read without a lock. */
+/* Tells whether the arena lives and has no heaps. May be read without a lock. */
 GPUARENA__INLINE int gpuarena__has_one_heap(const gpuarena *arena)
 {
     return GPUARENA__LOAD(&arena->one_heap, RELAXED) == GPUARENA__MAGIC;
@@ -3799,16 +3801,16 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need not be
-   the neighbour's: if the neighbour has the same record, then no other heap changes it; if not, its record is
-   all that is read, or that of a node which lay there a moment ago and was another heap's, too. */
+/* Tells whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need
+   not be the neighbour's: if the neighbour has the same record, then no other heap changes it; if not, its
+   record is all that is read, or that of a node which lay there a moment ago and was another heap's, too. */
 GPUARENA__INLINE int gpuarena__heap_may_join(const gpuarena__node *node, const gpuarena__node *other)
 {
     return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);
 }
 
-/* Whether a free block that waits for at most one stream may be joined with a neighbour: both have the same
-   record; or one is quiet and there is only one stream. */
+/* Tells whether a free block that waits for at most one stream may be joined with a neighbour: both have the
+   same record; or one is quiet and there is only one stream. */
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__heap *heap,
                                            const gpuarena__node *node, const gpuarena__node *other)
 {
@@ -4844,8 +4846,8 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
     return range;
 }
 
-/* Whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several streams
-   may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
+/* Tells whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several
+   streams may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
    nothing. */
 static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
@@ -4976,7 +4978,7 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* Whether an idle segment is released before another: the smallest that covers the excess goes first,
+/* Tells whether an idle segment is released before another: the smallest that covers the excess goes first,
    otherwise the largest, so that little more is released than needed. */
 static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__range *right, uint64_t over)
 {
@@ -5391,7 +5393,8 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__e
     return 1;
 }
 
-/* Whether free blocks wait for a record. With a single stream its pending blocks count as quiet here. */
+/* Tells whether free blocks wait for a record. With a single stream its pending blocks count as quiet
+   here. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
 {
     const gpuarena__bins *bins;
@@ -5744,7 +5747,7 @@ static uint32_t gpuarena__set_find(const gpuarena *arena, uint64_t number)
     return at;
 }
 
-/* Whether a stream is captured into a set now. */
+/* Tells whether a stream is captured into a set now. */
 static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
 {
     uint32_t at = arena->streams.count - 1;
@@ -5843,7 +5846,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 /* >>growth =============================================================================================
    How much memory to request, and growth by segments. */
 
-/* Whether the block must begin its segment. */
+/* Tells whether the block must begin its segment. */
 static int gpuarena__begins_segment(const gpuarena__request *req)
 {
     return (req->flags & (GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT)) == GPUARENA_ALLOC_DEDICATED;
@@ -5994,9 +5997,9 @@ static uint32_t gpuarena__heap_of(const gpuarena *arena, uint32_t record, uint64
     return stream->home || bytes > GPUARENA__HEAP_MOST ? 0 : stream->heap;
 }
 
-/* Whether a quiet block may serve a request better than `index`, the block that its stream has (0: none). It
-   may if that block leaves a rest shorter than the request. A longer block of the stream's goes first: no
-   other stream can have it yet, and the quiet memory is left to them. */
+/* Tells whether a quiet block may serve a request better than `index`, the block that its stream has (0:
+   none). It may if that block leaves a rest shorter than the request. A longer block of the stream's goes
+   first: no other stream can have it yet, and the quiet memory is left to them. */
 GPUARENA__INLINE int gpuarena__is_loose(const gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     uint64_t rest = gpuarena__node_bytes(gpuarena__node_at(arena, index)) - bytes;
@@ -6089,14 +6092,14 @@ typedef struct gpuarena__run_search {
     uint64_t foreign, bytes;                     /* of that run: to be waited for, and in all */
 } gpuarena__run_search;
 
-/* Whether a run may contain this node. */
+/* Tells whether a run may contain this node. */
 static int gpuarena__run_has(const gpuarena *arena, const gpuarena__run_search *search, uint32_t index)
 {
     uint32_t takes = gpuarena__availability(arena, search->req, gpuarena__node_at(arena, index));
     return takes != GPUARENA__NOT_FREE && takes <= search->availability;
 }
 
-/* Whether the run of `bytes` that begins at `first` is better than the best so far. */
+/* Tells whether the run of `bytes` that begins at `first` is better than the best so far. */
 static int gpuarena__run_better(const gpuarena *arena, const gpuarena__run_search *search, uint32_t first,
                                 uint64_t foreign, uint64_t bytes)
 {
@@ -6172,8 +6175,8 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
     return search.first;
 }
 
-/* Whether the request's stream need not wait, or has been made to wait already, for this ticket of another
-   record. */
+/* Tells whether the request's stream need not wait, or has been made to wait already, for this ticket of
+   another record. */
 static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t record,
                                    uint64_t ticket)
 {
@@ -6270,7 +6273,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     }
 }
 
-/* Whether only new memory serves a request: no free block does. */
+/* Tells whether only new memory serves a request: no free block does. */
 static int gpuarena__needs_new(const gpuarena__request *req)
 {
     return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
@@ -6346,8 +6349,8 @@ static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-/* Whether the device reported less free memory than `count` pages when it was last asked. Not asked for a few
-   pages, which are soon created and given back. */
+/* Tells whether the device reported less free memory than `count` pages when it was last asked. Not asked for
+   a few pages, which are soon created and given back. */
 static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
 {
     return count > GPUARENA__PAGES_TRIED
@@ -6355,7 +6358,7 @@ static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
                            arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
 }
 
-/* Whether the device has less free memory than `count` pages, now that it is asked again. */
+/* Tells whether the device has less free memory than `count` pages, now that it is asked again. */
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
     uint64_t free_bytes, total_bytes;
@@ -6365,9 +6368,9 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
         && gpuarena__is_beyond(arena, count);
 }
 
-/* Whether the driver grants `count` charged pages although they are scarce. Created one by one, they would
-   take all that the device has, and that others may need, before the shortage is known. So they are first
-   requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
+/* Tells whether the driver grants `count` charged pages although they are scarce. Created one by one, they
+   would take all that the device has, and that others may need, before the shortage is known. So they are
+   first requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
    nothing. (If the driver fails to take the piece back, it is lost, and counted nowhere.) 0 and an error: it
    is not granted. */
 static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error *error)
@@ -6437,7 +6440,7 @@ static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuare
 
 /* ---- holes */
 
-/* Whether a node is an open hole: one in the list, which may be backed. */
+/* Tells whether a node is an open hole: one in the list, which may be backed. */
 static int gpuarena__is_open(const gpuarena__node *node)
 {
     return (node->size & (GPUARENA__HOLE | GPUARENA__KEPT)) == GPUARENA__HOLE;
@@ -6846,8 +6849,8 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
     return run.size ? count + gpuarena__pages_outside(arena, &run, begin, end) : count;
 }
 
-/* What free blocks would be if all streams were done: the longest, and the idle pages outside [low, high).
-   These are bounds of whole pages. */
+/* Computes what free blocks would be if all streams were done: the longest, and the idle pages outside [low,
+   high). These are bounds of whole pages. */
 typedef struct gpuarena__seen { uint64_t longest, page_count, low, high; } gpuarena__seen;
 
 /* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
@@ -7253,8 +7256,8 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Whether the driver may grant the pages that must be new even if all movable pages move. 0 and an error: it
-   does not. */
+/* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
+   error: it does not. */
 static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, int may_move,
                                     gpuarena__error *error)
 {
@@ -7527,7 +7530,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     return 1;
 }
 
-/* Whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
+/* Tells whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
 static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -7542,7 +7545,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
     return granted;
 }
 
-/* Whether there may be enough pages for a request. 0 and an error: there are not. */
+/* Tells whether there may be enough pages for a request. 0 and an error: there are not. */
 static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     uint64_t room, need = gpuarena__whole(req->bytes, arena->paged.page_bytes);
@@ -7683,7 +7686,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
 
 /* ---- what growth takes */
 
-/* Whether a request is served by pages. */
+/* Tells whether a request is served by pages. */
 static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
 {
     return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
@@ -8134,7 +8137,7 @@ static void gpuarena__pack_keep(gpuarena__pack *pack)
     for (at = 0; at < pack->count; at++) pack->order[at] = at;
 }
 
-/* Whether a block can be planned: it is freed before its own allocation comes again. */
+/* Tells whether a block can be planned: it is freed before its own allocation comes again. */
 static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t record)
 {
     const gpuarena__planned *one = &sequence->list[at];
@@ -8369,8 +8372,8 @@ static int gpuarena__plans_yield(gpuarena *arena)
     return 1;
 }
 
-/* Whether a request that no free block serves should get the memory that is set aside, because more would be
-   reserved otherwise than the limit or config.idle_fraction allows. */
+/* Tells whether a request that no free block serves should get the memory that is set aside, because more
+   would be reserved otherwise than the limit or config.idle_fraction allows. */
 static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
 {
     uint64_t page = arena->paged.page_bytes, count;
@@ -8395,7 +8398,7 @@ static uint64_t gpuarena__plan_granule(const gpuarena *arena)
     return gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
 }
 
-/* Whether blocks on this stream are planned. */
+/* Tells whether blocks on this stream are planned. */
 static int gpuarena__is_planned_stream(const gpuarena *arena, uint32_t record)
 {
     const gpuarena__stream *stream = &arena->streams.list[record];
@@ -8498,14 +8501,14 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* Whether more than 1 % of reserved memory lies above the peak, so that a plan would save some. */
+/* Tells whether more than 1 % of reserved memory lies above the peak, so that a plan would save some. */
 static int gpuarena__plan_saves(gpuarena *arena)
 {
     uint64_t peak = gpuarena__peak(arena);
     return arena->stats.reserved_bytes > peak + peak / 100;
 }
 
-/* Whether a plan's regions fit beside the live blocks. */
+/* Tells whether a plan's regions fit beside the live blocks. */
 static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -8563,7 +8566,8 @@ static void gpuarena__plans_pack(gpuarena *arena)
     if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
 }
 
-/* Whether two recorded steps are the same: sizes, streams, and when what is freed in the step is freed. */
+/* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
+   freed. */
 static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena__sequence *fresh)
 {
     uint32_t at;
@@ -8686,8 +8690,8 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 /* >>release ============================================================================================
    Releasing idle memory, by configuration or on request; and growing to a target or back. */
 
-/* Whether the arena must wait for work on an idle segment before its release, because the driver does not:
-   always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
+/* Tells whether the arena must wait for work on an idle segment before its release, because the driver does
+   not: always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
 static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
 {
     gpuarena__iterator at;
@@ -12930,8 +12934,8 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
     return 0;
 }
 
-/* Whether free blocks serve a request now or after waits; `takes` says which waits. Works before the stream
-   has a record: with a single stream its pending blocks count as quiet. */
+/* Tells whether free blocks serve a request now or after waits; `takes` says which waits. Works before the
+   stream has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
 {
     int told_apart = req->record || arena->streams.many || !arena->stats.pending_bytes;
@@ -12939,8 +12943,8 @@ static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, 
         && ((told_apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
 }
 
-/* Whether a GPUARENA_ALLOC_TRY request may go on. It must not call the driver, and making its stream's record
-   may; so for a new stream it goes on only if free memory serves it now. */
+/* Tells whether a GPUARENA_ALLOC_TRY request may go on. It must not call the driver, and making its stream's
+   record may; so for a new stream it goes on only if free memory serves it now. */
 static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__request known = *req;
@@ -12983,13 +12987,13 @@ static uint32_t gpuarena__stage_look(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* Whether events may be queried: not while a stream is captured. */
+/* Tells whether events may be queried: not while a stream is captured. */
 static int gpuarena__has_events(const gpuarena *arena)
 {
     return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME;
 }
 
-/* Whether completed events may help: there is a run that waits for nothing else. */
+/* Tells whether completed events may help: there is a run that waits for nothing else. */
 static int gpuarena__may_resolve(const gpuarena *arena, const gpuarena__request *req)
 {
     return gpuarena__has_events(arena) && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC) != 0;
@@ -13179,7 +13183,7 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     return index;
 }
 
-/* Whether free pages would serve the request, some of which are pending. */
+/* Tells whether free pages would serve the request, some of which are pending. */
 static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *req,
                               const gpuarena__error *error)
 {
@@ -13254,8 +13258,8 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Whether a request that has just failed would succeed now, because other threads have freed during driver
-   calls: a block serves it, or nothing is pending any more although the failure says so. */
+/* Tells whether a request that has just failed would succeed now, because other threads have freed during
+   driver calls: a block serves it, or nothing is pending any more although the failure says so. */
 static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena__miss *miss)
 {
     if (miss->failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
@@ -13341,8 +13345,8 @@ static const struct gpuarena__stage {
     { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }          /* 9 */
 };
 
-/* Whether a stage runs for a request, by its flags and the results of earlier stages. If GPUARENA_ALLOC_TRY
-   or a lost device forbids it, that becomes the error. */
+/* Tells whether a stage runs for a request, by its flags and the results of earlier stages. If
+   GPUARENA_ALLOC_TRY or a lost device forbids it, that becomes the error. */
 static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
                                   gpuarena__miss *miss)
 {
@@ -13458,7 +13462,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
                                     alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
-       free_aside                   free_fast in a tag scope, or free_slow
+       free_scoped                  free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
@@ -13663,15 +13667,15 @@ GPUARENA__INLINE int gpuarena__hit_reserve(gpuarena *arena, const gpuarena__requ
         && (!req->place || gpuarena__tags_reserve(arena, req->place));
 }
 
-/* Whether the node that starts at `address` is the heap's; one that starts at `from` is. */
+/* Tells whether the node that starts at `address` is the heap's; one that starts at `from` is. */
 GPUARENA__INLINE int gpuarena__heap_owns(const gpuarena *arena, const gpuarena__heap *heap, uint64_t from,
                                          uint64_t address)
 {
     return gpuarena__same_page(from, address) || gpuarena__owner_of(arena, address) == heap->number;
 }
 
-/* Whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page that has
-   another owner. */
+/* Tells whether a heap may cut a free block of its own after `keep` bytes. The rest must start in no page
+   that has another owner. */
 GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__heap *heap,
                                          const gpuarena__node *node, uint64_t keep)
 {
@@ -13680,7 +13684,7 @@ GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__
         || gpuarena__heap_owns(arena, heap, from, end);
 }
 
-/* A free block of at least `bytes` for a request of one of the heap's streams; 0: none. */
+/* Finds a free block of at least `bytes` for a request of one of the heap's streams; 0: none. */
 GPUARENA__INLINE uint32_t gpuarena__heap_search(const gpuarena *arena, const gpuarena__heap *heap,
                                                 const gpuarena__request *req, uint64_t bytes)
 {
@@ -13690,15 +13694,15 @@ GPUARENA__INLINE uint32_t gpuarena__heap_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* A free block for a request of one of the heap's streams that the heap may cut; 0: none. The block that fits
-   best may reach into another's page, so a larger one is looked for, too. *at_end: 1 if the request must lie
-   at the block's end, because the rest would start in another's page. */
+/* Finds a free block that the heap may cut for a request of one of its streams; 0: none. The block that fits
+   best may reach into a page of another heap; then larger blocks are tried. *at_end: 1 if the request must
+   lie at the block's end, because the rest would start in such a page. */
 GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
                                               const gpuarena__request *req, int *at_end)
 {
     uint64_t bytes = req->bytes;
     uint32_t tries, index;
-    for (tries = 0; tries < 3; tries++) {
+    for (tries = 0; tries < GPUARENA__HEAP_TRIES; tries++) {
         const gpuarena__node *node;
         uint64_t rest;
         index = gpuarena__heap_search(arena, heap, req, bytes);
@@ -13779,7 +13783,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 /* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
    behind them: whoever owns a node writes `prev` of the next one. */
 
-/* Whether a heap has leases, and host memory, for a request. */
+/* Tells whether a heap has leases, and host memory, for a request. */
 GPUARENA__INLINE int gpuarena__heap_has(const gpuarena__heap *heap, const gpuarena__request *req)
 {
     const gpuarena_stats *stats = &heap->stats;
@@ -13809,8 +13813,8 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     return index != 0;
 }
 
-/* Whether a heap may join a block that it frees with its neighbours, as far as that is to be done. The heap
-   that owns the node before may cut or join it now, and writes the block's `prev`. */
+/* Tells whether a heap may join a block that it frees with its neighbours, as far as that is to be done. The
+   heap that owns the node before may cut or join it now, and writes the block's `prev`. */
 GPUARENA__INLINE int gpuarena__heap_joins(const gpuarena *arena, const gpuarena__heap *heap,
                                           const gpuarena__node *node)
 {
@@ -13932,7 +13936,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                         : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
 }
 
-/* Whether growth could serve the request, as far as can be known without an attempt. */
+/* Tells whether growth could serve the request, as far as can be known without an attempt. */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -14020,7 +14024,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     return gpuarena__end(arena, result);
 }
 
-/* Whether a free needs the short lock alone: it makes no record, records no event and releases nothing.
+/* Tells whether a free needs the short lock alone: it makes no record, records no event and releases nothing.
    *freed_on: the record of its stream. */
 GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream, uint32_t *freed_on)
@@ -14098,7 +14102,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
 
 /* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
    says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_scoped(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
         return gpuarena__free_slow(arena, ptr, stream);
@@ -14112,7 +14116,7 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
         if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
         if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
     }
-    return gpuarena__free_aside(arena, ptr, stream);
+    return gpuarena__free_scoped(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
