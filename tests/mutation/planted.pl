@@ -38,8 +38,14 @@ sub mutate {
     return '';
 }
 
-# A folder with all that a test includes; a mutant stands there in the header's place.
-sub copy_tree { my ($folder) = @_; mkdir $folder or die $!; system("cp -r stress tests gpuarena.h $folder/") == 0 or die 'cp' }
+# All sources that a test includes, but the header: copied once. A mutant's folder has links to these files.
+sub copy_sources {
+    return if -d "$scratch/sources";
+    mkdir "$scratch/sources" or die $!;
+    system("find stress tests -name '*.[ch]' | xargs cp --parents -t $scratch/sources") == 0 or die 'cp';
+}
+
+sub link_sources { my ($folder) = @_; system("cp -rl $scratch/sources $folder") == 0 or die 'cp' }
 
 # Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
 # which does not depend on what else the machine does; one that sleeps, by an alarm.
@@ -65,7 +71,7 @@ sub run_all {
             my $process = fork // die "fork: $!";
             if ($process == 0) {
                 my $path = "$scratch/planted$call.$number/gpuarena.h";
-                copy_tree("$scratch/planted$call.$number");
+                link_sources("$scratch/planted$call.$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
                     || build_and_run($path, $asked->{test}, $asked->{environment} // '', $asked->{arguments} // '',
                                      $asked->{seconds} // 60);
@@ -87,6 +93,7 @@ sub planted {
     my $header = slurp('gpuarena.h');
     my $wanted = $ENV{PLANTED} // '.';
     my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
+    copy_sources();
     BAIL_OUT('the simulated device does not build') unless build_device();
     run_all($header, \%asked, @numbers);
     for my $number (@numbers) {

@@ -67,7 +67,8 @@ sub run_with {
 }
 
 build_device() or BAIL_OUT('what is needed does not build');
-copy_tree("$scratch/planted");
+copy_sources();
+link_sources("$scratch/planted");
 my $wanted = $ENV{PLANTED} // '.';
 for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     my ($name, @pairs) = @{ $planted[$number] };
