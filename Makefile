@@ -137,11 +137,18 @@ parse/%: FORCE
 RUNS_ONCE = $(call PROGRAMS,$(wildcard tests/schedule/*.c)) $(wildcard tests/compile/*.t tests/mutation/*.t) \
             $(shell grep -l '^\# Runs once: ' $(TEST_SCRIPTS))
 
+# A library that is loaded needs the sanitizers' run-time library too: gcc shares it by default, clang where it is told to.
+ifneq ($(findstring clang,$(CC)),)
+SHARE_SANITIZER := -shared-libsan
+FIND_SANITIZER   = -Wl,-rpath,$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(shell uname -m).so))
+endif
+
+# Not optimised: what is built with sanitizers is built longer than it runs.
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
-	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
+	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE) $(SHARE_SANITIZER) $(FIND_SANITIZER)' \
 	        TESTS='$$(filter-out $$(RUNS_ONCE),$$(TEST_PROGRAMS) $$(TEST_SCRIPTS))' \
-	        CFLAGS='-g1 -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
+	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE) $(SHARE_SANITIZER)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
 TSAN_TESTS = $(patsubst $(BUILD)/%,$(BUILD)/tsan/%,$(call PROGRAMS,$(wildcard tests/threads/*.c)))
@@ -384,7 +391,7 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIBRARY_OBJECTS)
 
 # tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
-QUICKLY    = $(if $(findstring -fsanitize,$(CFLAGS)),$(CFLAGS),$(patsubst -O%,-O0,$(CFLAGS)))
+QUICKLY    = $(patsubst -O%,-O0,$(CFLAGS))
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: CFLAGS := $(QUICKLY)
 $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
