@@ -14,11 +14,12 @@ my @cuda  = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
 
 plan skip_all => 'built without the CUDA Toolkit' if grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
 plan skip_all => "no substitute in $build" unless -e "$build/libcudart-sim.so";
-plan skip_all => 'no C++ compiler: g++ was not found' if system('g++ --version >/dev/null 2>&1');
+my $cxx = $ENV{CXX} // 'g++';
+plan skip_all => "no C++ compiler: $cxx was not found" if system("$cxx --version >/dev/null 2>&1");
 
-# A sanitizer's runtime must come first in whoever loads the substitute: the same flags here.
-my @flags = qx(nm -D "$build/libcudart-sim.so" 2>/dev/null | grep -c __asan_init) > 0 ? '-fsanitize=address,undefined' : ();
-my @command = ('g++', '-std=c++11', '-Wall', '-Wextra', '-Werror', @flags, @cuda, "$FindBin::Bin/life/exit_order.cc",
+# A sanitizer's runtime must come first in whoever loads the substitute: LDFLAGS has it.
+my @flags = split ' ', $ENV{LDFLAGS} // '';
+my @command = ($cxx, '-std=c++11', '-Wall', '-Wextra', '-Werror', @flags, @cuda, "$FindBin::Bin/life/exit_order.cc",
                '-o', "$dir/exit_order", "-L$build/sim", '-lcudart', '-lpthread');
 is(system(@command), 0, 'the program is built') or BAIL_OUT("@command");
 
