@@ -1770,6 +1770,9 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
                       GPUARENA__EXPORTED = 2,    /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
+/* Whether a free block waits for the device: no; for a wait that is yet to begin; for one that has begun. */
+enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
+
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
     uint32_t prev, next;                         /* neighbours in the range; 0, which is live: none */
@@ -1793,9 +1796,9 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         struct {                                 /* with `list`: waits for several streams */
             uint32_t beside[4];
             uint32_t home;                       /* the record where it belongs afterwards */
-            uint32_t sync_wait;                  /* 1 + the number of the device wait that makes it quiet; 0:
-                                                    none is needed. It is 0 in free nodes of all other
-                                                    records, too, and may be read there */
+            uint32_t sync_wait;                  /* whether a device wait must make it quiet: NO_SYNC, NEEDED
+                                                    or ASKED. It is 0 in free nodes of all other records,
+                                                    too, and may be read there */
         } held;
         struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
@@ -1980,7 +1983,6 @@ typedef struct gpuarena__streams {
     uint32_t captured;                           /* number of streams captured into sets */
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
-    uint32_t device_waits;                       /* counts the waits for the device */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
     gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0:
                                                     none */
@@ -3944,7 +3946,7 @@ static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t 
     node->record = GPUARENA__MULTI_STREAM;
     node->as.held.home = record;
     node->ticket = ticket;
-    node->as.held.sync_wait = sync_wait ? 1 + arena->streams.device_waits : 0;
+    node->as.held.sync_wait = sync_wait ? GPUARENA__SYNC_NEEDED : GPUARENA__NO_SYNC;
     arena->streams.list[record].ref_count++;
 }
 
@@ -5152,12 +5154,6 @@ GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena_stream strea
     return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
 }
 
-/* The record of a plain stream; 0: the stream is not plain. */
-static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
-{
-    return gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
-}
-
 /* Makes bins unless there are some. 0: no host memory. */
 static int gpuarena__bins_make(gpuarena *arena, gpuarena__bins **bins)
 {
@@ -5169,14 +5165,22 @@ static int gpuarena__bins_make(gpuarena *arena, gpuarena__bins **bins)
 
 /* ---- heaps */
 
+/* Frees a heap's host memory. */
+static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
+{
+    gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+    gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
+}
+
 /* Makes one more heap, with its lock locked, if there may be more and there is host memory. Returns its
    number; 0: it was not made. */
 static uint32_t gpuarena__heap_make(gpuarena *arena)
 {
     gpuarena__heaps *heaps = &arena->heaps;
-    size_t bytes = sizeof(gpuarena__heap) + GPUARENA__LINE;
-    void *memory = heaps->count + 1 <= GPUARENA__HEAPS ? gpuarena__host_alloc(arena, bytes) : NULL;
     gpuarena__heap *heap;
+    void *memory = NULL;
+    if (heaps->count + 1 <= GPUARENA__HEAPS)
+        memory = gpuarena__host_alloc(arena, sizeof *heap + GPUARENA__LINE);
     if (!memory) return 0;
     heap = (gpuarena__heap *)(void *)((char *)memory + (0 - gpuarena__address(memory)) % GPUARENA__LINE);
     memset(heap, 0, sizeof *heap);
@@ -5186,8 +5190,7 @@ static uint32_t gpuarena__heap_make(gpuarena *arena)
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
     if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
-        gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
-        gpuarena__host_free(arena, memory, bytes);
+        gpuarena__heap_end(arena, heap);
         return 0;
     }
     gpuarena__spin_lock(&heap->lock);
@@ -5195,33 +5198,6 @@ static uint32_t gpuarena__heap_make(gpuarena *arena)
     heaps->count = heap->number;
     gpuarena__set_magic(arena, arena->magic);
     return heap->number;
-}
-
-/* Frees a heap; its lock is locked. */
-static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
-{
-    gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
-    gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
-}
-
-/* The first heap owns all that there is. It is the first record's. 0: it was not made. */
-static int gpuarena__heap_first(gpuarena *arena)
-{
-    uint32_t number = gpuarena__heap_make(arena);
-    gpuarena__heap *heap = arena->heaps.list[number];
-    gpuarena__lookup empty;
-    const gpuarena__range *range;
-    if (!number) return 0;
-    empty = heap->lookup;
-    heap->lookup = arena->lookup;
-    arena->lookup = empty;
-    heap->bins = arena->bins;
-    memset(&arena->bins, 0, sizeof arena->bins);
-    heap->live_seen = heap->stats.live_count = arena->stats.live_count;
-    for (range = arena->ranges.first; range; range = range->after)
-        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
-    arena->streams.list[1].heap = number;
-    return 1;
 }
 
 /* Gives a record a heap, unless it has one: a new heap, or one that other records have. */
@@ -5232,14 +5208,28 @@ static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
     if (!*heap && arena->heaps.count) *heap = 1 + (record - 1) % arena->heaps.count;
 }
 
-/* Makes a heap for each ordinary stream. What waits for another stream than the first lies in pages of the
-   first heap: in the stream's foreign bins. If there is no host memory, the next stream tries again. */
+/* Makes a heap for each ordinary stream. The first stream's heap owns all that there is. So what waits for
+   another stream lies in the first heap's pages: in that stream's foreign bins. If there is no host memory,
+   the next stream tries again. */
 static void gpuarena__heaps_begin(gpuarena *arena)
 {
-    uint32_t at;
+    const gpuarena__range *range;
+    gpuarena__heap *first;
+    gpuarena__lookup lookup = arena->lookup;
+    uint32_t at, number;
     for (at = 1; at < arena->streams.count; at++)
         if (!gpuarena__bins_make(arena, &arena->streams.list[at].bins->foreign)) return;
-    if (!gpuarena__heap_first(arena)) return;
+    number = gpuarena__heap_make(arena);
+    if (!number) return;
+    first = arena->heaps.list[number];
+    arena->lookup = first->lookup;
+    first->lookup = lookup;
+    first->bins = arena->bins;
+    memset(&arena->bins, 0, sizeof arena->bins);
+    first->live_seen = first->stats.live_count = arena->stats.live_count;
+    for (range = arena->ranges.first; range; range = range->after)
+        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
+    arena->streams.list[1].heap = number;
     for (at = 2; at < arena->streams.count; at++) {
         gpuarena__stream *stream = &arena->streams.list[at];
         gpuarena__bins *empty = stream->bins->foreign;
@@ -5559,45 +5549,6 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
     return some;
 }
 
-/* Call this before a wait for the device: memory freed until now will be quiet after it. Returns the number
-   of the wait. If the numbers run out, blocks that wait for past numbers are moved to the first of the new
-   ones. */
-static uint32_t gpuarena__all_asked(gpuarena *arena)
-{
-    uint32_t record, index;
-    if (arena->streams.device_waits == UINT32_MAX - 1) {
-        for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
-            gpuarena__node *node = gpuarena__node_at(arena, index);
-            if (node->as.held.sync_wait) node->as.held.sync_wait = 1;
-        }
-        arena->streams.device_waits = 0;
-    }
-    for (record = 1; record < arena->streams.count; record++)
-        arena->streams.list[record].asked = arena->streams.list[record].ticket;
-    return arena->streams.device_waits++;
-}
-
-/* Call this after the wait for the device: makes everything quiet that was freed before it, except the memory
-   of capture sets. */
-static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
-{
-    uint32_t record, index, next;
-    for (record = 1; record < arena->streams.count; record++) {
-        gpuarena__stream *stream = &arena->streams.list[record];
-        if (stream->home) continue;
-        while (stream->first_event) gpuarena__event_pop(arena, stream);
-        stream->quiet = stream->recorded = stream->asked;
-        (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
-    }
-    (void)gpuarena__uses_resolve(arena);
-    for (index = arena->multi_stream; index; index = next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->as.list.after;
-        if (node->as.held.sync_wait && node->as.held.sync_wait - 1 <= wait)
-            gpuarena__block_resolve(arena, index, arena->streams.list[node->as.held.home].home, 0);
-    }
-}
-
 /* ---- records */
 
 /* A record for a new stream: one that nothing refers to, or a new one at the end of the list. 0: no host
@@ -5721,19 +5672,38 @@ static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
     return stream->quiet != before;
 }
 
-/* The host waits for all work of the device. 0 and, if it was tried, an error: it did not. */
+/* The host waits for all work of the device. Then everything is quiet that was freed before the wait, except
+   the memory of capture sets. 0 and, if it was tried, an error: the host has not waited. */
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
-    uint32_t wait;
+    uint32_t record, index, next;
     if (!arena->streams.ordered || gpuarena__ask_capturing(arena, error)) return 0;
     if (gpuarena__is_lost(arena, error)) return 0;           /* found so just now */
-    wait = gpuarena__all_asked(arena);
+    for (record = 1; record < arena->streams.count; record++)
+        arena->streams.list[record].asked = arena->streams.list[record].ticket;
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (node->as.held.sync_wait) node->as.held.sync_wait = GPUARENA__SYNC_ASKED;
+    }
     if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
         arena->stats.event_error_count++;
         return 0;
     }
     arena->stats.gpu_wait_count++;
-    gpuarena__all_quiet(arena, wait);
+    for (record = 1; record < arena->streams.count; record++) {
+        gpuarena__stream *stream = &arena->streams.list[record];
+        if (stream->home) continue;
+        while (stream->first_event) gpuarena__event_pop(arena, stream);
+        stream->quiet = stream->recorded = stream->asked;
+        (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
+    }
+    (void)gpuarena__uses_resolve(arena);
+    for (index = arena->multi_stream; index; index = next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        next = node->as.list.after;
+        if (node->as.held.sync_wait == GPUARENA__SYNC_ASKED)
+            gpuarena__block_resolve(arena, index, arena->streams.list[node->as.held.home].home, 0);
+    }
     return 1;
 }
 
@@ -5754,20 +5724,6 @@ static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
     while (at && (arena->streams.list[at].home != home || at == home
                   || arena->streams.list[at].state != GPUARENA__OPEN)) at--;
     return at != 0;
-}
-
-/* Call this when the last capture into a set has ended: its free blocks wait for no captured stream any
-   more. */
-static void gpuarena__set_close(gpuarena *arena, uint32_t home)
-{
-    uint32_t at;
-    for (at = 1; at < arena->streams.count; at++) {
-        gpuarena__stream *stream = &arena->streams.list[at];
-        if (stream->home != home || at == home) continue;
-        stream->quiet = stream->recorded = stream->ticket;
-        (void)gpuarena__record_move(arena, at, UINT64_MAX, home, 0);
-    }
-    (void)gpuarena__uses_resolve(arena);
 }
 
 /* Makes allocations on a stream part of a capture. 0: no host memory; nothing has changed. */
@@ -5801,10 +5757,12 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     return 1;
 }
 
-/* Ends the capture on this record's stream. */
+/* Ends the capture on this record's stream. After the last capture into its set, the set's free blocks wait
+   for no captured stream any more. */
 static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
 {
     gpuarena__stream *stream = &arena->streams.list[at];
+    uint32_t home = stream->home;
     stream->state = GPUARENA__CLOSED;
     stream->ticket++;                            /* covers uses of blocks in this capture until all captures
                                                     end */
@@ -5812,7 +5770,14 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     gpuarena__known_set(arena, stream->under);
     gpuarena__streams_changed(arena);
     arena->streams.captured--;
-    if (!gpuarena__set_is_open(arena, stream->home)) gpuarena__set_close(arena, stream->home);
+    if (gpuarena__set_is_open(arena, home)) return;
+    for (at = 1; at < arena->streams.count; at++) {
+        stream = &arena->streams.list[at];
+        if (stream->home != home || at == home) continue;
+        stream->quiet = stream->recorded = stream->ticket;
+        (void)gpuarena__record_move(arena, at, UINT64_MAX, home, 0);
+    }
+    (void)gpuarena__uses_resolve(arena);
 }
 
 /* Releases a capture set after its graphs are gone: its free blocks count as freed on the stream of record
@@ -6099,15 +6064,6 @@ static int gpuarena__run_has(const gpuarena *arena, const gpuarena__run_search *
     return takes != GPUARENA__NOT_FREE && takes <= search->availability;
 }
 
-/* Tells whether the run of `bytes` that begins at `first` is better than the best so far. */
-static int gpuarena__run_better(const gpuarena *arena, const gpuarena__run_search *search, uint32_t first,
-                                uint64_t foreign, uint64_t bytes)
-{
-    if (foreign != search->foreign) return foreign < search->foreign;
-    if (bytes != search->bytes) return bytes < search->bytes;
-    return gpuarena__node_at(arena, first)->address < gpuarena__node_at(arena, search->first)->address;
-}
-
 /* Looks at the runs among the adjacent nodes from `first` on, up to the first that no run may contain. */
 static void gpuarena__run_scan(const gpuarena *arena, gpuarena__run_search *search, uint32_t first)
 {
@@ -6130,8 +6086,11 @@ static void gpuarena__run_scan(const gpuarena *arena, gpuarena__run_search *sear
                 foreign -= gpuarena__node_bytes(node);
             first = node->next;
         }
-        if (!gpuarena__node_serves(&span, req->bytes, req->alignment)
-            || !gpuarena__run_better(arena, search, first, foreign, span.size)) continue;
+        if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > search->foreign
+            || (foreign == search->foreign
+                && (span.size > search->bytes
+                    || (span.size == search->bytes
+                        && span.address >= gpuarena__node_at(arena, search->first)->address)))) continue;
         search->first = first;
         search->foreign = foreign;
         search->bytes = span.size;
@@ -14029,7 +13988,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
 GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream, uint32_t *freed_on)
 {
-    *freed_on = gpuarena__stream_plain(arena, stream);
+    *freed_on = gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
     if (!GPUARENA__LIKELY(*freed_on && arena->streams.ordered)) {
         if (!*freed_on && stream != GPUARENA_OWN_STREAM && stream != GPUARENA_ANY_STREAM) return 0;
         *freed_on = gpuarena__freed_on(arena, node, stream);
