@@ -6280,22 +6280,6 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
         - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
-/* Creates a spare handle of so many pages. Its place in the table and its charge are reserved. */
-static int gpuarena__handle_create(gpuarena *arena, uint64_t count, gpuarena__error *error)
-{
-    uint64_t id = 0, bytes = count * arena->paged.page_bytes;
-    gpuarena__handle *spare;
-    if (!GPUARENA__ASK(arena, error, vm, create,
-                       (&arena->driver, &id, bytes, gpuarena__page_traits(arena)))) return 0;
-    GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare handles have room reserved");
-    spare = &arena->paged.spare[arena->paged.spare_count++];
-    spare->id = id;
-    spare->page_count = count;
-    arena->paged.spare_pages += count;
-    gpuarena__account(arena, bytes, 0 - bytes);
-    return 1;
-}
-
 /* Destroys the last spare handle. 0: the driver refused, and it is still there. */
 static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
 {
@@ -6521,13 +6505,6 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 /* ---- addresses */
 
-static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__error *error)
-{
-    return gpuarena__try_relax(arena, error)
-        && GPUARENA__ASK(arena, error, vm, reserve,
-                         (&arena->driver, address, bytes, arena->paged.page_bytes));
-}
-
 static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
                                 gpuarena__error *error)
 {
@@ -6537,28 +6514,27 @@ static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t byte
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
-    uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
+    uint64_t page = arena->paged.page_bytes, base,
+             *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes));
     void *address = NULL;
-    gpuarena__error said = gpuarena__no_error();
+    *error = gpuarena__no_error();
     if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
-        gpuarena__set_error(&said, GPUARENA_HOST_MEMORY);
-    else if (!gpuarena__is_lost(arena, &said)) {
-        if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
-            int is_new;
-            base = gpuarena__address(address);
-            is_new = gpuarena__range_neighbour(arena, base, bytes, &before);
-            if (is_new && base % arena->paged.page_bytes == 0) {
-                arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-                range->pages = pages;
-                range->parts = (uint32_t *)(void *)(pages + bytes / arena->paged.page_bytes);
-                (void)gpuarena__range_enter(arena, before, base, range);
-                return 1;
-            }
-            if (is_new) (void)gpuarena__vm_release(arena, base, bytes, &said);  /* the range cannot be used */
-            if (!arena->lost) gpuarena__set_error(&said, GPUARENA_DRIVER_ERROR);
-        } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
-    }
-    *error = said;
+        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    else if (gpuarena__try_relax(arena, error)
+             && GPUARENA__ASK(arena, error, vm, reserve, (&arena->driver, &address, bytes, page))) {
+        int is_new;
+        base = gpuarena__address(address);
+        is_new = gpuarena__range_neighbour(arena, base, bytes, &before);
+        if (is_new && base % page == 0) {
+            arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+            range->pages = pages;
+            range->parts = (uint32_t *)(void *)(pages + bytes / page);
+            (void)gpuarena__range_enter(arena, before, base, range);
+            return 1;
+        }
+        if (is_new) (void)gpuarena__vm_release(arena, base, bytes, error);  /* the range cannot be used */
+        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+    } else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
     if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
     gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
@@ -6569,9 +6545,8 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
 static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__error *error)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
-    gpuarena__error said = gpuarena__no_error();
-    for (;;) {
-        if (gpuarena__span_obtain(arena, bytes, &said)) return 1;
+    gpuarena__error said;
+    while (!gpuarena__span_obtain(arena, bytes, &said)) {
         if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
                               && said.reason != GPUARENA_REASON_HOST_MEMORY)) {
             *error = said;
@@ -6579,6 +6554,7 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__erro
         }
         bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
     }
+    return 1;
 }
 
 /* Gives back ranges that consist of one hole. */
@@ -6621,22 +6597,16 @@ typedef struct gpuarena__holes {
     uint32_t index;                              /* the current hole's node, or one before the first hole */
 } gpuarena__holes;
 
-/* Begins before the first hole. index: a node at or before it, in the same range. */
-static gpuarena__holes gpuarena__holes_from(const gpuarena *arena, uint32_t index, uint64_t begin,
-                                            uint64_t end)
+/* Begins before the first hole. */
+static gpuarena__holes gpuarena__holes_in(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes;
     gpuarena__holes holes = GPUARENA_INIT;
     if (!page) return holes;                     /* segments have no holes */
     holes.begin = holes.end = gpuarena__round_down(begin, page);
     holes.last = gpuarena__whole(end, page);
-    holes.index = index;
+    holes.index = gpuarena__node_around(arena, begin);
     return holes;
-}
-
-static gpuarena__holes gpuarena__holes_in(const gpuarena *arena, uint64_t begin, uint64_t end)
-{
-    return gpuarena__holes_from(arena, gpuarena__node_around(arena, begin), begin, end);
 }
 
 /* Goes on to the next hole. 0: there is none. */
@@ -6725,22 +6695,9 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
     }
 }
 
-/* Tries a hole for a block with room: the smallest hole that holds both is best. */
-static void gpuarena__room_look(const gpuarena *arena, const gpuarena__request *req, uint32_t hole,
-                                gpuarena__place *best)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, hole);
-    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, req->alignment);
-    if (lead > size || size - lead < req->bytes || size - lead - req->bytes < req->room
-        || size > best->gap_bytes || (size == best->gap_bytes && node->address >= best->begin)) return;
-    best->begin = node->address + lead;
-    best->end = best->begin + req->bytes;
-    best->page_count = req->bytes / arena->paged.page_bytes;
-    best->gap_bytes = size;
-}
-
-/* The best place for a request. apart 1: for pages that must move, a place with few idle pages of its own,
-   which could not move to it. 0: no gap can hold it, or pages do not move. O(free blocks + holes). */
+/* The best place for a request: for a block with room, in the smallest hole that holds both. apart 1: for
+   pages that must move, a place with few idle pages of its own, which could not move to it. 0: no gap can
+   hold it, or pages do not move. O(free blocks + holes). */
 static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
                                 gpuarena__place *best)
 {
@@ -6750,20 +6707,25 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
     best->begin = best->end = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
     for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->as.list.after) {
-        if (req->room) {
-            gpuarena__room_look(arena, req, hole, best);
-            continue;
+        const gpuarena__node *node = gpuarena__node_at(arena, hole);
+        uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, req->alignment);
+        if (!req->room) {
+            first = hole;
+            prev = node->prev;
+            while (gpuarena__is_usable(arena, req, gpuarena__node_at(arena, prev))
+                   && !gpuarena__is_open(gpuarena__node_at(arena, prev))) {
+                first = prev;
+                prev = gpuarena__node_at(arena, first)->prev;
+            }
+            if (!gpuarena__is_open(gpuarena__node_at(arena, prev)))   /* else this hole's gap was looked at */
+                gpuarena__gap_look(arena, req, first, best);
+        } else if (lead <= size && size - lead >= req->bytes && size - lead - req->bytes >= req->room
+                   && (size < best->gap_bytes || (size == best->gap_bytes && node->address < best->begin))) {
+            best->begin = node->address + lead;
+            best->end = best->begin + req->bytes;
+            best->page_count = req->bytes / arena->paged.page_bytes;
+            best->gap_bytes = size;
         }
-        first = hole;
-        prev = gpuarena__node_at(arena, first)->prev;
-        while (prev && gpuarena__is_usable(arena, req, gpuarena__node_at(arena, prev))
-               && !gpuarena__is_open(gpuarena__node_at(arena, prev))) {
-            first = prev;
-            prev = gpuarena__node_at(arena, first)->prev;
-        }
-        if (!prev || !gpuarena__is_open(gpuarena__node_at(arena, prev)))     /* otherwise the hole before it
-                                                                                began the gap */
-            gpuarena__gap_look(arena, req, first, best);
     }
     return best->page_count != UINT64_MAX;
 }
@@ -6780,9 +6742,8 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__n
                                         uint64_t end)
 {
     uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-    if (begin >= end || end <= low || begin >= high) return gpuarena__pages_between(arena, low, high);
-    return (begin > low ? gpuarena__pages_between(arena, low, begin) : 0)
-        + (end < high ? gpuarena__pages_between(arena, end, high) : 0);
+    return gpuarena__pages_between(arena, low, gpuarena__min(high, begin))
+        + gpuarena__pages_between(arena, gpuarena__max(low, end), high);
 }
 
 /* The longest run of free blocks, which is one block once all work is done, and the number of whole pages in
@@ -6838,11 +6799,11 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
     const gpuarena__bins *bins;
     uint32_t record, index, n;
     if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
-    for (record = 1; record < arena->streams.count; record++)
+    for (record = 1; record < arena->streams.count; record++) {
         if (arena->streams.list[record].home) return 0;
-    for (record = 1; record < arena->streams.count; record++)
         for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
             gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+    }
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
     return 1;
@@ -6899,15 +6860,6 @@ static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__page_run_add(arena, base + from * page, base + high * page);
 }
 
-/* Lists the handles of one page in a free block outside [begin, end), which consists of whole pages. 0: no
-   host memory. */
-static int gpuarena__page_runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
-{
-    uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-    if (begin >= end || begin >= high || end <= low) return gpuarena__page_runs_between(arena, low, high);
-    return gpuarena__page_runs_between(arena, low, begin) && gpuarena__page_runs_between(arena, end, high);
-}
-
 /* Sorts the listed runs by address, the highest first. */
 static void gpuarena__page_runs_sort(gpuarena__paged *paged)
 {
@@ -6951,9 +6903,14 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     begin = gpuarena__round_down(begin, paged->page_bytes);
     end = gpuarena__whole(end, paged->page_bytes);
     index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
-    while (index && gpuarena__page_runs_add(arena, gpuarena__node_at(arena, index), begin, end))
-        index = gpuarena__node_at(arena, index)->as.chain.link;
-    if (index) gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
+        if (gpuarena__page_runs_between(arena, low, gpuarena__min(high, begin))
+            && gpuarena__page_runs_between(arena, gpuarena__max(low, end), high)) continue;
+        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+        break;
+    }
     gpuarena__page_runs_sort(paged);
     if (to_move) gpuarena__page_runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
@@ -7246,20 +7203,30 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
 }
 
 /* Creates the commit's new handles, for one hole of the place after the other. If the driver refuses a large
-   one, smaller ones are tried. Returns the number of pages created. */
+   one, smaller ones are tried. Their places in the table and their charge are reserved. Returns the number of
+   pages created. */
 static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit *commit,
                                          gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, made = 0, most = UINT64_MAX;
+    gpuarena__paged *paged = &arena->paged;
+    uint64_t page = paged->page_bytes, made = 0, most = UINT64_MAX;
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     while (gpuarena__hole_next(arena, &hole)) {
-        uint64_t left = gpuarena__min((hole.end - hole.begin) / page, commit->create - made), count;
+        uint64_t left = gpuarena__min((hole.end - hole.begin) / page, commit->create - made), bytes;
         while (left) {
-            count = gpuarena__min(gpuarena__handle_pages(arena, commit, left), most);
-            if (gpuarena__handle_create(arena, count, error)) {
-                left -= count;
-                made += count;
-            } else if (error->reason == GPUARENA_REASON_DRIVER_REFUSED && count > 1) most = count / 2;
+            gpuarena__handle handle = GPUARENA_INIT;
+            handle.page_count = gpuarena__min(gpuarena__handle_pages(arena, commit, left), most);
+            bytes = handle.page_count * page;
+            if (GPUARENA__ASK(arena, error, vm, create,
+                              (&arena->driver, &handle.id, bytes, gpuarena__page_traits(arena)))) {
+                GPUARENA_ASSERT(paged->spare_count < paged->spare_room && "spare handles have room reserved");
+                paged->spare[paged->spare_count++] = handle;
+                paged->spare_pages += handle.page_count;
+                gpuarena__account(arena, bytes, 0 - bytes);
+                left -= handle.page_count;
+                made += handle.page_count;
+            } else if (error->reason == GPUARENA_REASON_DRIVER_REFUSED && handle.page_count > 1)
+                most = handle.page_count / 2;
             else return made;
         }
     }
@@ -7403,23 +7370,15 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
     arena->stats.grow_count += commit->create != 0;
 }
 
-/* The number of holes in a place. */
-static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *commit)
-{
-    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
-    uint32_t count = 0;
-    while (gpuarena__hole_next(arena, &hole)) count++;
-    return count;
-}
-
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
    changed, except that new pages may be spare. */
 static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t reached = commit->begin;
-    /* each hole may be cut twice, and a block with room out of the result */
-    uint32_t count = 2 * gpuarena__parts(arena, commit) + 5;
+    uint32_t count = 5;                          /* a block with room may be cut out of the result */
     int done;
+    while (gpuarena__hole_next(arena, &hole)) count += 2;    /* each hole may be cut twice */
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     done = gpuarena__commit_claim(arena, commit, error);
     if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
@@ -7516,37 +7475,23 @@ static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, 
 }
 
 /* The best place for a request. If pages must move for it, completed events are resolved first, since more
-   gaps may then lack fewer pages. 0: there is none. */
-static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place)
-{
-    uint64_t made;
-    if (!gpuarena__place_find(arena, req, 0, place)) return 0;
-    made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
-                         gpuarena__commit_share(arena, place->begin, place->end));
-    if (place->page_count <= arena->paged.spare_pages + made) return 1;
-    return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, 0, place);
-}
-
-/* A place for a request; further addresses are reserved if necessary. 0 and an error. */
+   gaps may then lack fewer pages. If there is no place, further addresses are reserved: *fresh is 1 then. 0
+   and an error. */
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
                                 int *fresh, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req);
+    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes, made;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
-    need = gpuarena__whole(need + req->room, arena->paged.page_bytes);
-    if (gpuarena__place_choose(arena, req, place)) return 1;
-    if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error))
-        return 0;
+    if (gpuarena__place_find(arena, req, 0, place)) {
+        made = gpuarena__min(gpuarena__room(arena) / page,
+                             gpuarena__commit_share(arena, place->begin, place->end));
+        if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
+            || gpuarena__place_find(arena, req, 0, place)) return 1;
+    }
+    need = gpuarena__whole(need + req->room, page);
+    if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
     *fresh = 1;
-    return gpuarena__place_find(arena, req, 0, place);       /* the driver has no more addresses */
-}
-
-/* Puts the backed part for a request with room next to the hole that is its room. Returns the free node. */
-static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *place)
-{
-    uint32_t index = gpuarena__node_around(arena, place->begin);
-    uint64_t lead = place->begin - gpuarena__node_at(arena, index)->address;
-    return lead ? gpuarena__free_split(arena, index, lead) : index;
+    return gpuarena__place_find(arena, req, 0, place);
 }
 
 /* After no pages were found for a place that may contain idle pages. 1: another place needs fewer pages that
@@ -7572,12 +7517,15 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
-        uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes;
+        uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
         if (gpuarena__commit_run(arena, place.begin, place.end, may_move, req->stream, error)) {
-            if (req->room) return gpuarena__place_end(arena, &place);
-            index = gpuarena__run_take(arena, req, gpuarena__node_around(arena, place.begin));
-            if (index) return index;             /* otherwise another thread has taken its free part: try
-                                                    another place */
+            index = gpuarena__node_around(arena, place.begin);
+            lead = place.begin - gpuarena__node_at(arena, index)->address;
+            if (req->room)                       /* the hole that is its room lies behind the place */
+                return lead ? gpuarena__free_split(arena, index, lead) : index;
+            index = gpuarena__run_take(arena, req, index);
+            if (index) return index;
+            /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
         else                                /* memory that has become quiet meanwhile may lie beside a hole */
@@ -14302,7 +14250,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__unmapped_pages(arena, gpuarena__holes_from(arena, index, begin, end));
+    else count = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
     return count * page;
 }
 

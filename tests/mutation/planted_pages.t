@@ -27,9 +27,8 @@ my @planted = (
     ['the number of pages of a handle that goes back is forgotten',
      q@handle.page_count = range->parts[page];@, q@handle.page_count = 1;@],
     ['single pages move out of a large handle', q@if (range->parts[at] == 1) continue;@, q@continue;@],
-    ['a large handle is charged as one page', q@    gpuarena__account(arena, bytes, 0 - bytes);
-    return 1;@, q@    gpuarena__account(arena, arena->paged.page_bytes, 0 - arena->paged.page_bytes);
-    return 1;@],
+    ['a large handle is charged as one page', q@                gpuarena__account(arena, bytes, 0 - bytes);@,
+     q@                gpuarena__account(arena, page, 0 - page);@],
     ['a large handle that the driver took back stays in the table',
      q@    arena->paged.spare_count--;
     arena->paged.spare_pages -= last.page_count;@, q@    arena->paged.spare_count -= last.page_count == 1;
