@@ -2120,13 +2120,17 @@ typedef struct gpuarena__sequence {
     uint32_t count, room;
     uint64_t serial;                             /* of the allocation before the first */
 } gpuarena__sequence;
-enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20,
-       GPUARENA__PLAN_ENDS = 2 };
+enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20 };
+typedef enum gpuarena__plan_state {
+    GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
+    GPUARENA__PLAN_SERVES,                       /* `seen` has addresses */
+    GPUARENA__PLAN_ENDS                          /* so it is until the step ends, but nothing is set aside any
+                                                    more */
+} gpuarena__plan_state;
 typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
     uint32_t step;                               /* in which it began last */
-    uint32_t in_force;                           /* 1: `seen` has addresses; PLAN_ENDS: until the step ends,
-                                                    and nothing is set aside any more */
+    gpuarena__plan_state state;
     uint32_t clean;                              /* the latest steps were served throughout: so many */
     uint32_t packed;                             /* 1: its blocks lie in regions, or could not be packed */
     uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
@@ -2471,7 +2475,7 @@ static uint64_t gpuarena__slow_flags(const gpuarena *arena)
 
 static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
 {
-    int recorded = arena->plans.now && !arena->plans.now->in_force;
+    int recorded = arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_RECORDS;
     return gpuarena__slow_flags(arena) | (recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);
 }
 
@@ -7758,7 +7762,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
     const gpuarena__plan *now = arena->plans.now;
     gpuarena__planned *one, *first;
     gpuarena__node *node;
-    if (!now->in_force) return 0;
+    if (now->state == GPUARENA__PLAN_RECORDS) return 0;
     one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, record);
     if (!one || !one->address) {
         arena->stats.unplanned_count += !one;
@@ -7788,7 +7792,8 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 
 static void gpuarena__plan_forget(gpuarena__plan *plan)
 {
-    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->packed = plan->trimmed = 0;
+    plan->state = GPUARENA__PLAN_RECORDS;
+    plan->seen.count = plan->fresh.count = plan->clean = plan->packed = plan->trimmed = 0;
 }
 
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
@@ -7817,7 +7822,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
              units = bytes >> plans->unit_log2;
     gpuarena__planned *one;
-    if (now->in_force) return;
+    if (now->state != GPUARENA__PLAN_RECORDS) return;
     if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
         && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
                               (uint32_t)number + 1 - fresh->count, fresh->room))) {
@@ -7842,7 +7847,7 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 {
     gpuarena__plan *now = arena->plans.now;
     uint64_t number = node->as.live.serial - now->fresh.serial - 1;
-    if (now->in_force) return;
+    if (now->state != GPUARENA__PLAN_RECORDS) return;
     if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
     number = node->as.live.serial - now->seen.serial - 1;
     if (number < now->seen.count && !now->seen.list[number].until)
@@ -7858,10 +7863,10 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
    of at most four times its length. */
 enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
 typedef struct gpuarena__packed {
-    uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap) */
+    uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap); from: its number
+                                                    in its sequence */
     uint32_t units;
     uint64_t offset;                             /* in units */
-    uint32_t at;                                 /* in its sequence */
 } gpuarena__packed;
 typedef struct gpuarena__pack_piece { uint64_t begin, end; } gpuarena__pack_piece;        /* in units */
 typedef struct gpuarena__pack {
@@ -7876,7 +7881,7 @@ typedef struct gpuarena__pack {
     uint32_t counts[GPUARENA__PACK_WINDOWS];
     uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
     size_t host_bytes;                           /* of the memory that `keys` begins */
-    uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
+    uint32_t count, span;                        /* span: a 64th of a step, or more */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
 } gpuarena__pack;
 
@@ -7921,16 +7926,6 @@ static uint32_t gpuarena__pack_number(uint32_t level, uint64_t at)
     return 128 - (128u >> level) + (uint32_t)at;
 }
 
-/* The smallest window that a block lies in. */
-static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
-{
-    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
-    for (;; level++) {
-        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
-        if (one->to <= (at + 2) * step) return gpuarena__pack_number(level, at);
-    }
-}
-
 /* The lowest place at an offset or above it that lies within one piece. The last piece has no end. */
 static uint64_t gpuarena__pack_fit(const gpuarena__pack *pack, uint64_t offset, uint32_t units)
 {
@@ -7945,11 +7940,14 @@ static uint64_t gpuarena__pack_fit(const gpuarena__pack *pack, uint64_t offset, 
     return gpuarena__max(pack->pieces[low].begin, offset);
 }
 
-/* The lowest offset for a block, `bottom` at least. */
+/* The lowest offset for a block, `bottom` at least. Only blocks in the smallest window that it lies in can be
+   in its way. */
 static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
 {
-    uint64_t offset = gpuarena__pack_fit(pack, bottom, one->units);
-    uint32_t list = gpuarena__pack_window(pack, one), at;
+    uint64_t offset = gpuarena__pack_fit(pack, bottom, one->units), step = pack->span;
+    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0, list, at;
+    for (step <<= level; one->to > (one->from / step + 2) * step; step *= 2) level++;
+    list = gpuarena__pack_number(level, one->from / step);
     gpuarena__pack_sort_list(pack, pack->lists[list], pack->sorted[list], pack->counts[list]);
     pack->sorted[list] = pack->counts[list];
     for (at = 0; at < pack->counts[list]; at++) {
@@ -7989,7 +7987,7 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
     uint32_t at;
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *one = &pack->blocks[at];
-        uint32_t rank = early ? pack->times - one->from : one->to - one->from + one->wrap;
+        uint32_t rank = early ? UINT32_MAX - one->from : one->to - one->from + one->wrap;
         pack->keys[at] = (uint64_t)one->units << 32 | rank;
         pack->order[at] = at;
     }
@@ -7999,7 +7997,6 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
     memset(pack->sorted, 0, sizeof pack->sorted);
 }
 
-/* Places a block. */
 static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t offset)
 {
     pack->blocks[block].offset = offset;
@@ -8058,12 +8055,11 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
     memset(freed, 0, (sequence->count + 1) * sizeof *freed);
-    pack->times = sequence->count;
     pack->span = sequence->count / 64 + 1;
     for (pack->count = at = 0; at < sequence->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->count];
         if (!gpuarena__is_plannable(sequence, at, record)) continue;
-        one->at = one->from = at;
+        one->from = at;
         one->units = sequence->list[at].units;
         one->offset = sequence->list[at].address >> unit_log2;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
@@ -8087,11 +8083,11 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__seq
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *block = &pack->blocks[pack->order[at]];
-        gpuarena__planned *one = &sequence->list[block->at];
+        gpuarena__planned *one = &sequence->list[block->from];
         uint64_t address = base + (block->offset << unit_log2);
         if (!at || sequence->list[first].address != address) {
-            below = at ? first : block->at;
-            first = block->at;
+            below = at ? first : block->from;
+            first = block->from;
         }
         one->address = address;
         one->first = first;
@@ -8204,19 +8200,6 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     return 1;
 }
 
-/* Updates the addresses of plans after a region was moved. Entries of 1 + an offset belong to the plan that
-   is being made. */
-static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *region, uint64_t from)
-{
-    uint32_t at, one;
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__sequence *seen = &arena->plans.list[at].seen;
-        for (one = 0; arena->plans.list[at].in_force && one < seen->count; one++)
-            if (seen->list[one].record == region->record && seen->list[one].address)
-                seen->list[one].address += region->address - from;
-    }
-}
-
 /* A stream's region, which may have no memory. NULL: there are too many. */
 static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
 {
@@ -8232,18 +8215,25 @@ static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
     return region;
 }
 
-/* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
-   gone. */
+/* A stream's region with at least so many bytes. If the old one is too small, plans that serve get the
+   addresses of a new one. NULL: there is none, or the old one is gone. */
 static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record, uint64_t bytes)
 {
     gpuarena__region *region = gpuarena__region_of(arena, record);
+    uint32_t at, one;
     uint64_t from;
     if (!region || region->bytes >= bytes) return region;
     from = region->bytes ? region->address : 0;
     if (from) gpuarena__aside_end(arena, from, from + region->bytes);
     region->bytes = 0;
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
-    if (from) gpuarena__region_moved(arena, region, from);
+    for (at = 0; from && at < GPUARENA__PLANS; at++) {
+        gpuarena__sequence *seen = &arena->plans.list[at].seen;
+        if (arena->plans.list[at].state == GPUARENA__PLAN_RECORDS) continue;
+        for (one = 0; one < seen->count; one++)
+            if (seen->list[one].record == record && seen->list[one].address)
+                seen->list[one].address += region->address - from;
+    }
     return region;
 }
 
@@ -8258,7 +8248,7 @@ static void gpuarena__asides_end(gpuarena *arena)
 static int gpuarena__has_plan(const gpuarena *arena)
 {
     uint32_t at = 0;
-    while (at < GPUARENA__PLANS && !arena->plans.list[at].in_force) at++;
+    while (at < GPUARENA__PLANS && arena->plans.list[at].state == GPUARENA__PLAN_RECORDS) at++;
     return at < GPUARENA__PLANS;
 }
 
@@ -8271,8 +8261,9 @@ static int gpuarena__plans_yield(gpuarena *arena)
     uint32_t at;
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
-        if (plan->in_force && plan == plans->now) plan->in_force = GPUARENA__PLAN_ENDS;
-        else if (plan->in_force) gpuarena__plan_fail(plan);
+        if (plan->state == GPUARENA__PLAN_RECORDS) continue;
+        if (plan == plans->now) plan->state = GPUARENA__PLAN_ENDS;
+        else gpuarena__plan_fail(plan);
     }
     if (!plans->region_count) return 0;
     gpuarena__asides_end(arena);
@@ -8283,27 +8274,16 @@ static int gpuarena__plans_yield(gpuarena *arena)
    would be reserved otherwise than the limit or config.idle_fraction allows. */
 static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
 {
+    const gpuarena__plan *now = arena->plans.now;
     uint64_t page = arena->paged.page_bytes, count;
     if (!arena->plans.region_count) return 0;
-    if (arena->plans.now && arena->plans.now->in_force && !arena->plans.now->packed) return 1;
+    if (now && now->state != GPUARENA__PLAN_RECORDS && !now->packed) return 1;
     if (!gpuarena__is_paged(arena, req)) return 1;
     count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
     return (count + gpuarena__idle_known(arena)) * page < req->bytes;
 }
 
 /* ---- steps */
-
-/* Pages moved, and releases: what a step without a plan costs again and again. */
-static uint64_t gpuarena__moved_count(const gpuarena *arena)
-{
-    return arena->stats.remapped_page_count + arena->stats.release_count;
-}
-
-/* The memory of regions comes in multiples of this. */
-static uint64_t gpuarena__plan_granule(const gpuarena *arena)
-{
-    return gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
-}
 
 /* Tells whether blocks on this stream are planned. */
 static int gpuarena__is_planned_stream(const gpuarena *arena, uint32_t record)
@@ -8346,8 +8326,8 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
                                  uint32_t record, uint64_t last)
 {
     uint32_t unit_log2 = arena->plans.unit_log2, at;
-    uint64_t begin = 0, end = 0, more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2,
-                                                        gpuarena__plan_granule(arena));
+    uint64_t begin = 0, end = 0, granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
+             more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2, granule);
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
     for (at = 0; at < pack->count; at++) {
@@ -8408,26 +8388,12 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* Tells whether more than 1 % of reserved memory lies above the peak, so that a plan would save some. */
-static int gpuarena__plan_saves(gpuarena *arena)
-{
-    uint64_t peak = gpuarena__peak(arena);
-    return arena->stats.reserved_bytes > peak + peak / 100;
-}
-
-/* Tells whether a plan's regions fit beside the live blocks. */
-static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
-{
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t peak = gpuarena__peak(arena), most = peak + (uint64_t)((double)peak * fraction);
-    return arena->stats.live_bytes + bytes <= gpuarena__max(most, arena->stats.reserved_bytes);
-}
-
 /* Packs the blocks of a sequence into regions: needs the least memory, but pages move for it. 0: there is no
-   plan. */
+   plan; its regions may not fit beside the live blocks. */
 static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
 {
-    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0;
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = arena->stats.live_bytes, most;
     uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, record, at, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
@@ -8437,10 +8403,14 @@ static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
         gpuarena__host_free(arena, pack.keys, pack.host_bytes);
         if (!pack.top || count > GPUARENA__PLAN_REGIONS) continue;
         sets[count] = record;
-        bytes[count] = gpuarena__whole(pack.top << arena->plans.unit_log2, gpuarena__plan_granule(arena));
+        bytes[count] = gpuarena__whole(pack.top << arena->plans.unit_log2,
+                                       gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
         all += bytes[count++];
     }
-    if (!count || count > GPUARENA__PLAN_REGIONS || !gpuarena__plan_fits(arena, all)) return 0;
+    if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
+    most = gpuarena__peak(arena);
+    most += (uint64_t)((double)most * fraction);
+    if (all > gpuarena__max(most, arena->stats.reserved_bytes)) return 0;
     for (at = 0; at < count; at++) {
         const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
         for (one = 0; region && one < plan->seen.count; one++)
@@ -8452,22 +8422,23 @@ static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* Packs all plans in force. Those that cannot be packed are recorded anew, and are not packed again. */
+/* Packs all plans that serve. Those that cannot be packed are recorded anew, and are not packed again. */
 static void gpuarena__plans_pack(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    uint32_t at, had[GPUARENA__PLANS];
+    gpuarena__plan_state states[GPUARENA__PLANS];
+    uint32_t at;
     gpuarena__asides_end(arena);
     for (at = 0; at < GPUARENA__PLANS; at++) {
-        had[at] = plans->list[at].in_force;
-        plans->list[at].in_force = 0;            /* so that no region moves for it */
+        states[at] = plans->list[at].state;
+        plans->list[at].state = GPUARENA__PLAN_RECORDS;      /* so that no region moves for it */
     }
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
-        if (!had[at]) continue;
+        if (states[at] == GPUARENA__PLAN_RECORDS) continue;
         plan->clean = plan->trimmed = 0;
-        plan->in_force = (uint32_t)gpuarena__plan_pack(arena, plan);
-        if (!plan->in_force) gpuarena__plan_fail(plan);
+        if (gpuarena__plan_pack(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
+        else gpuarena__plan_fail(plan);
         plan->packed = 1;
     }
     if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
@@ -8487,24 +8458,28 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
     return 1;
 }
 
-/* A step has been recorded: is it the same as the one before? */
+/* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
+   released in it. */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
-    int alike = gpuarena__is_same_step(&plan->seen, &fresh);
-    int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
-    if (alike && !moved) {                       /* the steps need no plan: they are watched again later */
-        plan->failures += 2;
+    int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned;
+    if (alike && arena->plans.moved_count == arena->stats.remapped_page_count + arena->stats.release_count) {
+        plan->failures += 2;                     /* the steps need no plan: they are watched again later */
         gpuarena__plan_fail(plan);
         return;
     }
     if (alike) {
-        plan->in_force = (uint32_t)gpuarena__plan_keep(arena, plan);
-        if (!plan->in_force) {
+        planned = gpuarena__plan_keep(arena, plan);
+        if (!planned) {
             (void)gpuarena__plans_yield(arena);  /* some memory may be set aside */
-            plan->packed = plan->in_force = (uint32_t)gpuarena__plan_pack(arena, plan);
+            planned = gpuarena__plan_pack(arena, plan);
+            plan->packed = (uint32_t)planned;
         }
-        if (plan->in_force) return;
+        if (planned) {
+            plan->state = GPUARENA__PLAN_SERVES;
+            return;
+        }
         (void)gpuarena__plans_yield(arena);      /* some regions may have been obtained, or lost */
     }
     if (plan->seen.count) gpuarena__plan_fail(plan);
@@ -8519,8 +8494,8 @@ static void gpuarena__plan_leave(gpuarena *arena)
     gpuarena__plan *now = arena->plans.now;
     if (!now) return;
     gpuarena__plan_stop(arena);
-    if (!now->in_force) gpuarena__plan_compare(arena, now);
-    else if (now->in_force == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
+    if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
+    else if (now->state == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
         gpuarena__plan_fail(now);
     else now->clean = arena->plans.missed ? 0 : now->clean + 1;
     if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
@@ -8543,26 +8518,23 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* Releases idle pages beyond the live peak. The peak is not forgotten by that. */
-static void gpuarena__plan_trim(gpuarena *arena)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
-    if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
-    (void)gpuarena__resolve_all(arena);
-    (void)gpuarena__pages_release(arena, peak, &ignored);
-    arena->paged.peak_bytes = peak;
-    arena->paged.past_peak_bytes = past;
-}
-
 /* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
-   releases what is superfluous. After a few steps more it is released again, since no block is left that lay
-   elsewhere. */
+   releases idle pages beyond the peak. After a few steps more they are released again, since no block is left
+   that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t peak = gpuarena__peak(arena), past;
     plan->trimmed = 1;
-    if (!plan->packed && gpuarena__plan_saves(arena)) gpuarena__plans_pack(arena);
-    if (plan->in_force) gpuarena__plan_trim(arena);
+    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) gpuarena__plans_pack(arena);
+    if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes) return;
+    peak = gpuarena__peak(arena);
+    past = arena->paged.past_peak_bytes;
+    if (arena->stats.reserved_bytes <= peak) return;
+    (void)gpuarena__resolve_all(arena);
+    (void)gpuarena__pages_release(arena, peak, &ignored);
+    arena->paged.peak_bytes = peak;              /* the release does not forget it */
+    arena->paged.past_peak_bytes = past;
 }
 
 static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
@@ -8574,10 +8546,11 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->in_force && !plan->trimmed && plan->clean >= 2 && !arena->streams.captured)
-        gpuarena__plan_improve(arena, plan);     /* no page moves while a stream is captured */
+    if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= 2
+        && !arena->streams.captured)             /* no page moves while a stream is captured */
+        gpuarena__plan_improve(arena, plan);
     plans->cursor = plans->missed = 0;
-    plans->moved_count = gpuarena__moved_count(arena);
+    plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
     plan->fresh.count = 0;
     plan->fresh.serial = arena->serial;
     plans->now = plan;
@@ -8586,9 +8559,8 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
 
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
-    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.scrub && !arena->config.debug
-        && !arena->lost;
-    if (!plans) return;
+    if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
+        return;
     arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
     gpuarena__plan_leave(arena);
     if (kind) gpuarena__plan_enter(arena, kind);
