@@ -5358,8 +5358,8 @@ static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
     gpuarena__event_drop(arena, at);
 }
 
-/* Records an event behind all frees of a stream so far, unless one is recorded. 0: that is not possible;
-   *error is what the driver answered, if it was called. */
+/* Records an event behind all frees of a stream so far, unless one is recorded. 0: that is not possible.
+   error NULL, or what the driver answered, if it was called. */
 static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__error *error)
 {
     gpuarena__stream *stream = &arena->streams.list[record];
@@ -5410,22 +5410,25 @@ static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__sh
     }
 }
 
-/* Calls `show` for the free blocks in bins, leaving out classes below `least` bytes. */
-GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena__bins *bins, uint64_t least,
-                                gpuarena__show *show, void *user)
+/* Calls `show` for the free blocks of a record, leaving out classes below `least` bytes. */
+GPUARENA__INLINE void gpuarena__blocks_each(const gpuarena *arena, uint32_t record, uint64_t least,
+                                            gpuarena__show *show, void *user)
 {
-    uint32_t number = gpuarena__bin_of(least).number;
-    gpuarena__tree_each(arena, bins->root[1], show, user);
-    gpuarena__tree_each(arena, bins->root[0], show, user);
-    for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        uint64_t taken = bins->digests[number];
-        uint32_t slot, index;
-        for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
-            slot = gpuarena__lowest_bit(taken) / 8;
-            show(arena, bins->nodes[number * 8 + slot], user);
+    const gpuarena__bins *bins;
+    uint32_t n, number, slot, index;
+    for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
+        gpuarena__tree_each(arena, bins->root[1], show, user);
+        gpuarena__tree_each(arena, bins->root[0], show, user);
+        number = gpuarena__bin_of(least).number;
+        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+            uint64_t taken = bins->digests[number];
+            for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
+                slot = gpuarena__lowest_bit(taken) / 8;
+                show(arena, bins->nodes[number * 8 + slot], user);
+            }
+            index = bins->overflow[number];
+            for (; index; index = gpuarena__node_at(arena, index)->as.list.after) show(arena, index, user);
         }
-        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
-            show(arena, index, user);
     }
 }
 
@@ -5446,15 +5449,12 @@ GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t inde
    the first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t record, uint64_t least, uint64_t ticket)
 {
-    const gpuarena__bins *bins;
     gpuarena__links links;
-    uint32_t n;
     links.least = least;
     links.ticket = ticket;
     links.record = record;
     links.head = 0;
-    for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-        gpuarena__bins_each(arena, bins, least, gpuarena__chain_block, &links);
+    gpuarena__blocks_each(arena, record, least, gpuarena__chain_block, &links);
     return links.head;
 }
 
@@ -5537,14 +5537,13 @@ static int gpuarena__uses_resolve(gpuarena *arena)
    event covers yet. 1: something became quiet. */
 static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     int some = 0, again;
     uint32_t record;
     do {
         for (record = 1; record < arena->streams.count; record++) {
             const gpuarena__stream *stream = &arena->streams.list[record];
             if (!stream->use_count && (record == but || !gpuarena__has_blocks(arena, record))) continue;
-            (void)gpuarena__stream_record(arena, record, &ignored);
+            (void)gpuarena__stream_record(arena, record, NULL);
             some |= gpuarena__stream_poll(arena, record);
         }
         again = gpuarena__uses_resolve(arena);   /* may give blocks to a stream that had none */
@@ -5642,9 +5641,8 @@ GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_strea
 /* Nobody else can record an event on a thread's own stream. */
 static void gpuarena__record_own(gpuarena *arena, uint32_t record)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    if (arena->lost || !arena->streams.list[record].key) return;
-    (void)gpuarena__stream_record(arena, record, &ignored);
+    if (!arena->lost && arena->streams.list[record].key)
+        (void)gpuarena__stream_record(arena, record, NULL);
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
@@ -5658,21 +5656,21 @@ static int gpuarena__resolve_all(gpuarena *arena)
 static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
 {
     const gpuarena__stream *stream = &arena->streams.list[record];
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
-    int done = 0;
+    void *event;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
         || (!stream->use_count && !gpuarena__has_blocks(arena, record))
-        || gpuarena__ask_capturing(arena, &ignored)) return 0;
-    (void)gpuarena__stream_record(arena, record, &ignored);
-    if (stream->first_event && !arena->lost) {
-        void *event = arena->events.list[stream->first_event].handle;
-        done = GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
-        if (done) arena->stats.gpu_wait_count++;
-        else arena->stats.event_error_count++;
+        || gpuarena__ask_capturing(arena, NULL)) return 0;
+    (void)gpuarena__stream_record(arena, record, NULL);
+    if (!stream->first_event || arena->lost) return 0;
+    event = arena->events.list[stream->first_event].handle;
+    if (!GPUARENA__ASK(arena, NULL, events, host_wait, (&arena->driver, event))) {
+        arena->stats.event_error_count++;
+        return 0;
     }
-    if (done) (void)gpuarena__stream_poll(arena, record);
-    if (done) (void)gpuarena__uses_resolve(arena);
+    arena->stats.gpu_wait_count++;
+    (void)gpuarena__stream_poll(arena, record);
+    (void)gpuarena__uses_resolve(arena);
     return stream->quiet != before;
 }
 
@@ -6068,13 +6066,23 @@ static int gpuarena__run_has(const gpuarena *arena, const gpuarena__run_search *
     return takes != GPUARENA__NOT_FREE && takes <= search->availability;
 }
 
-/* Looks at the runs among the adjacent nodes from `first` on, up to the first that no run may contain. */
-static void gpuarena__run_scan(const gpuarena *arena, gpuarena__run_search *search, uint32_t first)
+/* Looks at the runs among the adjacent nodes around a free block, if it is the first among them that is not
+   quiet, so that each is looked at once. Quiet blocks are never adjacent: at most one comes before it. */
+static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *user)
 {
+    gpuarena__run_search *search = (gpuarena__run_search *)user;
     const gpuarena__request *req = search->req;
+    uint32_t first = index, before = gpuarena__node_at(arena, index)->prev;
     uint64_t foreign = 0;
-    gpuarena__iterator at = gpuarena__blocks_from(arena, first);
-    gpuarena__node span = *at.node, rest;        /* address and size of the run so far */
+    gpuarena__iterator at;
+    gpuarena__node span, rest;                   /* address and size of the run so far */
+    if (gpuarena__run_has(arena, search, before)) {
+        const gpuarena__node *quiet = gpuarena__node_at(arena, before);
+        if (quiet->record || gpuarena__run_has(arena, search, quiet->prev)) return;
+        first = before;
+    }
+    at = gpuarena__blocks_from(arena, first);
+    span = *at.node;
     for (span.size = 0; gpuarena__run_has(arena, search, at.index); gpuarena__next(arena, &at)) {
         const gpuarena__node *node = at.node;
         span.size += gpuarena__node_bytes(node);
@@ -6101,63 +6109,36 @@ static void gpuarena__run_scan(const gpuarena *arena, gpuarena__run_search *sear
     }
 }
 
-/* Looks at the adjacent nodes around a free block, if it is the first among them that is not quiet, so that
-   each is looked at once. Quiet blocks are never adjacent: at most one comes before it. */
-static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *user)
-{
-    gpuarena__run_search *search = (gpuarena__run_search *)user;
-    uint32_t before = gpuarena__node_at(arena, index)->prev;
-    if (gpuarena__run_has(arena, search, before)) {
-        const gpuarena__node *quiet = gpuarena__node_at(arena, before);
-        if (quiet->record || gpuarena__run_has(arena, search, quiet->prev)) return;
-        index = before;
-    }
-    gpuarena__run_scan(arena, search, index);
-}
-
 /* The first node of the best run for a request; 0: there is none with this availability. A run is a quiet
    block, or contains a block that is not quiet: only those are visited, as few blocks wait at a time. */
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     gpuarena__run_search search = GPUARENA_INIT;
-    const gpuarena__bins *bins;
-    uint32_t record, index, n;
+    uint32_t record, index;
     search.req = req;
     search.availability = availability;
     search.foreign = search.bytes = UINT64_MAX;
     if (!arena->streams.many)                    /* quiet blocks are in the same bins */
-        gpuarena__bins_each(arena, &arena->bins, GPUARENA__UNIT, gpuarena__run_around, &search);
+        gpuarena__blocks_each(arena, 0, GPUARENA__UNIT, gpuarena__run_around, &search);
     else if ((index = gpuarena__record_search(arena, 0, req->bytes, req)) != 0) return index;
     for (record = 1; arena->streams.many && record < arena->streams.count; record++)
-        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-            if (availability > GPUARENA__AVAILABLE_NOW || record == req->record || record == req->home)
-                gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_around, &search);
+        if (availability > GPUARENA__AVAILABLE_NOW || record == req->record || record == req->home)
+            gpuarena__blocks_each(arena, record, GPUARENA__UNIT, gpuarena__run_around, &search);
     if (availability == GPUARENA__AVAILABLE_NOW) return search.first;
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_around(arena, index, &search);
     return search.first;
 }
 
-/* Tells whether the request's stream need not wait, or has been made to wait already, for this ticket of
-   another record. */
-static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t record,
-                                   uint64_t ticket)
-{
-    const gpuarena__stream *stream = &arena->streams.list[record];
-    return !record || record == req->record || ticket <= stream->quiet
-        || (stream->waited == arena->streams.pass && ticket <= stream->waited_for);
-}
-
 /* Makes the request's stream wait for all frees on another stream so far. 0: that failed in this pass. */
 static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t record)
 {
     gpuarena__stream *stream = &arena->streams.list[record];
-    gpuarena__error ignored = gpuarena__no_error();
     void *event;
     stream->refused = arena->streams.pass;
-    if (!gpuarena__stream_record(arena, record, &ignored) || !stream->last_event) return 0;
+    if (!gpuarena__stream_record(arena, record, NULL) || !stream->last_event) return 0;
     event = arena->events.list[stream->last_event].handle;
-    if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
+    if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
         return 0;
     }
@@ -6168,19 +6149,21 @@ static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *r
     return 1;
 }
 
-/* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. */
+/* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. The node
+   waits for its uses, if it has some, and for its record. */
 static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
                                       const gpuarena__node *node)
 {
-    uint32_t use_at = node->use_at, record = node->record;
-    if (record == GPUARENA__MULTI_STREAM) {
-        for (; use_at; use_at = arena->uses.list[use_at].next)
-            if (!gpuarena__is_waited_for(arena, req, arena->uses.list[use_at].record,
-                                         arena->uses.list[use_at].ticket))
-                return arena->uses.list[use_at].record;
-        record = node->as.held.home;
+    uint32_t use_at = node->use_at;
+    for (;; use_at = arena->uses.list[use_at].next) {
+        const gpuarena__stream_use *use = &arena->uses.list[use_at];
+        uint32_t record = use_at ? use->record : gpuarena__record_of(node);
+        uint64_t ticket = use_at ? use->ticket : node->ticket;
+        const gpuarena__stream *stream = &arena->streams.list[record];
+        if (record && record != req->record && ticket > stream->quiet
+            && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
+        if (!use_at) return 0;
     }
-    return gpuarena__is_waited_for(arena, req, record, node->ticket) ? 0 : record;
 }
 
 /* A record that the run at this address still waits for; 0: none, and *last is the run's last node.
@@ -6309,9 +6292,8 @@ static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
     uint64_t free_bytes, total_bytes;
-    gpuarena__error ignored = gpuarena__no_error();
     return gpuarena__is_beyond(arena, count)
-        && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored)
+        && gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)
         && gpuarena__is_beyond(arena, count);
 }
 
@@ -6372,17 +6354,6 @@ static gpuarena__handle gpuarena__handle_at(const gpuarena *arena, uint64_t addr
     handle.id = range->pages[page];
     handle.page_count = range->parts[page];
     return handle;
-}
-
-/* Records that a handle begins at this address. */
-static void gpuarena__handle_put(const gpuarena *arena, uint64_t address, gpuarena__handle handle)
-{
-    uint64_t page;
-    uint32_t at;
-    gpuarena__range *range = gpuarena__page_at(arena, address, &page);
-    range->pages[page] = handle.id;
-    range->parts[page] = (uint32_t)handle.page_count;
-    for (at = 1; at < handle.page_count; at++) range->parts[page + at] = GPUARENA__INSIDE + at;
 }
 
 /* ---- holes */
@@ -6800,13 +6771,11 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
    walk over all blocks can tell. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
-    const gpuarena__bins *bins;
-    uint32_t record, index, n;
+    uint32_t record, index;
     if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
     for (record = 1; record < arena->streams.count; record++) {
         if (arena->streams.list[record].home) return 0;
-        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-            gpuarena__bins_each(arena, bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+        gpuarena__blocks_each(arena, record, GPUARENA__UNIT, gpuarena__run_show, seen);
     }
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
@@ -6966,11 +6935,10 @@ static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t b
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                    int may_wait, gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__page_run large;
     uint64_t found;
     uint32_t record;
-    if (gpuarena__ask_capturing(arena, &ignored)) return 0;
+    if (gpuarena__ask_capturing(arena, NULL)) return 0;
     (void)gpuarena__resolve_all(arena);
     found = gpuarena__pick(arena, count, begin, end, 1, error);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
@@ -7098,7 +7066,6 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
 static uint32_t gpuarena__spares_part(gpuarena *arena)
 {
     gpuarena__handle *list = arena->paged.spare, one;
-    gpuarena__error ignored = gpuarena__no_error();
     uint32_t at, count = 0, last;
     for (at = 0; at < arena->paged.spare_count; at++) {
         if (list[at].page_count == 1) continue;
@@ -7111,7 +7078,7 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
         one = list[last];
         list[last] = list[count - 1];
         list[count - 1] = one;
-        if (gpuarena__handle_destroy(arena, &ignored)) continue;
+        if (gpuarena__handle_destroy(arena, NULL)) continue;
         list[count - 1] = list[last];
         list[last] = one;
         break;
@@ -7124,9 +7091,8 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
 static uint64_t gpuarena__headroom_lack(gpuarena *arena)
 {
     uint64_t page = arena->paged.page_bytes, free_bytes, total_bytes;
-    gpuarena__error ignored = gpuarena__no_error();
     if (!arena->config.headroom_bytes
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored)) return 0;
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
     return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
@@ -7317,15 +7283,19 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint6
                                 gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
-    uint64_t bytes;
+    uint64_t bytes, page;
     commit->next = commit->first;
     while (gpuarena__hole_next(arena, &hole)) {
+        gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle = gpuarena__commit_next(arena, commit);
+            uint32_t at;
             bytes = handle.page_count * arena->paged.page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
                                (&arena->driver, gpuarena__pointer(*reached), bytes, handle.id))) return 0;
-            gpuarena__handle_put(arena, *reached, handle);
+            range->pages[page] = handle.id;
+            range->parts[page++] = (uint32_t)handle.page_count;
+            for (at = 1; at < handle.page_count; at++) range->parts[page++] = GPUARENA__INSIDE + at;
         }
         if (!GPUARENA__ASK(arena, error, vm, access,
                            (&arena->driver, gpuarena__pointer(hole.begin), hole.end - hole.begin, 1)))
@@ -7338,10 +7308,9 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint6
    begin. Addresses that the driver fails to unmap cannot be used any more. */
 static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
     while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
-        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, &ignored) || arena->lost) continue;
+        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
         hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
         gpuarena__node_at(arena, hole.index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
         arena->paged.unmap_failed_count++;
@@ -7352,14 +7321,13 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *comm
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes;
     gpuarena__holes hole;
     uint32_t at;
     for (at = 0; at < arena->paged.run_count; at++) {
         const gpuarena__page_run *run = &arena->paged.runs[at];
         uint64_t bytes = run->page_count * page;
-        int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
+        int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, NULL) && !arena->lost;
         arena->stats.driver_error_count += unmap_failed != 0;
         gpuarena__hole_make(arena, run->address, unmap_failed);
     }
@@ -7418,7 +7386,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
                                 gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__commit commit;
-    gpuarena__error said, ignored = gpuarena__no_error();
+    gpuarena__error said;
     gpuarena__outcome outcome;
     uint64_t page = arena->paged.page_bytes, before, created;
     uint32_t is_last = 0;
@@ -7433,7 +7401,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         said = gpuarena__no_error();
         outcome = gpuarena__commit_try(arena, &commit, may_move, &said);
         if (commit.release && !is_last && !arena->lost) {
-            uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, &ignored);
+            uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, NULL);
             before = gpuarena__above(before, gone * page);
             is_last = !gone;
             if (gone || said.result == GPUARENA_OK) outcome = GPUARENA__AGAIN;
@@ -7442,7 +7410,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     if (outcome == GPUARENA__FAILED) {
         *error = said;
         while (arena->stats.reserved_bytes > before && arena->paged.spare_count
-               && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, &ignored)) continue;
+               && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, NULL)) continue;
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (outcome == GPUARENA__FAILED) return 0;
@@ -7455,36 +7423,24 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
 /* Tells whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
 static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
-    int granted = 1;
-    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
-    if (gpuarena__try_relax(arena, &ignored) && gpuarena__is_scarce(arena, count)
-        && gpuarena__charge(arena, count * page, &ignored)) {
-        granted = gpuarena__ask_grant(arena, count, error);
-        gpuarena__uncharge(arena, count * page);
-    }
+    int granted;
+    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost
+        || !gpuarena__try_relax(arena, NULL) || !gpuarena__is_scarce(arena, count)
+        || !gpuarena__charge(arena, count * page, NULL)) return 1;
+    granted = gpuarena__ask_grant(arena, count, error);
+    gpuarena__uncharge(arena, count * page);
     return granted;
 }
 
-/* Tells whether there may be enough pages for a request. 0 and an error: there are not. */
-static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
-{
-    uint64_t room, need = gpuarena__whole(req->bytes, arena->paged.page_bytes);
-    gpuarena_reason narrow;
-    if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
-    need = gpuarena__above(need, gpuarena__idle_bytes(arena, 0));
-    return room < need ? gpuarena__set_reason(error, narrow)
-                       : gpuarena__pages_granted(arena, need, error);
-}
-
 /* The best place for a request. If pages must move for it, completed events are resolved first, since more
-   gaps may then lack fewer pages. If there is no place, further addresses are reserved: *fresh is 1 then. 0
-   and an error. */
+   gaps may then lack fewer pages. If there is no place, but there may be enough pages, further addresses are
+   reserved: *fresh is 1 then. 0 and an error. */
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
                                 int *fresh, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes, made;
+    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes, made, room, lack;
+    gpuarena_reason narrow;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
         made = gpuarena__min(gpuarena__room(arena) / page,
@@ -7492,8 +7448,11 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
         if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
             || gpuarena__place_find(arena, req, 0, place)) return 1;
     }
+    if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
+    lack = gpuarena__above(gpuarena__whole(req->bytes, page), gpuarena__idle_bytes(arena, 0));
+    if (room < lack) return gpuarena__set_reason(error, narrow);
     need = gpuarena__whole(need + req->room, page);
-    if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
+    if (!gpuarena__pages_granted(arena, lack, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
     *fresh = 1;
     return gpuarena__place_find(arena, req, 0, place);
 }
@@ -7516,7 +7475,6 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, int may_move,
                                      gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__place place;
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
@@ -7536,7 +7494,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             found = error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, req, 0, &place)
                 && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
-    if (fresh) (void)gpuarena__spans_release(arena, &ignored);
+    if (fresh) (void)gpuarena__spans_release(arena, NULL);
     return 0;
 }
 
@@ -8718,8 +8676,8 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
-    if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, &ignored)
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored) || free_bytes >= wanted) return;
+    if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, NULL)
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL) || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
@@ -8757,7 +8715,6 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__e
    only in part; the segments obtained so far are marked fresh. */
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, error);
@@ -8768,7 +8725,7 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
     }
     if (arena->multi_stream && arena->memory == GPUARENA_MEMORY_ASYNC)
-        (void)gpuarena__wait_device(arena, &ignored);
+        (void)gpuarena__wait_device(arena, NULL);
     return 1;
 }
 

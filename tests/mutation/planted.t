@@ -47,12 +47,12 @@ my @planted = (
      q@if (at) (void)GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle));
        if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
-     q@return gpuarena__is_waited_for(arena, req, record, node->ticket) ? 0 : record;@, q@return 0;@],
+     q@uint32_t record = use_at ? use->record : gpuarena__record_of(node);@, q@uint32_t record = use_at ? use->record : 0;@],
     ['a wait that failed is taken for done',
-     q@if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
+     q@if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
         return 0;
-    }@, q@(void)GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event));@],
+    }@, q@(void)GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event));@],
     ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
      q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',

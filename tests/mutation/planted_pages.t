@@ -23,7 +23,7 @@ my @planted = (
     return high - low;@, q@    gpuarena__handles_inside(range, &low, &high);
     return low < high && range->parts[low] > 1 ? 2 * (high - low) : high - low;@],
     ['a mapped handle is recorded with one page',
-     q@range->parts[page] = (uint32_t)handle.page_count;@, q@range->parts[page] = 1;@],
+     q@range->parts[page++] = (uint32_t)handle.page_count;@, q@range->parts[page++] = 1;@],
     ['the number of pages of a handle that goes back is forgotten',
      q@handle.page_count = range->parts[page];@, q@handle.page_count = 1;@],
     ['single pages move out of a large handle', q@if (range->parts[at] == 1) continue;@, q@continue;@],
