@@ -8887,13 +8887,13 @@ static const char *const gpuarena__plannings[] = { "auto", "off", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
 static const char *const gpuarena__debugs[] = { "off", "passthrough", "guard", NULL };
 
-typedef enum gpuarena__kind {                    /* the kind of a key's value */
-    GPUARENA__SIZE,                              /* uint64_t */
-    GPUARENA__DEVICES,                           /* uint64_t: a bit for each */
-    GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
-    GPUARENA__SHARE,                             /* double; -1 stands for none */
-    GPUARENA__NUMBER,                            /* uint32_t */
-    GPUARENA__CHOICE                             /* an enum */
+typedef enum gpuarena__kind {                    /* the kind of a key's value. 64 bits wide: */
+    GPUARENA__SIZE,                              /*   uint64_t */
+    GPUARENA__DEVICES,                           /*   uint64_t: a bit for each */
+    GPUARENA__LIMIT,                             /*   limit_bytes; with it limit_base and limit_fraction */
+    GPUARENA__SHARE,                             /*   double; -1 stands for none */
+    GPUARENA__NUMBER,                            /* 32 bits wide: uint32_t */
+    GPUARENA__CHOICE                             /*   an enum */
 } gpuarena__kind;
 
 /* A number is 0, which is the default, or from `low` to `high`; where `low` is not 0, a power of two. */
@@ -8990,18 +8990,13 @@ static const struct { const char *name, *advice; } gpuarena__former[] = {
 };
 enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
 
-/* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
-static int gpuarena__is_wide(const gpuarena__key *key)
-{
-    return key->kind <= GPUARENA__SHARE;
-}
-
+/* Fields are read and written as bytes: enums of different types share the code. */
 static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
 {
     const char *field = (const char *)config + key->offset;
     uint32_t narrow = 0;
     uint64_t wide = 0;
-    if (gpuarena__is_wide(key)) memcpy(&wide, field, sizeof wide);
+    if (key->kind <= GPUARENA__SHARE) memcpy(&wide, field, sizeof wide);
     else memcpy(&narrow, field, sizeof narrow);
     return wide + narrow;
 }
@@ -9010,7 +9005,7 @@ static void gpuarena__field_set(gpuarena_config *config, const gpuarena__key *ke
 {
     char *field = (char *)config + key->offset;
     uint32_t narrow = (uint32_t)value;
-    if (gpuarena__is_wide(key)) memcpy(field, &value, sizeof value);
+    if (key->kind <= GPUARENA__SHARE) memcpy(field, &value, sizeof value);
     else memcpy(field, &narrow, sizeof narrow);
 }
 
@@ -9271,17 +9266,6 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
     gpuarena__put_size(out, config->limit_bytes);
 }
 
-static void gpuarena__put_devices(gpuarena__text *out, uint64_t devices)
-{
-    const char *before = "";
-    int device;
-    for (device = 0; device < 64; device++) {
-        if (!(devices >> device & 1)) continue;
-        gpuarena__put(out, "%s%d", before, device);
-        before = "+";
-    }
-}
-
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
     if (gpuarena__field_get(config, key)) return 0;
@@ -9297,6 +9281,7 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     double share;
     for (; key < end; key++) {
         uint64_t value = gpuarena__field_get(config, key);
+        int device = 0;
         if (gpuarena__key_is_zero(config, key)) continue;
         gpuarena__put(out, "%s%s=", comma, key->name);
         comma = ",";
@@ -9312,7 +9297,10 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
             gpuarena__put(out, "%s", name ? name : "unknown");
             break;
         case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
-        case GPUARENA__DEVICES: gpuarena__put_devices(out, value); break;
+        case GPUARENA__DEVICES:
+            for (; value; value >>= 1, device++)
+                if (value & 1) gpuarena__put(out, value > 1 ? "%d+" : "%d", device);
+            break;
         default: gpuarena__put_size(out, value); break;
         }
     }
@@ -9439,7 +9427,7 @@ static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena
     const gpuarena__key *key = &gpuarena__keys[at], *other;
     const gpuarena__rule *rule = gpuarena__rules,
                          *end = rule + sizeof gpuarena__rules / sizeof *gpuarena__rules;
-    uint64_t value = gpuarena__key_is_zero(config, key) ? 0 : gpuarena__field_get(config, key);
+    uint64_t value = gpuarena__field_get(config, key);
     uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value : value ? GPUARENA__SET : 0;
     double share;
     int may_be_set = 1;
