@@ -6267,14 +6267,16 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
         - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
-/* Destroys the last spare handle. 0: the driver refused, and it is still there. */
-static int gpuarena__handle_destroy(gpuarena *arena, gpuarena__error *error)
+/* Destroys a spare handle, counted from the last one; the last one takes its place. 0: the driver refused,
+   and it is still there. */
+static int gpuarena__handle_destroy(gpuarena *arena, uint32_t from_last, gpuarena__error *error)
 {
-    gpuarena__handle last = arena->paged.spare[arena->paged.spare_count - 1];
-    uint64_t bytes = last.page_count * arena->paged.page_bytes;
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last.id, bytes))) return 0;
-    arena->paged.spare_count--;
-    arena->paged.spare_pages -= last.page_count;
+    gpuarena__paged *paged = &arena->paged;
+    gpuarena__handle *spare = &paged->spare[paged->spare_count - 1 - from_last];
+    uint64_t count = spare->page_count, bytes = count * paged->page_bytes;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, spare->id, bytes))) return 0;
+    *spare = paged->spare[--paged->spare_count];
+    paged->spare_pages -= count;
     gpuarena__account(arena, 0 - bytes, 0);
     return 1;
 }
@@ -6480,8 +6482,7 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 /* ---- addresses */
 
-static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                gpuarena__error *error)
+static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__error *error)
 {
     return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, gpuarena__pointer(address), bytes));
 }
@@ -6711,42 +6712,38 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
 
 /* ---- which pages move */
 
-/* The number of idle pages in a free block, or in a run of them, whose handles lie outside [begin, end),
-   which consists of whole pages. */
-static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
-                                        uint64_t end)
+/* What free blocks would be if all streams were done: the longest, and the number of idle pages outside [low,
+   high), which consists of whole pages. Memory of capture sets is not counted. */
+typedef struct gpuarena__seen { uint64_t longest, page_count, low, high; } gpuarena__seen;
+
+/* The number of idle pages outside [low, high) in a free block, or in a run of them. */
+static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__node *node,
+                                        const gpuarena__seen *seen)
 {
-    uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-    return gpuarena__pages_between(arena, low, gpuarena__min(high, begin))
-        + gpuarena__pages_between(arena, gpuarena__max(low, end), high);
+    uint64_t begin = node->address, end = begin + gpuarena__node_bytes(node);
+    return gpuarena__pages_between(arena, begin, gpuarena__min(end, seen->low))
+        + gpuarena__pages_between(arena, gpuarena__max(begin, seen->high), end);
 }
 
-/* The longest run of free blocks, which is one block once all work is done, and the number of whole pages in
-   all free blocks outside [begin, end), whatever they wait for. Memory of capture sets is not counted.
-   O(blocks). */
-static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint64_t end, uint64_t *longest)
+/* Computes it by a walk over all blocks. */
+static void gpuarena__free_runs(const gpuarena *arena, gpuarena__seen *seen)
 {
-    uint64_t count = 0;
     gpuarena__node run = GPUARENA_INIT;          /* address and size of the run so far */
     gpuarena__iterator at;
-    *longest = 0;
+    seen->longest = seen->page_count = 0;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
         if (run.size && (!goes_on || !at.node->prev)) {
-            count += gpuarena__pages_outside(arena, &run, begin, end);
+            seen->page_count += gpuarena__pages_outside(arena, &run, seen);
             run.size = 0;
         }
         if (!goes_on) continue;
         if (!run.size) run.address = at.node->address;
         run.size += gpuarena__node_bytes(at.node);
-        *longest = gpuarena__max(*longest, run.size);
+        seen->longest = gpuarena__max(seen->longest, run.size);
     }
-    return run.size ? count + gpuarena__pages_outside(arena, &run, begin, end) : count;
+    if (run.size) seen->page_count += gpuarena__pages_outside(arena, &run, seen);
 }
-
-/* Computes what free blocks would be if all streams were done: the longest, and the idle pages outside [low,
-   high). These are bounds of whole pages. */
-typedef struct gpuarena__seen { uint64_t longest, page_count, low, high; } gpuarena__seen;
 
 /* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
    ignored at its others. Quiet blocks are never adjacent. */
@@ -6761,14 +6758,14 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
     for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
         run.size += gpuarena__node_bytes(node);
         /* these pages are counted already; joined, the blocks have more, where they meet */
-        seen->page_count -= gpuarena__pages_outside(arena, node, seen->low, seen->high);
+        seen->page_count -= gpuarena__pages_outside(arena, node, seen);
     }
-    seen->page_count += gpuarena__pages_outside(arena, &run, seen->low, seen->high);
+    seen->page_count += gpuarena__pages_outside(arena, &run, seen);
     seen->longest = gpuarena__max(seen->longest, run.size);
 }
 
-/* Adds runs that would be one block but for streams, to what single blocks are. O(pending blocks). 0: only a
-   walk over all blocks can tell. */
+/* Computes it from what single blocks are, which *seen says: adds runs that would be one block but for
+   streams. O(pending blocks). 0: only a walk over all blocks can tell. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t record, index;
@@ -6787,7 +6784,7 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
-    uint64_t page = arena->paged.page_bytes, longest;
+    uint64_t page = arena->paged.page_bytes;
     gpuarena__seen seen = GPUARENA_INIT;
     seen.low = gpuarena__round_down(begin, page);
     seen.high = gpuarena__whole(end, page);
@@ -6795,9 +6792,9 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
         if (gpuarena__is_free(at.node))
             seen.page_count -= gpuarena__whole_pages(arena, at.node)
-                - gpuarena__pages_outside(arena, at.node, seen.low, seen.high);
-    if (gpuarena__seams_show(arena, &seen)) return seen.page_count;
-    return gpuarena__free_runs(arena, seen.low, seen.high, &longest);
+                - gpuarena__pages_outside(arena, at.node, &seen);
+    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    return seen.page_count;
 }
 
 /* Lists a run of pages that may move. 0: no host memory. */
@@ -6929,26 +6926,6 @@ static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t b
     return all;
 }
 
-/* Makes quiet what completed events show to be, and picks pages for a move; none while a stream is captured.
-   may_wait: if quiet pages are too few, the host waits for streams, event by event, as long as that makes
-   some quiet. */
-static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                   int may_wait, gpuarena__error *error)
-{
-    gpuarena__page_run large;
-    uint64_t found;
-    uint32_t record;
-    if (gpuarena__ask_capturing(arena, NULL)) return 0;
-    (void)gpuarena__resolve_all(arena);
-    found = gpuarena__pick(arena, count, begin, end, 1, error);
-    if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
-    for (record = 1; record < arena->streams.count; record++)
-        while (found + gpuarena__large_find(arena, 1, begin, end, &large) < count
-               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, record))
-            found = gpuarena__pick(arena, count, begin, end, 1, error);
-    return found;
-}
-
 /* The bytes that could be released or moved: idle segments, spare pages and whole free pages. quiet 1: only
    what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
@@ -6998,13 +6975,12 @@ static int gpuarena__page_run_release(gpuarena *arena, gpuarena__page_run run, g
             return 0;
         }
         for (at = 0; at < count; at += each) {
-            paged->spare[paged->spare_count++] =
-                gpuarena__handle_at(arena, begin + at * paged->page_bytes);
+            paged->spare[paged->spare_count++] = gpuarena__handle_at(arena, begin + at * paged->page_bytes);
             paged->spare_pages += each;
         }
         paged->large_count -= each > 1;
         gpuarena__hole_make(arena, begin, 0);
-        for (at = 0; at < count && done; at += each) done = gpuarena__handle_destroy(arena, error);
+        for (at = 0; at < count && done; at += each) done = gpuarena__handle_destroy(arena, 0, error);
         arena->stats.release_count++;
         gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
                              (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
@@ -7042,6 +7018,26 @@ typedef struct gpuarena__commit {
     uint32_t first, next;                        /* the first new handle in the table, and the next to map */
 } gpuarena__commit;
 
+/* Makes quiet what completed events show to be, and picks pages that move to a place; none while a stream is
+   captured. may_wait: if quiet pages are too few, the host waits for streams, event by event, as long as that
+   makes some quiet. */
+static uint64_t gpuarena__pick_now(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
+                                   int may_wait, gpuarena__error *error)
+{
+    gpuarena__page_run large;
+    uint64_t found;
+    uint32_t record;
+    if (gpuarena__ask_capturing(arena, NULL)) return 0;
+    (void)gpuarena__resolve_all(arena);
+    found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
+    if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
+    for (record = 1; record < arena->streams.count; record++)
+        while (found + gpuarena__large_find(arena, 1, commit->begin, commit->end, &large) < count
+               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, record))
+            found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
+    return found;
+}
+
 /* The peak of live bytes since pages were last released; reserved memory is measured against it. */
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
@@ -7061,28 +7057,20 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
-/* Puts the large spare handles, which the driver failed to take back, to the front of the table, after trying
-   again. Returns their number. */
+/* Puts the large spare handles, which the driver failed to take back, to the front of the table, and tries to
+   destroy them again, unless they may still be mapped. Returns their number. */
 static uint32_t gpuarena__spares_part(gpuarena *arena)
 {
     gpuarena__handle *list = arena->paged.spare, one;
-    uint32_t at, count = 0, last;
+    uint32_t at, count = 0;
     for (at = 0; at < arena->paged.spare_count; at++) {
         if (list[at].page_count == 1) continue;
         one = list[at];
         list[at] = list[count];
         list[count++] = one;
     }
-    for (; count && !arena->paged.unmap_failed_count; count--) {   /* else it may still be mapped */
-        last = arena->paged.spare_count - 1;
-        one = list[last];
-        list[last] = list[count - 1];
-        list[count - 1] = one;
-        if (gpuarena__handle_destroy(arena, NULL)) continue;
-        list[count - 1] = list[last];
-        list[last] = one;
-        break;
-    }
+    while (count && !arena->paged.unmap_failed_count
+           && gpuarena__handle_destroy(arena, arena->paged.spare_count - count, NULL)) count--;
     return count;
 }
 
@@ -7120,8 +7108,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
     commit->move = left - commit->create;
     if (commit->move && may_move) {
-        found = gpuarena__pick_now(arena, commit->move, commit->begin, commit->end,
-                                   left <= room, &said);
+        found = gpuarena__pick_now(arena, commit, commit->move, left <= room, &said);
         if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
             *error = said;
             return 0;
@@ -7150,7 +7137,7 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *com
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t most = commit->create + commit->move, moves = 0, least;
     if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (may_move) moves = gpuarena__pick_now(arena, most, commit->begin, commit->end, 0, &ignored);
+    if (may_move) moves = gpuarena__pick_now(arena, commit, most, 0, &ignored);
     least = gpuarena__min(commit->create, most - moves);
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
@@ -7223,7 +7210,7 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, in
     *error = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = commit->move + commit->create - made;
-        if (gpuarena__pick_now(arena, more, commit->begin, commit->end, 0, &said) == more && !arena->lost) {
+        if (gpuarena__pick_now(arena, commit, more, 0, &said) == more && !arena->lost) {
             arena->stats.backoff_count++;
             commit->move = more;
             commit->create = made;
@@ -7231,7 +7218,7 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, in
         }
         commit->release = more;
     }
-    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, &said)) continue;
+    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, 0, &said)) continue;
     return 0;
 }
 
@@ -7410,7 +7397,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     if (outcome == GPUARENA__FAILED) {
         *error = said;
         while (arena->stats.reserved_bytes > before && arena->paged.spare_count
-               && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, NULL)) continue;
+               && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, 0, NULL)) continue;
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (outcome == GPUARENA__FAILED) return 0;
@@ -7472,15 +7459,14 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
 }
 
 /* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
-static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, int may_move,
-                                     gpuarena__error *error)
+static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     gpuarena__place place;
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
-        if (gpuarena__commit_run(arena, place.begin, place.end, may_move, req->stream, error)) {
+        if (gpuarena__commit_run(arena, place.begin, place.end, 1, req->stream, error)) {
             index = gpuarena__node_around(arena, place.begin);
             lead = place.begin - gpuarena__node_at(arena, index)->address;
             if (req->room)                       /* the hole that is its room lies behind the place */
@@ -7536,7 +7522,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
         done = 0;
     }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
-        done = gpuarena__handle_destroy(arena, error);
+        done = gpuarena__handle_destroy(arena, 0, error);
     over = arena->stats.reserved_bytes > keep;
     if (done && over) done = gpuarena__page_runs_release(arena, keep, error);
     if (done && arena->stats.reserved_bytes > keep) {
@@ -7565,8 +7551,7 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *re
 static uint64_t gpuarena__idle_outside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__idle_pages(arena, begin, end) : 0;
-    return gpuarena__idle_segments(arena, 0)
-        + (count + arena->paged.spare_pages) * arena->paged.page_bytes;
+    return gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_pages) * arena->paged.page_bytes;
 }
 
 /* The bytes by which the arena must grow for a request once all work is done; 0: no growth could serve it.
@@ -8145,7 +8130,7 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     if (!index) index = gpuarena__look(arena, &req);
     if (!index && arena->paged.page_bytes) {
         arena->plans.is_making = 1;
-        index = gpuarena__pages_grow(arena, &req, 1, &ignored);
+        index = gpuarena__pages_grow(arena, &req, &ignored);
         arena->plans.is_making = 0;
     }
     if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
@@ -9689,20 +9674,17 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
    into. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
-    uint64_t longest, count;
+    uint64_t count;
     const gpuarena__bins *bins;
     gpuarena__seen seen = GPUARENA_INIT;
     uint32_t n;
     for (n = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
         seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
     seen.page_count = arena->paged.idle_count;
-    if (gpuarena__seams_show(arena, &seen)) {
-        longest = seen.longest;
-        count = seen.page_count;
-    } else count = gpuarena__free_runs(arena, 0, 0, &longest);
-    if (arena->config.idle_fraction >= 1) count = 0;         /* pages do not move */
+    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    count = arena->config.idle_fraction < 1 ? seen.page_count : 0;       /* else pages do not move */
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
-    return gpuarena__max(longest, count);
+    return gpuarena__max(seen.longest, count);
 }
 
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
@@ -12889,7 +12871,7 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
     if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
     if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
         gpuarena__release_pressed(arena, need, wish, req->stream);
-    if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, 1, &miss->error);
+    if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, &miss->error);
     index = gpuarena__grow_for(arena, req, need, wish, &miss->error);
     if (index) arena->step = next;
     return index;
@@ -12914,7 +12896,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         if (gpuarena__above(lacks, all) > gpuarena__room(arena) || gpuarena__ask_capturing(arena, error)
             || !gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
                                      error)) return 0;
-        return gpuarena__pages_grow(arena, req, 1, error);
+        return gpuarena__pages_grow(arena, req, error);
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
@@ -13037,7 +13019,7 @@ static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, req);
     if (!index && miss->error.result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
-        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have the run */
+        index = gpuarena__pages_grow(arena, req, &miss->error);   /* another thread may have the run */
     arena->stats.wait_count += index != 0;
     return index;
 }
@@ -13055,7 +13037,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
         index = gpuarena__stage_device_wait(arena, req, miss);   /* a segment may be misaligned, or refused */
     if (!index) index = gpuarena__release_for(arena, req, 0, error);
     if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
-    index = gpuarena__pages_grow(arena, req, 1, error);      /* earlier stages may have made some quiet */
+    index = gpuarena__pages_grow(arena, req, error);      /* earlier stages may have made some quiet */
     for (record = 1; record < arena->streams.count && !index && asks; record++)
         while (!index && error->result != GPUARENA_CAPTURE
                && (gpuarena__may_move(arena, req, error)
@@ -13063,7 +13045,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
                && gpuarena__host_wait_for(arena, record)) {
             waited = 1;
             index = gpuarena__look(arena, req);
-            if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
+            if (!index) index = gpuarena__pages_grow(arena, req, error);
         }
     arena->stats.wait_count += index && waited;
     return index;

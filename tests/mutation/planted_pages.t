@@ -30,9 +30,8 @@ my @planted = (
     ['a large handle is charged as one page', q@                gpuarena__account(arena, bytes, 0 - bytes);@,
      q@                gpuarena__account(arena, page, 0 - page);@],
     ['a large handle that the driver took back stays in the table',
-     q@    arena->paged.spare_count--;
-    arena->paged.spare_pages -= last.page_count;@, q@    arena->paged.spare_count -= last.page_count == 1;
-    arena->paged.spare_pages -= last.page_count;@],
+     q@    *spare = paged->spare[--paged->spare_count];@,
+     q@    if (count == 1) *spare = paged->spare[--paged->spare_count];@],
     ['a large handle that went back still counts as mapped', q@        paged->large_count -= each > 1;
 @, q@@],
     ['a spare large handle counts as one page', q@            paged->spare_pages += each;@,
@@ -51,8 +50,8 @@ my @planted = (
 @, q@    commit->first = arena->paged.spare_count;
     large_spares = gpuarena__spares_part(arena);
 @],
-    ['a spare handle is destroyed while it may be mapped', q@for (; count && !arena->paged.unmap_failed_count; count--)@,
-     q@for (; count; count--)@],
+    ['a spare handle is destroyed while it may be mapped', q@while (count && !arena->paged.unmap_failed_count
+          @, q@while (count@],
     ['large handles go back in vain where the device lacks more than the headroom',
      q@(found + room + all >= left + lack)@,
      q@(found + room + all >= left)@],

@@ -100,10 +100,11 @@ static inline uint64_t pages_idle(const gpuarena *arena)
 /* The longest free block, or what is idle where pages move, by a walk over all blocks. */
 static inline uint64_t pages_longest(const gpuarena *arena)
 {
-    uint64_t longest, count = gpuarena__free_runs(arena, 0, 0, &longest);
-    if (arena->config.idle_fraction >= 1) count = 0;
+    gpuarena__seen seen = { 0, 0, 0, 0 };
+    gpuarena__free_runs(arena, &seen);
+    uint64_t count = arena->config.idle_fraction < 1 ? seen.page_count : 0;
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
-    return longest > count ? longest : count;
+    return seen.longest > count ? seen.longest : count;
 }
 
 /* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may

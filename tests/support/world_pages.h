@@ -122,15 +122,16 @@ static inline void audit_largest(const gpuarena_stats *stats)
 static inline void audit_idle_pages(const void *ptr)
 {
     const gpuarena__range *range = gpuarena__range_of(world.arena, bench_number(ptr));
-    uint64_t begin, end, most = MIB(64), longest;
+    uint64_t begin, end, most = MIB(64);
     if (!world.page_bytes || !range || !range->pages) return;
     begin = range->address + draw_look(bench_number(ptr) - range->address + 1);
     if (range->address + range->bytes - begin < most) most = range->address + range->bytes - begin;
     end = begin + 1 + draw_look(most);
     tally.idle_spans++;
-    if (gpuarena__idle_pages(world.arena, begin, end)
-        != gpuarena__free_runs(world.arena, gpuarena__round_down(begin, world.page_bytes),
-                               gpuarena__whole(end, world.page_bytes), &longest))
+    gpuarena__seen walked = { 0, 0, gpuarena__round_down(begin, world.page_bytes),
+                              gpuarena__whole(end, world.page_bytes) };
+    gpuarena__free_runs(world.arena, &walked);
+    if (gpuarena__idle_pages(world.arena, begin, end) != walked.page_count)
         blame("idle pages outside of a span are those walked", (int)((end - begin) >> 10));
 }
 
