@@ -7595,10 +7595,10 @@ static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, ui
 }
 
 /* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
-GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans,
-                                                          const gpuarena__sequence *sequence, uint64_t units,
+GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans, uint64_t units,
                                                           uint32_t record)
 {
+    const gpuarena__sequence *sequence = &plans->now->seen;
     uint32_t away, side, at;
     for (away = 0; away < 32; away++)
         for (side = 0; side < 2; side++) {
@@ -7615,14 +7615,14 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans
 }
 
 /* The recorded allocation that matches this one: the next of the sequence, or one near it. NULL: none. */
-GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
-                                                        const gpuarena__sequence *sequence, uint64_t units,
+GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans, uint64_t units,
                                                         uint32_t record)
 {
+    const gpuarena__sequence *sequence = &plans->now->seen;
     gpuarena__planned *one = &sequence->list[plans->cursor];
     if (GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->record == record
                          && one->served != plans->step)) plans->cursor++;
-    else one = gpuarena__plan_look(plans, sequence, units, record);
+    else one = gpuarena__plan_look(plans, units, record);
     if (GPUARENA__LIKELY(one)) one->served = plans->step;
     return one;
 }
@@ -7706,7 +7706,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
     gpuarena__planned *one, *first;
     gpuarena__node *node;
     if (now->state == GPUARENA__PLAN_RECORDS) return 0;
-    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, record);
+    one = gpuarena__plan_next(&arena->plans, bytes >> arena->plans.unit_log2, record);
     if (!one || !one->address) {
         arena->stats.unplanned_count += !one;
         return 0;
@@ -7782,7 +7782,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     one->units = (uint32_t)units;
     one->record = record;
     one->address = gpuarena__node_at(arena, index)->address;
-    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, record);
+    if (now->seen.count) (void)gpuarena__plan_next(plans, units, record);
 }
 
 /* Records a free in a step: of one of its blocks, or of a block of the step before. */
@@ -7813,6 +7813,7 @@ typedef struct gpuarena__packed {
 } gpuarena__packed;
 typedef struct gpuarena__pack_piece { uint64_t begin, end; } gpuarena__pack_piece;        /* in units */
 typedef struct gpuarena__pack {
+    const gpuarena__sequence *sequence;
     gpuarena__packed *blocks;
     const gpuarena__pack_piece *pieces;          /* in which the blocks are to lie: offsets are addresses.
                                                     Count 0: in one region, which begins at offset 0 */
@@ -7824,7 +7825,7 @@ typedef struct gpuarena__pack {
     uint32_t counts[GPUARENA__PACK_WINDOWS];
     uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
     size_t host_bytes;                           /* of the memory that `keys` begins */
-    uint32_t count, span;                        /* span: a 64th of a step, or more */
+    uint32_t count, span, unit_log2;             /* span: a 64th of a step, or more */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
 } gpuarena__pack;
 
@@ -7992,9 +7993,9 @@ static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t a
 }
 
 /* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
-static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t record,
-                                uint32_t unit_log2)
+static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
 {
+    const gpuarena__sequence *sequence = pack->sequence;
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
     memset(freed, 0, (sequence->count + 1) * sizeof *freed);
@@ -8004,7 +8005,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
         if (!gpuarena__is_plannable(sequence, at, record)) continue;
         one->from = at;
         one->units = sequence->list[at].units;
-        one->offset = sequence->list[at].address >> unit_log2;
+        one->offset = sequence->list[at].address >> pack->unit_log2;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
         one->wrap = sequence->list[at].until - one->to;
         freed[one->wrap ? one->wrap : one->to] += one->units;
@@ -8019,16 +8020,16 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *
 }
 
 /* Enters the addresses into the sequence: `base` and the offset's bytes. Sorts the blocks by them. */
-static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
-                                 uint64_t base, uint32_t unit_log2)
+static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
 {
+    gpuarena__planned *list = pack->sequence->list;
     uint32_t at, first = 0, below = 0;
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *block = &pack->blocks[pack->order[at]];
-        gpuarena__planned *one = &sequence->list[block->from];
-        uint64_t address = base + (block->offset << unit_log2);
-        if (!at || sequence->list[first].address != address) {
+        gpuarena__planned *one = &list[block->from];
+        uint64_t address = base + (block->offset << pack->unit_log2);
+        if (!at || list[first].address != address) {
             below = at ? first : block->from;
             first = block->from;
         }
@@ -8043,9 +8044,11 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, const gpuarena__seq
 static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpuarena__sequence *sequence,
                                uint32_t record)
 {
-    uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
+    uint32_t count = sequence->count, at, list, *lists;
     size_t list_bytes = 0;
     uint64_t top;
+    pack->sequence = sequence;
+    pack->unit_log2 = arena->plans.unit_log2;
     pack->host_bytes = count * (sizeof *pack->blocks + 2 * sizeof *pack->order)
         + (count + 1) * sizeof *pack->keys;
     pack->keys = (uint64_t *)gpuarena__host_alloc(arena, pack->host_bytes);
@@ -8053,7 +8056,7 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
     pack->blocks = (gpuarena__packed *)(void *)(pack->keys + count + 1);
     pack->order = (uint32_t *)(void *)(pack->blocks + count);
     pack->tail = pack->order + count;
-    gpuarena__pack_fill(pack, sequence, record, unit_log2);
+    gpuarena__pack_fill(pack, record);
     for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);
     for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack->counts[list] * sizeof *lists;
     lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
@@ -8064,11 +8067,11 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
     }
     if (pack->piece_count) gpuarena__pack_keep(pack);
     else gpuarena__pack_place(pack, 0);
-    gpuarena__pack_enter(pack, sequence, !pack->piece_count, unit_log2);
+    gpuarena__pack_enter(pack, !pack->piece_count);
     top = pack->top;
     if (!pack->piece_count && top > pack->peak + pack->peak / 256) {     /* another order may do better */
         gpuarena__pack_place(pack, 1);
-        if (pack->top < top) gpuarena__pack_enter(pack, sequence, 1, unit_log2);
+        if (pack->top < top) gpuarena__pack_enter(pack, 1);
         pack->top = gpuarena__min(top, pack->top);
     }
     gpuarena__host_free(arena, lists, list_bytes);
