@@ -5819,27 +5819,16 @@ static int gpuarena__begins_segment(const gpuarena__request *req)
     return (req->flags & (GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT)) == GPUARENA_ALLOC_DEDICATED;
 }
 
-/* The unit of a segment's size for a request. */
-static uint64_t gpuarena__segment_unit(const gpuarena *arena, const gpuarena__request *req)
-{
-    if (gpuarena__is_guarded(arena)) return gpuarena__max(arena->driver.page_bytes, GPUARENA__GRANULE);
-    return req->flags & GPUARENA__ALLOC_EXACT ? arena->unit : GPUARENA__GRANULE;
-}
-
 /* The size of a segment that serves the request wherever the segment starts, since a range is aligned to the
-   unit alone. 0: larger than a segment may be. */
-static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__request *req)
+   unit alone; or, tight 1, if it starts at the request's alignment. 0: larger than a segment may be. */
+static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__request *req, int tight)
 {
-    uint64_t lead = req->alignment - arena->unit;
+    uint64_t lead = req->alignment - arena->unit, unit = GPUARENA__GRANULE;
     if (lead > GPUARENA__MAX_BYTES || req->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (gpuarena__begins_segment(req)) lead = 0; /* a longer one is no better */
-    return gpuarena__whole(req->bytes + lead, gpuarena__segment_unit(arena, req));
-}
-
-/* The size of a segment that serves the request if the segment starts at the request's alignment. */
-static uint64_t gpuarena__tight_bytes(const gpuarena *arena, const gpuarena__request *req)
-{
-    return gpuarena__whole(req->bytes, gpuarena__segment_unit(arena, req));
+    if (tight || gpuarena__begins_segment(req)) lead = 0;    /* a longer one is no better */
+    if (gpuarena__is_guarded(arena)) unit = gpuarena__max(unit, arena->driver.page_bytes);
+    else if (req->flags & GPUARENA__ALLOC_EXACT) unit = arena->unit;
+    return gpuarena__whole(req->bytes + lead, unit);
 }
 
 /* The size that the growth policy requests if `need` is needed. *next: the step to keep if the driver grants
@@ -6482,11 +6471,6 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 /* ---- addresses */
 
-static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__error *error)
-{
-    return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, gpuarena__pointer(address), bytes));
-}
-
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
@@ -6508,7 +6492,8 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
             (void)gpuarena__range_enter(arena, before, base, range);
             return 1;
         }
-        if (is_new) (void)gpuarena__vm_release(arena, base, bytes, error);  /* the range cannot be used */
+        if (is_new)                              /* it is not aligned to pages */
+            (void)GPUARENA__ASK(arena, error, vm, release, (&arena->driver, address, bytes));
         if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     } else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
     if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
@@ -6542,7 +6527,8 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = gpuarena__vm_release(arena, range->address, range->bytes, error);
+        done = GPUARENA__ASK(arena, error, vm, release,
+                             (&arena->driver, gpuarena__pointer(range->address), range->bytes));
         if (done) gpuarena__range_forget(arena, range);
     }
     return done;
@@ -7426,7 +7412,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
                                 int *fresh, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes, made, room, lack;
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes, made, room, lack;
     gpuarena_reason narrow;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
@@ -7558,7 +7544,7 @@ static uint64_t gpuarena__idle_outside(const gpuarena *arena, uint64_t begin, ui
    *idle: the idle memory that could be released or moved for it. */
 static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *req, uint64_t *idle)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes;
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes;
     gpuarena__request after_sync = *req;
     gpuarena__place place;
     uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
@@ -8248,12 +8234,12 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     gpuarena__iterator at;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         const gpuarena__node *node = at.node;
-        int usable = (gpuarena__is_free(node) || gpuarena__is_aside(node)) && !node->record;
-        if (node->record == record) {
-            uint64_t number = gpuarena__node_live(node) ? node->as.live.serial - plan->fresh.serial - 1 : 0;
-            usable = gpuarena__node_live(node) ? number < plan->seen.count
-                && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record)
-                : gpuarena__is_free(node) || gpuarena__is_aside(node);
+        int usable = (gpuarena__is_free(node) || gpuarena__is_aside(node))
+            && (!node->record || node->record == record);
+        if (gpuarena__node_live(node)) {
+            uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
+            usable = node->record == record && number < plan->seen.count
+                && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record);
         }
         if (!usable) continue;
         if (node->address != end || !node->prev) {
@@ -8295,7 +8281,7 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
 }
 
 /* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
-   others are packed between them. 0: there is no plan. */
+   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
 static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
 {
     gpuarena__pack pack = GPUARENA_INIT;
@@ -8319,8 +8305,7 @@ static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uin
     return done;
 }
 
-/* Makes a plan of a sequence that has come twice. Pages moved in the step that ends, so few or none move now.
-   0: there is none; memory may be set aside. */
+/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be set aside. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, one;
@@ -8465,18 +8450,18 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
 }
 
 /* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
-   releases idle pages beyond the peak. After a few steps more they are released again, since no block is left
-   that lay elsewhere. */
+   releases idle pages beyond the peak. A plan that was packed is improved again after a few steps, since no
+   block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t peak = gpuarena__peak(arena), past;
     plan->trimmed = 1;
     if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) gpuarena__plans_pack(arena);
-    if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes) return;
     peak = gpuarena__peak(arena);
     past = arena->paged.past_peak_bytes;
-    if (arena->stats.reserved_bytes <= peak) return;
+    if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes
+        || arena->stats.reserved_bytes <= peak) return;
     (void)gpuarena__resolve_all(arena);
     (void)gpuarena__pages_release(arena, peak, &ignored);
     arena->paged.peak_bytes = peak;              /* the release does not forget it */
@@ -9088,22 +9073,9 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
-/* Reads numbers of devices, such as 1+3. */
-static int gpuarena__parse_devices(gpuarena__piece piece, uint64_t *devices)
-{
-    uint64_t number;
-    uint32_t count;
-    *devices = 0;
-    do {
-        if (!gpuarena__piece_digits(&piece, &number, &count) || number > 63) return 0;
-        *devices |= (uint64_t)1 << number;
-    } while (gpuarena__piece_skip(&piece, "+"));
-    return piece.begin == piece.end;
-}
-
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
-    uint64_t number = 0;
+    uint64_t number = 0, device;
     uint32_t digits;
     double share = -1;                           /* stands for none, since 0 is the default */
     const char *name;
@@ -9127,7 +9099,13 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
         sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
             && number <= UINT32_MAX;
         break;
-    case GPUARENA__DEVICES: sound = gpuarena__parse_devices(value, &number); break;
+    case GPUARENA__DEVICES:                      /* such as 1+3 */
+        do {
+            sound = gpuarena__piece_digits(&value, &device, &digits) && device <= 63;
+            if (sound) number |= (uint64_t)1 << device;
+        } while (sound && gpuarena__piece_skip(&value, "+"));
+        sound = sound && value.begin == value.end;
+        break;
     default: sound = gpuarena__parse_size(value, &number); break;
     }
     if (sound) gpuarena__field_set(config, key, number);
@@ -12837,7 +12815,7 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, u
 static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                    uint64_t wish, gpuarena__error *error)
 {
-    uint64_t tight = gpuarena__tight_bytes(arena, req);
+    uint64_t tight = gpuarena__segment_bytes(arena, req, 1);
     uint32_t index;
     gpuarena__error ignored = gpuarena__no_error(), longer = *error;
     gpuarena__range *range;
@@ -12868,7 +12846,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
 /* Grows by a segment or by pages, within the limit. */
 static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req), next;
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0), next;
     uint64_t wish = gpuarena__growth(arena, req, need, &next);
     uint32_t index;
     if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
@@ -12886,7 +12864,7 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
 static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
                                       gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req);
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0);
     uint32_t index;
     if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
     index = gpuarena__look(arena, req);          /* memory that has become quiet meanwhile is used instead of
@@ -12903,7 +12881,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
-        if (need > room && need - room > idle) need = gpuarena__tight_bytes(arena, req);
+        if (need > room && need - room > idle) need = gpuarena__segment_bytes(arena, req, 1);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
         if (gpuarena__ask_capturing(arena, error))
@@ -13057,7 +13035,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
 /* Has the other arenas of the tree release idle memory, if that makes room. */
 static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t idle, need, tight = gpuarena__tight_bytes(arena, req);
+    uint64_t idle, need, tight = gpuarena__segment_bytes(arena, req, 1);
     if (!arena->has_family || arena->stats.reserved_bytes > arena->limit) return 0;
     need = gpuarena__need(arena, req, &idle);
     if (!need) return 0;
