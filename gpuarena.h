@@ -6119,15 +6119,15 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
     return search.first;
 }
 
-/* Makes the request's stream wait for all frees on another stream so far. 0: that failed in this pass. */
-static int gpuarena__stream_wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t record)
+/* Makes a stream wait for all frees on another record's stream so far. 0: that failed in this pass. */
+static int gpuarena__stream_wait_for(gpuarena *arena, gpuarena_stream waits, uint32_t record)
 {
     gpuarena__stream *stream = &arena->streams.list[record];
     void *event;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, record, NULL) || !stream->last_event) return 0;
     event = arena->events.list[stream->last_event].handle;
-    if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event))) {
+    if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event))) {
         arena->stats.event_error_count++;
         return 0;
     }
@@ -6184,7 +6184,8 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     uint32_t index, last = first, record;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
     while ((record = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
-        if (record == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req, record)) return 0;
+        if (record == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req->stream, record))
+            return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     first = gpuarena__node_around(arena, span.address);
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
@@ -7208,12 +7209,6 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, in
     return 0;
 }
 
-static void gpuarena__commit_unclaim(gpuarena *arena)
-{
-    gpuarena__paged *paged = &arena->paged;
-    while (paged->run_count) gpuarena__pages_unclaim(arena, paged->runs[--paged->run_count].address);
-}
-
 /* Claims the pages that will move, chosen anew, since other threads may have taken some while new pages were
    created. 0 and an error; NONE: there are too few by now. */
 static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
@@ -7230,8 +7225,8 @@ static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commi
     while (at < count && gpuarena__pages_claim(arena, paged->runs[at].address,
                                                paged->runs[at].page_count * paged->page_bytes)) at++;
     if (at == count) return 1;
-    paged->run_count = at;
-    gpuarena__commit_unclaim(arena);
+    paged->run_count = 0;
+    while (at) gpuarena__pages_unclaim(arena, paged->runs[--at].address);
     return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
@@ -7327,30 +7322,14 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     done = gpuarena__commit_claim(arena, commit, error);
     if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
-        gpuarena__commit_unclaim(arena);
+        while (arena->paged.run_count)
+            gpuarena__pages_unclaim(arena, arena->paged.runs[--arena->paged.run_count].address);
         gpuarena__commit_unmap(arena, commit, reached);
         done = 0;
     }
     if (done) gpuarena__commit_enter(arena, commit);
     arena->nodes.kept_count -= count;
     return done;
-}
-
-/* One attempt to back a place. FAILED and AGAIN: nothing has changed, except that new pages may be spare.
-   FAILED: there is an error, or commit->release pages of large handles are to go back first. AGAIN: others
-   were quicker. */
-typedef enum gpuarena__outcome { GPUARENA__FAILED, GPUARENA__DONE, GPUARENA__AGAIN } gpuarena__outcome;
-static gpuarena__outcome gpuarena__commit_try(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                              gpuarena__error *error)
-{
-    commit->need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, commit->begin, commit->end));
-    if (!gpuarena__try_relax(arena, error) || !gpuarena__commit_decide(arena, commit, may_move, error)
-        || commit->release) return GPUARENA__FAILED;
-    if (!gpuarena__charge(arena, commit->create * arena->paged.page_bytes, error)) return GPUARENA__AGAIN;
-    if (!gpuarena__commit_create(arena, commit, may_move, error)) return GPUARENA__FAILED;
-    *error = gpuarena__no_error();
-    if (gpuarena__commit_use(arena, commit, error)) return GPUARENA__DONE;
-    return error->result == GPUARENA_OK ? GPUARENA__AGAIN : GPUARENA__FAILED;
 }
 
 /* Backs the holes in [begin, end), except those that the driver failed to unmap. 0 and an error: nothing has
@@ -7360,9 +7339,9 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
 {
     gpuarena__commit commit;
     gpuarena__error said;
-    gpuarena__outcome outcome;
     uint64_t page = arena->paged.page_bytes, before, created;
     uint32_t is_last = 0;
+    int done = 0, again;
     (void)gpuarena__spares_part(arena);
     before = arena->stats.reserved_bytes;
     if (arena->config.idle_fraction >= 1) may_move = 0;
@@ -7371,22 +7350,32 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         commit.begin = begin;
         commit.end = end;
         commit.is_last = is_last;
+        commit.need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
         said = gpuarena__no_error();
-        outcome = gpuarena__commit_try(arena, &commit, may_move, &said);
-        if (commit.release && !is_last && !arena->lost) {
+        again = 0;                               /* 1: other threads or arenas were quicker */
+        if (gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, may_move, &said)
+            && !commit.release) {
+            again = !gpuarena__charge(arena, commit.create * page, &said);
+            if (!again && gpuarena__commit_create(arena, &commit, may_move, &said)) {
+                said = gpuarena__no_error();
+                done = gpuarena__commit_use(arena, &commit, &said);
+                again = !done && said.result == GPUARENA_OK;
+            }
+        }
+        if (commit.release && !is_last && !arena->lost) {    /* large handles go back first */
             uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, NULL);
             before = gpuarena__above(before, gone * page);
             is_last = !gone;
-            if (gone || said.result == GPUARENA_OK) outcome = GPUARENA__AGAIN;
+            again = gone || said.result == GPUARENA_OK;
         }
-    } while (outcome == GPUARENA__AGAIN);
-    if (outcome == GPUARENA__FAILED) {
+    } while (again);
+    if (!done) {
         *error = said;
         while (arena->stats.reserved_bytes > before && arena->paged.spare_count
                && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, 0, NULL)) continue;
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
-    if (outcome == GPUARENA__FAILED) return 0;
+    if (!done) return 0;
     created = gpuarena__above(arena->stats.reserved_bytes, before) / page;
     if (created) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, created, stream);
     if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
@@ -7564,14 +7553,11 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
 }
 
 /* >>plan ===============================================================================================
-   A step that comes again. gpuarena_step tells where a repetition begins. Two repetitions that are alike are
-   recorded. A plan gives an address to each block that is freed before its own allocation comes again: first
-   where it lay before, so that the plan costs next to nothing, and leaves no trace if the steps change. Only
-   blocks whose pages have moved away get other places. After two steps that the plan served throughout, all
-   are packed so that together they take little more than their peak: in a region for each stream, which is
-   obtained once. Free memory of planned places is in no bin: it is set aside. It is not joined when it is
-   freed, but when an allocation needs it. A plan only says where to look: if the memory there is not free for
-   the stream, the allocation is served in the ordinary way. If that needs more memory, the plan ends. */
+   Steps that come again: see PLANS in the manual. A plan gives an address to each block that is freed before
+   its own allocation comes again: first where it lay before, so that the plan costs next to nothing, and
+   leaves no trace if the steps change. Packed blocks lie in a region for each stream, which is obtained once.
+   Free memory of planned places is in no bin: it is set aside. It is not joined when it is freed, but when an
+   allocation needs it. */
 
 /* The recorded sequences of all kinds, by number. */
 static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
@@ -7626,13 +7612,6 @@ static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
     return bits;
 }
 
-/* Puts back the rest of a block that aside_loosen has taken. */
-static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
-{
-    if (bits) gpuarena__node_at(arena, index)->size |= bits;
-    else gpuarena__free_insert(arena, index);
-}
-
 /* The node that holds an address: a few tries from this one, which may be gone, or lie elsewhere. */
 static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, uint32_t index)
 {
@@ -7665,7 +7644,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     if (node->address < address) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, address - node->address);
-        gpuarena__aside_put(arena, front, bits);
+        if (bits) node->size |= bits;
+        else gpuarena__free_insert(arena, front);
         node = gpuarena__node_at(arena, index);
     }
     while (node->size < bytes) {
@@ -7677,7 +7657,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     if (node->size > bytes) {
         uint32_t rest = gpuarena__block_split(arena, index, bytes);
         node->size |= GPUARENA__ASIDE;           /* otherwise the rest could be joined with it */
-        if (bits) gpuarena__aside_put(arena, rest, bits);
+        if (bits) gpuarena__node_at(arena, rest)->size |= bits;
         else (void)gpuarena__block_join(arena, rest);
         node->size &= ~GPUARENA__ASIDE;
     }
@@ -7734,13 +7714,6 @@ static void gpuarena__plan_fail(gpuarena__plan *plan)
     gpuarena__plan_forget(plan);
 }
 
-/* Ends recording or serving the step in progress. */
-static void gpuarena__plan_stop(gpuarena *arena)
-{
-    arena->plans.now = NULL;
-    gpuarena__update_fast_path(arena);
-}
-
 /* Records an allocation of a step. */
 GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uint64_t bytes, uint32_t record,
                                             int plain)
@@ -7756,7 +7729,8 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
         && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
                               (uint32_t)number + 1 - fresh->count, fresh->room))) {
         gpuarena__plan_fail(now);
-        gpuarena__plan_stop(arena);
+        plans->now = NULL;
+        gpuarena__update_fast_path(arena);
         return;
     }
     one = &fresh->list[number];
@@ -8424,7 +8398,8 @@ static void gpuarena__plan_leave(gpuarena *arena)
 {
     gpuarena__plan *now = arena->plans.now;
     if (!now) return;
-    gpuarena__plan_stop(arena);
+    arena->plans.now = NULL;
+    gpuarena__update_fast_path(arena);
     if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
     else if (now->state == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
         gpuarena__plan_fail(now);
@@ -8768,16 +8743,13 @@ static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t
 static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
 {
     uint32_t record = gpuarena__stream_find(arena, stream), use_at;
-    gpuarena__request req;
-    memset(&req, 0, sizeof req);
-    req.stream = stream;
     arena->streams.pass++;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
         uint32_t used = arena->uses.list[use_at].record;
         if (used == record) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
-        if (!gpuarena__stream_wait_for(arena, &req, used)) return 0;
+        if (!gpuarena__stream_wait_for(arena, stream, used)) return 0;
     }
     return 1;
 }

@@ -49,10 +49,10 @@ my @planted = (
     ['a stream\'s blocks are stolen without a wait',
      q@uint32_t record = use_at ? use->record : gpuarena__record_of(node);@, q@uint32_t record = use_at ? use->record : 0;@],
     ['a wait that failed is taken for done',
-     q@if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event))) {
+     q@if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event))) {
         arena->stats.event_error_count++;
         return 0;
-    }@, q@(void)GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, req->stream, event));@],
+    }@, q@(void)GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event));@],
     ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
      q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',
