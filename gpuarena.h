@@ -5065,15 +5065,13 @@ GPUARENA__INLINE gpuarena__known *gpuarena__known_at(const gpuarena__streams *st
 static int gpuarena__known_reserve(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
-    gpuarena__known *old = streams->known;
+    gpuarena__known *old = streams->known, *larger;
     uint32_t at, old_room = streams->known_room, room = old_room ? old_room * 2 : (uint32_t)GPUARENA__KNOWN;
     if (streams->known_count < old_room / 2) return 1;
-    streams->known = (gpuarena__known *)gpuarena__host_alloc(arena, room * sizeof *old);
-    if (!streams->known) {
-        streams->known = old;
-        return 0;
-    }
-    memset(streams->known, 0, room * sizeof *old);
+    larger = (gpuarena__known *)gpuarena__host_alloc(arena, room * sizeof *old);
+    if (!larger) return 0;
+    memset(larger, 0, room * sizeof *old);
+    streams->known = larger;
     streams->known_room = room;
     streams->known_shift = 64 - gpuarena__highest_bit(room);
     for (at = 0; at < old_room; at++)
@@ -5866,24 +5864,6 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     return 1;
 }
 
-/* Memory obtained in a stream's order is pending for that stream, as if freed on it, until an event
-   completes; if the arena does not know the stream, until the device was waited for. */
-static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_stream stream)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__stream *list = arena->streams.list;
-    uint32_t record;
-    if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
-    record = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
-    if (record && !list[record].home)
-        return gpuarena__block_move(arena, index, record, ++list[record].ticket);
-    gpuarena__free_remove(arena, index);
-    arena->stats.pending_bytes += node->size;
-    gpuarena__uses_link(arena, node, 0, 0, 1);
-    gpuarena__free_insert(arena, index);
-    return index;
-}
-
 /* 1, and CAPTURE as the error: ASYNC memory in this stream's order would belong to a graph, even if its
    capture begins only later; or, requested for every stream, it could not be waited for. */
 static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
@@ -5896,13 +5876,16 @@ static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuar
 }
 
 /* Requests `wish` bytes from the driver, or less if limit, headroom or driver allow less, down to `need`; all
-   in whole granules. Returns the new segment's free node, or 0 and an error. Ends, because the wish falls to
-   the need. */
+   in whole granules. Returns the new segment's free node, or 0 and an error. Memory obtained in a stream's
+   order is pending for that stream, as if freed on it, until an event completes; if the arena does not know
+   the stream, until the device was waited for. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
                                gpuarena__error *error)
 {
     uint64_t room;
+    uint32_t index, record;
     gpuarena_reason narrow;
+    gpuarena__stream *list;
     if (!gpuarena__room_now(arena, need, &room, &narrow, error)
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
@@ -5910,13 +5893,21 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     if (wish > room)
         wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
                                                                 rest */
-    for (;;) {
-        uint32_t index = gpuarena__segment_obtain(arena, wish, stream, error);
-        if (index) return gpuarena__fresh_order(arena, index, stream);
+    while ((index = gpuarena__segment_obtain(arena, wish, stream, error)) == 0) {
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
-        wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
+        wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);    /* falls to the need */
         arena->stats.backoff_count++;
     }
+    if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
+    record = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
+    list = arena->streams.list;
+    if (record && !list[record].home)
+        return gpuarena__block_move(arena, index, record, ++list[record].ticket);
+    gpuarena__free_remove(arena, index);
+    arena->stats.pending_bytes += gpuarena__node_at(arena, index)->size;
+    gpuarena__uses_link(arena, gpuarena__node_at(arena, index), 0, 0, 1);
+    gpuarena__free_insert(arena, index);
+    return index;
 }
 
 /* >>runs ===============================================================================================
