@@ -5620,10 +5620,11 @@ static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
     if (heaps->thread != gpuarena__thread_number()) heaps->wanted = 1;
     at = gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream,
                               own ? gpuarena__thread_number() : 0);
-    if (at) gpuarena__known_set(arena, at);
-    if (at && own) arena->streams.own_known = 1;
-    if (at && heaps->wanted && !heaps->count && arena->streams.many) gpuarena__heaps_begin(arena);
-    if (at && !own && heaps->count) gpuarena__heap_give(arena, at);
+    if (!at) return 0;
+    gpuarena__known_set(arena, at);
+    if (own) arena->streams.own_known = 1;
+    if (heaps->wanted && !heaps->count && arena->streams.many) gpuarena__heaps_begin(arena);
+    if (!own && heaps->count) gpuarena__heap_give(arena, at);
     return at;
 }
 
@@ -6146,10 +6147,9 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
     }
 }
 
-/* A record that the run at this address still waits for; 0: none, and *last is the run's last node.
-   MULTI_STREAM: there is no such run any more. */
-static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address,
-                                    uint32_t *last)
+/* A record that the run at this address still waits for; 0: none. MULTI_STREAM: there is no such run any
+   more. */
+static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, address));
     gpuarena__node span = *at.node;
@@ -6160,7 +6160,6 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
             return GPUARENA__MULTI_STREAM;
         record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (record) return record;
-        *last = at.index;
         span.size += gpuarena__node_bytes(at.node);
         if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
     }
@@ -6172,29 +6171,23 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
-    uint32_t index, last = first, record;
+    uint32_t index, record;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
-    while ((record = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
+    while ((record = gpuarena__run_waits(arena, req, span.address)) != 0)
         if (record == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req->stream, record))
             return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
-    first = gpuarena__node_around(arena, span.address);
-    for (index = first;; index = gpuarena__node_at(arena, index)->next) {
-        if (gpuarena__availability(arena, req, gpuarena__node_at(arena, index)) > GPUARENA__AVAILABLE_NOW)
-            ticket = arena->streams.list[req->record].ticket + 1;
-        if (index == last) break;
-    }
-    if (ticket) arena->streams.list[req->record].ticket = ticket;
-    for (index = first;; index = gpuarena__node_at(arena, index)->next) {
+    index = gpuarena__node_around(arena, span.address);
+    if (!arena->streams.many) return index;      /* what is available now is one block already */
+    for (;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (!arena->streams.many) return index;  /* what is available now is one block already */
+        int foreign = gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW;
+        if (foreign && !ticket) ticket = ++arena->streams.list[req->record].ticket;
         if (!node->record && req->record && node->address < end
             && end - node->address < gpuarena__node_bytes(node))
             (void)gpuarena__free_split(arena, index, end - node->address);   /* the quiet rest stays quiet */
         if (node->record != req->record)
-            index = gpuarena__block_move(arena, index, req->record,
-                                         gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW
-                                         ? ticket : 0);
+            index = gpuarena__block_move(arena, index, req->record, foreign ? ticket : 0);
         if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
             return index;
     }

@@ -67,7 +67,7 @@ my @planted = (
      q@if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
      q@if (stream->use_count || stream->ref_count)@],
     ['a stolen block has no ticket of its own where it is now: a third stream does not wait for it',
-     q@ticket = arena->streams.list[req->record].ticket + 1;@, q@ticket = arena->streams.list[req->record].ticket;@],
+     q@ticket = ++arena->streams.list[req->record].ticket;@, q@ticket = arena->streams.list[req->record].ticket;@],
     ['a thread\'s own stream is known by its handle alone', q@key = gpuarena__thread_number();@, q@key = 0;@,
      q@own ? gpuarena__thread_number() : 0@, q@0@],
     ['events are asked while a stream is captured',
