@@ -208,7 +208,7 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Memory that is set aside for plans (see PLANS) is given up before stage 3, if growth would exceed the
+     Memory that is earmarked for plans (see PLANS) is given up before stage 3, if growth would exceed the
      limit or what idle_fraction allows, and before stage 9 in any case; then the stages start again. If all
      stages fail, nothing has changed, except that idle segments may have been released, plans may have ended
      and the stream may wait for others.
@@ -1749,7 +1749,7 @@ static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
        DEDICATED   the block has a segment to itself, which goes back when it is freed. If the driver refuses,
                    its blocks are ordinary free blocks
        TAGGED      the block is counted by its tag
-       PLANNED     a plan had its memory, which is set aside when it is freed
+       PLANNED     a plan had its memory, which is earmarked when it is freed
        CLEARING    the default stream may still be clearing it, for a free that was refused
        EXPORTED    other processes may use it: it is neither freed nor resized
      (none)      free, and backed throughout. It is found:
@@ -1760,10 +1760,10 @@ static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
      HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
        KEPT        in no list: a live block's room, or pages that the driver failed to unmap
      CLAIMED     free, but in no bin while the driver is asked to take its memory
-     ASIDE       free, but in no bin: it is set aside for a plan */
+     EARMARKED   free, but in no bin: it is earmarked for a plan */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
                       GPUARENA__DEDICATED = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
-                      GPUARENA__ASIDE = 16 + 32, /* of free blocks */
+                      GPUARENA__EARMARKED = 16 + 32, /* of free blocks */
                       GPUARENA__SURPLUS = 128,   /* of free blocks */
                       GPUARENA__PLANNED = 32,    /* of live blocks */
                       GPUARENA__CLEARING = 128,  /* of live blocks */
@@ -2124,7 +2124,7 @@ enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
     GPUARENA__PLAN_SERVES,                       /* `seen` has addresses */
-    GPUARENA__PLAN_ENDS                          /* so it is until the step ends, but nothing is set aside any
+    GPUARENA__PLAN_ENDS                          /* so it is until the step ends, but nothing is earmarked any
                                                     more */
 } gpuarena__plan_state;
 typedef struct gpuarena__plan {
@@ -2145,7 +2145,7 @@ typedef struct gpuarena__region {                /* memory for the plans' blocks
 
 /* Invariants:
      now       NULL outside of steps, and in those that are neither recorded nor served
-     regions   one of each stream for which memory is set aside. Its record is not another's meanwhile: it
+     regions   one of each stream for which memory is earmarked. Its record is not another's meanwhile: it
                counts as a reference */
 typedef struct gpuarena__plans {
     gpuarena__plan *now;                         /* of the step under way */
@@ -2634,10 +2634,10 @@ static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node 
     return arena->streams.list[gpuarena__record_of(node)].home != 0;
 }
 
-/* A free block that is set aside for a plan. */
-GPUARENA__INLINE int gpuarena__is_aside(const gpuarena__node *node)
+/* A free block that is earmarked for a plan. */
+GPUARENA__INLINE int gpuarena__is_earmarked(const gpuarena__node *node)
 {
-    return (node->size & (GPUARENA__LIVE | GPUARENA__ASIDE)) == GPUARENA__ASIDE;
+    return (node->size & (GPUARENA__LIVE | GPUARENA__EARMARKED)) == GPUARENA__EARMARKED;
 }
 
 GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
@@ -3586,7 +3586,7 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
      block_take       makes a live block of a free one
      block_free       makes a free block of a live one: order says what it waits for; then it is joined, or
-                      set aside for a plan */
+                      earmarked for a plan */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -4085,7 +4085,7 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
 }
 
 /* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
-   it waits for its own stream at most, it is set aside. */
+   it waits for its own stream at most, it is earmarked. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                            gpuarena__node *node, uint32_t freed_on, int plain, int planned)
 {
@@ -4100,7 +4100,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
     stats->live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
     if (plain || node->record) stats->pending_bytes += node->size;
-    if (planned && open && (!node->record || node->record == from)) node->size |= GPUARENA__ASIDE;
+    if (planned && open && (!node->record || node->record == from)) node->size |= GPUARENA__EARMARKED;
     else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, heap, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
@@ -4860,7 +4860,7 @@ static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *
     gpuarena__iterator at;
     if (range->pages) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_aside(at.node)
+        if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_earmarked(at.node)
             || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
 }
@@ -7540,7 +7540,7 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
    Steps that come again: see PLANS in the manual. A plan gives an address to each block that is freed before
    its own allocation comes again: first where it lay before, so that the plan costs next to nothing, and
    leaves no trace if the steps change. Packed blocks lie in a region for each stream, which is obtained once.
-   Free memory of planned places is in no bin: it is set aside. It is not joined when it is freed, but when an
+   Free memory of planned places is in no bin: it is earmarked. It is not joined when it is freed, but when an
    allocation needs it. */
 
 /* The recorded sequences of all kinds, by number. */
@@ -7583,21 +7583,20 @@ GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans, 
     return one;
 }
 
-/* ---- memory that is set aside */
+/* ---- memory that is earmarked */
 
-/* Takes a free block out of its bin, or out of the memory that is set aside. Returns its ASIDE bits in the
-   latter case. */
-static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
+/* Takes a free block out of its bin, or out of what is earmarked; in that case returns the EARMARKED bits. */
+static uint64_t gpuarena__earmark_lift(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bits = gpuarena__is_aside(node) ? GPUARENA__ASIDE : 0;
-    if (bits) node->size &= ~GPUARENA__ASIDE;
+    uint64_t bits = gpuarena__is_earmarked(node) ? GPUARENA__EARMARKED : 0;
+    if (bits) node->size &= ~GPUARENA__EARMARKED;
     else gpuarena__free_remove(arena, index);
     return bits;
 }
 
 /* The node that holds an address: a few tries from this one, which may be gone, or lie elsewhere. */
-static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, uint32_t index)
+static uint32_t gpuarena__earmark_find(const gpuarena *arena, uint64_t address, uint32_t index)
 {
     uint32_t tries;
     for (tries = 0; tries < 8; tries++) {
@@ -7611,19 +7610,19 @@ static uint32_t gpuarena__aside_find(const gpuarena *arena, uint64_t address, ui
 
 /* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
    near: the node that holds the address, or one to look from. Takes two nodes: reserved. 0: it is not. */
-GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
+GPUARENA__NOINLINE uint32_t gpuarena__earmark_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
                                                   uint32_t record, uint32_t near)
 {
-    uint32_t index = gpuarena__aside_find(arena, address, near);
+    uint32_t index = gpuarena__earmark_find(arena, address, near);
     uint64_t end = address + bytes, bits;
     gpuarena__node *node;
     gpuarena__iterator at;
     for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
-        if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
+        if (!at.index || !(gpuarena__is_earmarked(at.node) || gpuarena__is_free(at.node))
             || (at.node->record && at.node->record != record)) return 0;
         if (at.node->address + gpuarena__node_bytes(at.node) >= end) break;
     }
-    bits = gpuarena__aside_loosen(arena, index);
+    bits = gpuarena__earmark_lift(arena, index);
     node = gpuarena__node_at(arena, index);
     if (node->address < address) {
         uint32_t front = index;
@@ -7634,16 +7633,16 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     }
     while (node->size < bytes) {
         gpuarena__node *next = gpuarena__node_at(arena, node->next);
-        bits = gpuarena__aside_loosen(arena, node->next);
+        bits = gpuarena__earmark_lift(arena, node->next);
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, NULL, index, node, next);
     }
     if (node->size > bytes) {
         uint32_t rest = gpuarena__block_split(arena, index, bytes);
-        node->size |= GPUARENA__ASIDE;           /* otherwise the rest could be joined with it */
+        node->size |= GPUARENA__EARMARKED;       /* otherwise the rest could be joined with it */
         if (bits) gpuarena__node_at(arena, rest)->size |= bits;
         else (void)gpuarena__block_join(arena, rest);
-        node->size &= ~GPUARENA__ASIDE;
+        node->size &= ~GPUARENA__EARMARKED;
     }
     return index;
 }
@@ -7663,11 +7662,11 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
     }
     first = &now->seen.list[one->first];
     node = gpuarena__node_at(arena, first->node);
-    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
+    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__EARMARKED)
                           && node->record == record)) {
         int begins = node->size && node->address == one->address;
         uint32_t near = begins ? first->node : now->seen.list[one->below].node,
-                 index = gpuarena__aside_carve(arena, one->address, bytes, record, near);
+                 index = gpuarena__earmark_carve(arena, one->address, bytes, record, near);
         if (!index) {
             arena->plans.missed++;
             arena->stats.unplanned_count++;
@@ -8024,15 +8023,15 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
 
 /* ---- regions */
 
-/* Makes the memory that is set aside between two addresses ordinary free memory. */
-static void gpuarena__aside_end(gpuarena *arena, uint64_t begin, uint64_t end)
+/* Makes the memory that is earmarked between two addresses ordinary free memory. */
+static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = begin ? gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin))
                                   : gpuarena__blocks(arena);
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
         if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
-        if (!gpuarena__is_aside(at.node)) continue;
-        at.node->size &= ~GPUARENA__ASIDE;
+        if (!gpuarena__is_earmarked(at.node)) continue;
+        at.node->size &= ~GPUARENA__EARMARKED;
         if (at.node->record && at.node->ticket <= arena->streams.list[at.node->record].quiet) {
             arena->stats.pending_bytes -= at.node->size;
             at.node->record = 0;
@@ -8043,9 +8042,9 @@ static void gpuarena__aside_end(gpuarena *arena, uint64_t begin, uint64_t end)
     }
 }
 
-/* Sets aside what is free between two addresses, and what is live there as soon as it is freed. 0: no host
+/* Earmarks what is free between two addresses, and what is live there as soon as it is freed. 0: no host
    memory. */
-static int gpuarena__aside_begin(gpuarena *arena, uint64_t begin, uint64_t end)
+static int gpuarena__earmark_begin(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
@@ -8057,7 +8056,7 @@ static int gpuarena__aside_begin(gpuarena *arena, uint64_t begin, uint64_t end)
         gpuarena__free_remove(arena, at.index);
         at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__free_insert);
         at.node = gpuarena__node_at(arena, at.index);
-        at.node->size |= GPUARENA__ASIDE;
+        at.node->size |= GPUARENA__EARMARKED;
     }
     return 1;
 }
@@ -8084,7 +8083,7 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     gpuarena__free_remove(arena, index);
     gpuarena__block_fit(arena, index, bytes);
     node = gpuarena__node_at(arena, index);
-    node->size |= GPUARENA__ASIDE;
+    node->size |= GPUARENA__EARMARKED;
     region->address = node->address;
     region->bytes = bytes;
     return 1;
@@ -8114,7 +8113,7 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record,
     uint64_t from;
     if (!region || region->bytes >= bytes) return region;
     from = region->bytes ? region->address : 0;
-    if (from) gpuarena__aside_end(arena, from, from + region->bytes);
+    if (from) gpuarena__earmark_end(arena, from, from + region->bytes);
     region->bytes = 0;
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
     for (at = 0; from && at < GPUARENA__PLANS; at++) {
@@ -8127,11 +8126,11 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record,
     return region;
 }
 
-/* Makes all that is set aside ordinary free memory. */
-static void gpuarena__asides_end(gpuarena *arena)
+/* Makes all that is earmarked ordinary free memory. */
+static void gpuarena__earmarks_end(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__aside_end(arena, 0, UINT64_MAX);
+    gpuarena__earmark_end(arena, 0, UINT64_MAX);
     while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
 }
 
@@ -8142,9 +8141,9 @@ static int gpuarena__has_plan(const gpuarena *arena)
     return at < GPUARENA__PLANS;
 }
 
-/* Makes what is set aside ordinary memory, because it is needed, and ends all plans. That of the step under
+/* Makes what is earmarked ordinary memory, because it is needed, and ends all plans. That of the step under
    way ends with the step: what it has yet to serve lies where it is planned, if that is free. 1: something
-   was set aside. */
+   was earmarked. */
 static int gpuarena__plans_yield(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -8156,11 +8155,11 @@ static int gpuarena__plans_yield(gpuarena *arena)
         else gpuarena__plan_fail(plan);
     }
     if (!plans->region_count) return 0;
-    gpuarena__asides_end(arena);
+    gpuarena__earmarks_end(arena);
     return 1;
 }
 
-/* Tells whether a request that no free block serves should get the memory that is set aside, because more
+/* Tells whether a request that no free block serves should get the memory that is earmarked, because more
    would be reserved otherwise than the limit or config.idle_fraction allows. */
 static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
 {
@@ -8192,7 +8191,7 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     gpuarena__iterator at;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         const gpuarena__node *node = at.node;
-        int usable = (gpuarena__is_free(node) || gpuarena__is_aside(node))
+        int usable = (gpuarena__is_free(node) || gpuarena__is_earmarked(node))
             && (!node->record || node->record == record);
         if (gpuarena__node_live(node)) {
             uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
@@ -8210,7 +8209,7 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     return count;
 }
 
-/* Sets aside where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
+/* Earmarks where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
    which found no place. It may take a 64th of the peak. 0: there is none. */
 static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
                                  uint32_t record, uint64_t last)
@@ -8224,12 +8223,12 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
         const gpuarena__packed *one = &pack->blocks[pack->order[at]];
         if (one->offset >= last) break;
         if (one->offset > end) {
-            if (end && !gpuarena__aside_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+            if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
             begin = one->offset;
         }
         end = gpuarena__max(end, one->offset + one->units);
     }
-    if (end && !gpuarena__aside_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+    if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
@@ -8263,7 +8262,7 @@ static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uin
     return done;
 }
 
-/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be set aside. */
+/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, one;
@@ -8317,7 +8316,7 @@ static void gpuarena__plans_pack(gpuarena *arena)
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan_state states[GPUARENA__PLANS];
     uint32_t at;
-    gpuarena__asides_end(arena);
+    gpuarena__earmarks_end(arena);
     for (at = 0; at < GPUARENA__PLANS; at++) {
         states[at] = plans->list[at].state;
         plans->list[at].state = GPUARENA__PLAN_RECORDS;      /* so that no region moves for it */
@@ -8330,7 +8329,7 @@ static void gpuarena__plans_pack(gpuarena *arena)
         else gpuarena__plan_fail(plan);
         plan->packed = 1;
     }
-    if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
+    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
 
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
@@ -8361,7 +8360,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     if (alike) {
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
-            (void)gpuarena__plans_yield(arena);  /* some memory may be set aside */
+            (void)gpuarena__plans_yield(arena);  /* some memory may be earmarked */
             planned = gpuarena__plan_pack(arena, plan);
             plan->packed = (uint32_t)planned;
         }
@@ -8388,7 +8387,7 @@ static void gpuarena__plan_leave(gpuarena *arena)
     else if (now->state == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
         gpuarena__plan_fail(now);
     else now->clean = arena->plans.missed ? 0 : now->clean + 1;
-    if (!gpuarena__has_plan(arena)) gpuarena__asides_end(arena);
+    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     now->fresh.count = 0;
 }
 
@@ -10320,7 +10319,7 @@ typedef struct gpuarena__audit {
     gpuarena__text *out;                         /* receives the name of the violated invariant */
     uint64_t node_count;                         /* of all chunks: no list or tree is longer */
     uint64_t live_bytes, requested_bytes, reserved_bytes, pending_bytes, live_count, free_count;
-    uint64_t multi_count, aside_count;           /* free blocks of MULTI_STREAM, and those set aside */
+    uint64_t multi_count, earmarked_count;       /* free blocks of MULTI_STREAM, and those earmarked */
     uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
     uint64_t hole_count, open_count;             /* all holes, and those in the list */
@@ -10401,7 +10400,7 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     return 1;
 }
 
-/* Checks a free block that has memory. If it is set aside, it waits for a stream at most that has a region.
+/* Checks a free block that has memory. If it is earmarked, it waits for a stream at most that has a region.
    Lists and trees are checked with the bins. */
 static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
@@ -10412,10 +10411,10 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     const gpuarena__bins *bins;
     audit->free_count++;
     if (node->record) audit->pending_bytes += bytes;
-    if (gpuarena__is_aside(node)) {
+    if (gpuarena__is_earmarked(node)) {
         while (region < end && ((node->record && node->record != region->record) || node->use_at)) region++;
         GPUARENA__NEVER(region == end, "a block is set aside for no stream", index);
-        audit->aside_count++;
+        audit->earmarked_count++;
         return 1;
     }
     audit->idle_count += gpuarena__whole_pages(arena, node);
@@ -10490,7 +10489,7 @@ static int gpuarena__check_node(gpuarena__audit *audit, const gpuarena__range *r
         bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED | GPUARENA__EXPORTED);
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
-                    && bits != GPUARENA__ASIDE
+                    && bits != GPUARENA__EARMARKED
                     && bits != (GPUARENA__HOLE | GPUARENA__KEPT) && bits != (GPUARENA__LIVE | GPUARENA__KEPT)
                     && bits != (GPUARENA__LIVE | GPUARENA__DEDICATED), "a block has a state that cannot be",
                     index);
@@ -10641,12 +10640,12 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
         if (!gpuarena__check_link(audit, index, 0)) return 0;
         index = gpuarena__node_at(arena, index)->as.list.after;
     }
-    GPUARENA__NEVER(audit->binned_count + multi + audit->aside_count != audit->free_count,
+    GPUARENA__NEVER(audit->binned_count + multi + audit->earmarked_count != audit->free_count,
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
                     multi);
-    GPUARENA__NEVER(audit->aside_count && !gpuarena__has_plan(arena), "memory is set aside for no plan",
-                    audit->aside_count);
+    GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is set aside for no plan",
+                    audit->earmarked_count);
     return 1;
 }
 
@@ -13044,14 +13043,14 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up what is set aside for plans, if growth would be too dear otherwise. */
+/* Gives up what is earmarked for plans, if growth would be too dear otherwise. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
     return 0;
 }
 
-/* Gives it up in any case: no request fails while memory is set aside for plans. */
+/* Gives it up in any case: no request fails while memory is earmarked for plans. */
 static uint32_t gpuarena__stage_yield(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     (void)req;
@@ -14232,7 +14231,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
         return gpuarena__end(arena, result);
     }
     if (record) {
-        (void)gpuarena__plans_yield(arena);      /* nobody else is to have what is set aside */
+        (void)gpuarena__plans_yield(arena);      /* nobody else is to have what is earmarked */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
         if (arena->streams.ordered && !arena->lost)
             while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)

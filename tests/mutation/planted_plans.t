@@ -13,13 +13,13 @@ require './tests/mutation/planted.pl';
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a planned address is given twice',
-     q@node->size == (bytes | GPUARENA__ASIDE)@, q@gpuarena__node_bytes(node) == bytes@],
+     q@node->size == (bytes | GPUARENA__EARMARKED)@, q@gpuarena__node_bytes(node) == bytes@],
     ['what is live where a plan looks is no obstacle',
-     q@if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))@, q@if (!at.index@],
+     q@if (!at.index || !(gpuarena__is_earmarked(at.node) || gpuarena__is_free(at.node))@, q@if (!at.index@],
     ['a sequence that is shifted gets blocks of other sizes',
      q@if (one->units != units || one->record != record || one->served == plans->step) continue;@,
      q@if (one->record != record || one->served == plans->step) continue;@,
-     q@node->size == (bytes | GPUARENA__ASIDE)@, q@gpuarena__is_aside(node)@],
+     q@node->size == (bytes | GPUARENA__EARMARKED)@, q@gpuarena__is_earmarked(node)@],
     ['the region moves for another kind, and its live blocks stay planned',
      q@if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;@, q@@],
     ['what another stream freed is set aside, and taken without a wait',
