@@ -6982,11 +6982,8 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
     uint64_t release;                            /* pages of large handles that must go back before */
-    uint64_t taken;                              /* while they are mapped: pages taken so far from the run
-                                                    that has the number `run`; behind the last, spare ones */
-    uint32_t run;
     uint32_t is_last;                            /* 1: no large handle can go back any more */
-    uint32_t first, next;                        /* the first new handle in the table, and the next to map */
+    uint32_t first;                              /* the first new handle in the table */
 } gpuarena__commit;
 
 /* Makes quiet what completed events show to be, and picks pages that move to a place; none while a stream is
@@ -7214,35 +7211,28 @@ static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commi
     return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
-/* The next handle for a place. */
-static gpuarena__handle gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *commit)
-{
-    const gpuarena__paged *paged = &arena->paged;
-    const gpuarena__page_run *run = &paged->runs[commit->run];
-    if (commit->next < paged->spare_count) return paged->spare[commit->next++];
-    if (commit->run < paged->run_count && commit->taken == run->page_count) {
-        run = &paged->runs[++commit->run];
-        commit->taken = 0;
-    }
-    if (commit->run < paged->run_count)
-        return gpuarena__handle_at(arena, run->address + commit->taken++ * paged->page_bytes);
-    return paged->spare[commit->first - ++commit->taken];
-}
-
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
-static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *commit, uint64_t *reached,
+static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit, uint64_t *reached,
                                 gpuarena__error *error)
 {
+    const gpuarena__paged *paged = &arena->paged;
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
-    uint64_t bytes, page;
-    commit->next = commit->first;
+    uint64_t bytes, page, taken = 0;             /* taken: pages of this run; behind the last, spare ones */
+    uint32_t next = commit->first, run = 0, at;
     while (gpuarena__hole_next(arena, &hole)) {
         gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
-            gpuarena__handle handle = gpuarena__commit_next(arena, commit);
-            uint32_t at;
-            bytes = handle.page_count * arena->paged.page_bytes;
+            gpuarena__handle handle;
+            if (run < paged->run_count && taken == paged->runs[run].page_count) {
+                run++;
+                taken = 0;
+            }
+            if (next < paged->spare_count) handle = paged->spare[next++];
+            else if (run < paged->run_count)
+                handle = gpuarena__handle_at(arena, paged->runs[run].address + taken++ * paged->page_bytes);
+            else handle = paged->spare[commit->first - ++taken];
+            bytes = handle.page_count * paged->page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
                                (&arena->driver, gpuarena__pointer(*reached), bytes, handle.id))) return 0;
             range->pages[page] = handle.id;
@@ -7296,7 +7286,7 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
 
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
    changed, except that new pages may be spare. */
-static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
+static int gpuarena__commit_use(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t reached = commit->begin;
