@@ -9613,7 +9613,8 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     return gpuarena__max(seen.longest, count);
 }
 
-static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
+/* The arena's statistics; largest_free_bytes only if a walk over the free blocks is wanted. */
+static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
 {
     gpuarena_stats stats = arena->stats;
     stats.alloc_count = stats.live_count + stats.free_count;
@@ -9633,13 +9634,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     if (arena->paged.page_bytes)
         stats.stranded_bytes = gpuarena__stranded(arena);
     stats.host_bytes = arena->host_bytes;
-    return stats;
-}
-
-static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
-{
-    gpuarena_stats stats = gpuarena__stats_now(arena);
-    stats.largest_free_bytes = gpuarena__largest_free(arena);
+    if (walk) stats.largest_free_bytes = gpuarena__largest_free(arena);
     return stats;
 }
 
@@ -9882,6 +9877,17 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
+/* As fail, after `need` more bytes were refused: see failure_measure. */
+static gpuarena_result gpuarena__fail_measured(gpuarena *arena, const gpuarena__error *error,
+                                               uint64_t requested, uint64_t need, uint64_t idle,
+                                               gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    failure.requested_bytes = requested;
+    gpuarena__failure_measure(arena, &failure, need, idle);
+    return gpuarena__fail_record(arena, &failure, stream);
+}
+
 /* Tells whether a run or pages would serve the failed request if it could wait for them. */
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
                                 const gpuarena_failure *failure)
@@ -10016,16 +10022,6 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
     }
 }
 
-/* Says what is known about a pointer. */
-static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    int live = failure->block.state == GPUARENA_STATE_LIVE;
-    if (failure->detail[0]) gpuarena__put(out, " (%s)", failure->detail);
-    if (!failure->block.ptr) return;
-    gpuarena__put(out, "; it lies in a %s block of ", live ? "live" : "free");
-    gpuarena__put_bytes(out, failure->block.bytes);
-}
-
 /* Writes "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
 static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
 {
@@ -10081,8 +10077,13 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
 #undef X
         else if (gpuarena__piece_skip(&rest, "$growth"))
             gpuarena__say(out, failure, gpuarena__words_of_growth(failure));
-        else if (gpuarena__piece_skip(&rest, "$place")) gpuarena__say_place(out, failure);
-        else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
+        else if (gpuarena__piece_skip(&rest, "$place")) {
+            if (detail[0]) gpuarena__put(out, " (%s)", detail);
+            if (!failure->block.ptr) continue;
+            gpuarena__put(out, "; it lies in a %s block of ",
+                          failure->block.state == GPUARENA_STATE_LIVE ? "live" : "free");
+            gpuarena__put_bytes(out, failure->block.bytes);
+        } else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
         else if (gpuarena__piece_skip(&rest, "$result"))
             gpuarena__put(out, "%s", gpuarena_result_name(failure->result));
         else if (gpuarena__piece_skip(&rest, "$reason"))
@@ -10164,7 +10165,7 @@ typedef struct gpuarena__writer {
     char piece[1280];                            /* longer than any piece */
 } gpuarena__writer;
 
-static void gpuarena__flush(gpuarena__writer *writer)
+static gpuarena_result gpuarena__flush(gpuarena__writer *writer)
 {
     gpuarena__text *out = &writer->out;
     GPUARENA_ASSERT(out->length < out->size && "a piece of a report fits");
@@ -10172,6 +10173,7 @@ static void gpuarena__flush(gpuarena__writer *writer)
         writer->result = writer->write(out->text, (size_t)gpuarena__min(out->length, out->size - 1),
                                        writer->user);
     out->length = 0;
+    return writer->result;
 }
 
 /* Writes a name as the inside of a JSON string. Names are printable ASCII, as creation checks. */
@@ -10253,29 +10255,35 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     if (writer->json && at) gpuarena__put(out, "],");
 }
 
-/* Counts a block in its range's figures, and writes them as text at the end of the range. */
-static void gpuarena__text_block(gpuarena__writer *writer, const gpuarena__range *range, uint64_t offset,
-                                 const gpuarena_block *block)
+/* The visitor of a report as text: counts a block in its range's figures, and writes them at the end of the
+   range. */
+static gpuarena_result gpuarena__text_block(const gpuarena_block *block, void *user)
 {
+    gpuarena__writer *writer = (gpuarena__writer *)user;
     gpuarena__text *out = &writer->out;
+    const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
+    uint64_t offset = gpuarena__address(block->ptr) - range->address;
     if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
     writer->blocks++;
     if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
     else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
     else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
-    if (offset + block->bytes < range->bytes) return;
+    if (offset + block->bytes < range->bytes) return writer->result;
     gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
                   " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
                   range->bytes, writer->blocks, writer->live, writer->longest_free);
     if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
     gpuarena__put(out, "\n");
+    return gpuarena__flush(writer);
 }
 
-static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range *range, uint64_t offset,
-                                 const gpuarena_block *block)
+static gpuarena_result gpuarena__json_block(const gpuarena_block *block, void *user)
 {
     static const char *const states[] = { "none", "live", "pending", "free", "hole" };
+    gpuarena__writer *writer = (gpuarena__writer *)user;
     gpuarena__text *out = &writer->out;
+    const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
+    uint64_t offset = gpuarena__address(block->ptr) - range->address;
     if (!offset)
         gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
                       range->before ? ",\n" : "", range->address, range->bytes);
@@ -10285,18 +10293,7 @@ static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range
         gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
                       block->requested_bytes, block->serial, block->tag);
     gpuarena__put(out, offset + block->bytes < range->bytes ? "}" : "}]}");
-}
-
-/* Writes what a report says of one block: the visitor of its walk. */
-static gpuarena_result gpuarena__report_block(const gpuarena_block *block, void *user)
-{
-    gpuarena__writer *writer = (gpuarena__writer *)user;
-    uint64_t address = gpuarena__address(block->ptr);
-    const gpuarena__range *range = gpuarena__range_of(writer->arena, address);
-    (writer->json ? gpuarena__json_block : gpuarena__text_block)(writer, range, address - range->address,
-                                                                 block);
-    gpuarena__flush(writer);
-    return writer->result;
+    return gpuarena__flush(writer);
 }
 
 /* >>check ==============================================================================================
@@ -10603,28 +10600,22 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
     return 1;
 }
 
-static int gpuarena__check_in_bins(gpuarena__audit *audit, const gpuarena__bins *bins)
-{
-    uint32_t number;
-    for (number = 0; number < 2; number++)
-        if (!gpuarena__check_tree(audit, bins, number, bins->root[number], 0)) return 0;
-    for (number = 0; number < GPUARENA__CLASSES; number++)
-        if (!gpuarena__check_class(audit, bins, number)) return 0;
-    return 1;
-}
-
 static int gpuarena__check_bins(gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     uint64_t multi = 0;
-    uint32_t record, n, index;
+    uint32_t record, n, at, index;
     for (record = 0; record < arena->streams.count; record++) {
         const gpuarena__bins *bins = arena->streams.list[record].bins;
         GPUARENA__NEVER(arena->streams.list[record].heap > arena->heaps.count,
                         "a stream has a heap that there is not", record);
         if (record && bins == &arena->bins) continue;        /* a single stream shares those of record 0 */
-        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-            if (!gpuarena__check_in_bins(audit, bins)) return 0;
+        for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
+            for (at = 0; at < 2; at++)
+                if (!gpuarena__check_tree(audit, bins, at, bins->root[at], 0)) return 0;
+            for (at = 0; at < GPUARENA__CLASSES; at++)
+                if (!gpuarena__check_class(audit, bins, at)) return 0;
+        }
     }
     for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++) {
         if (!gpuarena__check_link(audit, index, 0)) return 0;
@@ -10713,17 +10704,6 @@ static int gpuarena__check_lookup(const gpuarena__audit *audit, uint32_t n, uint
     return 1;
 }
 
-static int gpuarena__check_unused(const gpuarena__audit *audit, const gpuarena__pool *pool, uint64_t *unused)
-{
-    uint64_t count = 0;
-    uint32_t index = pool->first;
-    for (; index && count <= audit->node_count; index = gpuarena__node_at(audit->arena, index)->next)
-        if (!gpuarena__check_link(audit, index, count++)) return 0;
-    GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
-    *unused += count;
-    return 1;
-}
-
 static int gpuarena__check_tables(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
@@ -10731,8 +10711,14 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
     uint32_t index, n;
     for (n = 0; n <= arena->heaps.count; n++) {
         const gpuarena__pool *pool = n ? &arena->heaps.list[n]->unused : &arena->nodes.unused;
-        if (!gpuarena__check_lookup(audit, n, &entries) || !gpuarena__check_unused(audit, pool, &unused))
-            return 0;
+        uint64_t count = 0;
+        if (!gpuarena__check_lookup(audit, n, &entries)) return 0;
+        for (index = pool->first; index && count <= audit->node_count; count++) {
+            if (!gpuarena__check_link(audit, index, count)) return 0;
+            index = gpuarena__node_at(arena, index)->next;
+        }
+        GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
+        unused += count;
     }
     GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
     GPUARENA__NEVER(audit->node_count != 1 + unused + audit->live_count + audit->free_count
@@ -11164,7 +11150,10 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
       gpuarena__cuda_vm.map((CUdeviceptr)(uintptr_t)address, (size_t)bytes, 0, \
                             (CUmemGenericAllocationHandle)page, 0)) \
     X(vm_unmap, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
-      gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes))
+      gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes)) \
+    X(fd_from_page, DIRECT, (const gpuarena_driver *self, uint64_t page, int *fd), \
+      gpuarena__cuda_vm.from_page(fd, (CUmemGenericAllocationHandle)page, \
+                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
 #define X(name, way, parameters, call) \
     static int gpuarena__cuda_##name parameters { GPUARENA__CUDA_##way(call); return code; }
 GPUARENA__CUDA_CALLS(X)
@@ -11189,20 +11178,11 @@ static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
     cudaIpcMemHandle_t given;
     void *memory = NULL;
     memcpy(&given, handle, sizeof given);
-    {
-        GPUARENA__CUDA_CALL(cudaIpcOpenMemHandle(&memory, given, cudaIpcMemLazyEnablePeerAccess));
-        if (!code) *ptr = memory;
-        else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
-            (void)cudaGetLastError();
-        return code;
-    }
-}
-
-static int gpuarena__cuda_fd_from_page(const gpuarena_driver *self, uint64_t page, int *fd)
-{
-    (void)self;
-    return (int)gpuarena__cuda_vm.from_page(fd, (CUmemGenericAllocationHandle)page,
-                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    GPUARENA__CUDA_CALL(cudaIpcOpenMemHandle(&memory, given, cudaIpcMemLazyEnablePeerAccess));
+    if (!code) *ptr = memory;
+    else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
+        (void)cudaGetLastError();
+    return code;
 }
 
 static int gpuarena__cuda_fd_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
@@ -11233,17 +11213,6 @@ static int gpuarena__cuda_peer(const gpuarena_driver *self, int32_t device)
     return gpuarena__cuda_end(&caller, code);
 }
 
-/* Fills the group fd, if the device's pages can be exported. */
-static void gpuarena__cuda_fill_fd(gpuarena_driver *driver)
-{
-    const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
-    int answer = 0;
-    if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
-#define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
-    GPUARENA__FD_ENTRIES(X)
-#undef X
-}
-
 /* Sets access for the device and its peers in one call. */
 static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
@@ -11260,15 +11229,21 @@ static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, 
     return (int)gpuarena__cuda_vm.access((CUdeviceptr)(uintptr_t)address, (size_t)bytes, grants, count);
 }
 
-/* Fills the group vm, or leaves it empty if anything fails: the table works without it. If a function is
-   missing, the next table looks again. */
+/* Tells whether a device has an attribute. */
+static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
+{
+    int answer = 0;
+    return !gpuarena__cuda_vm.attribute(&answer, attribute, device) && answer;
+}
+
+/* Fills the groups vm and fd, or leaves empty what the device or its driver lacks: the table works without
+   them. If a function is missing, the next table looks again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
-    const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int answer = 0, slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1, shares = 1;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1, shares = 1;
 #define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
     GPUARENA__CUDA_VM(X)
 #undef X
@@ -11287,14 +11262,17 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     shares = gpuarena__cuda_vm.from_page != NULL;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
-    if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
-    if (gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) return;
-    if (!page_bytes) return;
+    if (!gpuarena__cuda_has(driver->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+        || gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)
+        || !page_bytes) return;
     driver->page_bytes = page_bytes;
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__VM_ENTRIES(X)
+    if (!shares || !gpuarena__cuda_has(driver->device,
+                                       CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        return;
+    GPUARENA__FD_ENTRIES(X)
 #undef X
-    if (shares) gpuarena__cuda_fill_fd(driver);
 }
 
 /* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO
@@ -11798,19 +11776,6 @@ static void gpuarena__mark_over_limit(gpuarena *arena)
     gpuarena__relock_all(arena);
 }
 
-/* After a free in an arena over its limit: releases memory. 0 and an error: the driver refused to take some
-   back. */
-static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__family_excess(arena);
-    if (excess)
-        return gpuarena__release_more(arena, gpuarena__above(own, excess),
-                                      arena->paged.page_bytes != 0, stream, error);
-    arena->over_limit = 0;
-    gpuarena__update_fast_path(arena);
-    return 1;
-}
-
 /* >>share ==============================================================================================
    Blocks between processes, and peers. An exported block has the bit EXPORTED, which sends its free to the
    slow path, where it is refused. An import is memory of another process, and none of the arena's: it is in
@@ -11971,13 +11936,6 @@ static gpuarena__import *gpuarena__import_find(const gpuarena *arena, const void
     return NULL;
 }
 
-static int gpuarena__imports_open(const gpuarena *arena)
-{
-    uint32_t at;
-    for (at = 0; at < arena->imports.count; at++) if (arena->imports.list[at].ptr) return 1;
-    return 0;
-}
-
 /* Gives back what an import has, and removes it from the list. 0 and an error: the driver refused, and a
    later call goes on from there. */
 static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpuarena__error *error)
@@ -12010,18 +11968,6 @@ static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
     return done;
 }
 
-/* Says what is wrong with a description of a block; NULL: nothing. */
-static const char *gpuarena__wrong_shared(const gpuarena *arena, const gpuarena_shared *shared)
-{
-    uint64_t page = gpuarena__max(arena->driver.page_bytes, 1);
-    if (!shared) return "shared: NULL";
-    if (!shared->bytes || shared->bytes > GPUARENA__MAX_BYTES || shared->offset_bytes > GPUARENA__MAX_BYTES
-        || shared->paged_bytes > GPUARENA__MAX_BYTES || shared->paged_bytes % page
-        || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
-        return "shared: not what gpuarena_export wrote";
-    return NULL;
-}
-
 /* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: what the driver gave
    cannot be used. */
 static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
@@ -12050,38 +11996,32 @@ static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared
     return 1;
 }
 
-/* Records the failure of an import. */
-static gpuarena_result gpuarena__fail_import(gpuarena *arena, const gpuarena__error *error, uint64_t bytes)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    failure.requested_bytes = bytes;
-    if (failure.result == GPUARENA_OUT_OF_MEMORY) gpuarena__failure_measure(arena, &failure, 0, 0);
-    return gpuarena__fail_record(arena, &failure, NULL);
-}
-
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr)
 {
     gpuarena__imports *imports;
     gpuarena__import made = GPUARENA_INIT;
     gpuarena__error error = gpuarena__no_error(), ignored = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
-    const char *wrong;
     if (result != GPUARENA_OK) return result;
-    wrong = gpuarena__wrong_shared(arena, shared);
-    if (wrong) return gpuarena__end(arena, gpuarena__fail_argument(arena, wrong));
+    if (!shared) return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: NULL"));
+    if (!shared->bytes || shared->bytes > GPUARENA__MAX_BYTES || shared->offset_bytes > GPUARENA__MAX_BYTES
+        || shared->paged_bytes > GPUARENA__MAX_BYTES
+        || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
+        || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
     (void)gpuarena__imports_tidy(arena, &ignored);
     imports = &arena->imports;
     if (!gpuarena__is_lost(arena, &error)
         && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
         gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
     if (error.result != GPUARENA_OK || !gpuarena__import_begin(arena, shared, &made, &error))
-        return gpuarena__end(arena, gpuarena__fail_import(arena, &error, shared->bytes));
+        return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, shared->bytes, 0, 0, NULL));
     imports->list[imports->count++] = made;
     if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
     else {
         (void)gpuarena__imports_tidy(arena, &ignored);
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
-        result = gpuarena__fail_import(arena, &error, shared->bytes);
+        result = gpuarena__fail(arena, &error, shared->bytes, NULL);
     }
     return gpuarena__end(arena, result);
 }
@@ -12119,7 +12059,7 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
         return gpuarena__end(arena, GPUARENA_OK);
     }
     if (import->page_bytes) import->lacks = 0;   /* it can only be ended */
-    return gpuarena__end(arena, gpuarena__fail_import(arena, &error, bytes));
+    return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, bytes, 0, 0, NULL));
 }
 
 GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
@@ -12139,21 +12079,7 @@ GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
     return gpuarena__end(arena, result);
 }
 
-/* ---- what creation asks of the driver */
-
-static gpuarena_result gpuarena__share_checks(gpuarena_config *config, gpuarena__text *why)
-{
-    int32_t device = config->driver->device;
-    if (device >= 0 && device < 64) config->peers &= ~((uint64_t)1 << device);   /* its own memory */
-    if (config->share == GPUARENA_SHARE_PAGES && !config->driver->fd.from_page)
-        gpuarena__put(why, "share: the driver has no group `fd`");
-    else if (config->peers && !config->driver->peer)
-        gpuarena__put(why, "peers: the driver has no entry `peer`");
-    else return GPUARENA_OK;
-    return GPUARENA_NOT_SUPPORTED;
-}
-
-/* Gives the peers access. The arena's copy of the table has them from then on, for pages. */
+/* Gives the peers access, at creation. The arena's copy of the table has them from then on, for pages. */
 static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -12344,6 +12270,7 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     gpuarena__text why = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_result result;
     uint64_t headroom = 0;
+    int32_t device;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (config->parent) {
         result = gpuarena__join_parent(config, table, &headroom, &why);
@@ -12357,11 +12284,16 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
         return GPUARENA_INVALID_CONFIG;
     config->headroom_bytes = gpuarena__max(config->headroom_bytes, headroom);
-    if (config->scrub && !config->driver->clear) {
+    device = config->driver->device;
+    if (device >= 0 && device < 64) config->peers &= ~((uint64_t)1 << device);   /* its own memory */
+    if (config->scrub && !config->driver->clear)
         gpuarena__put(&why, "scrub: the driver has no entry `clear`");
-        return GPUARENA_NOT_SUPPORTED;
-    }
-    return gpuarena__share_checks(config, &why);
+    else if (config->share == GPUARENA_SHARE_PAGES && !config->driver->fd.from_page)
+        gpuarena__put(&why, "share: the driver has no group `fd`");
+    else if (config->peers && !config->driver->peer)
+        gpuarena__put(&why, "peers: the driver has no entry `peer`");
+    else return GPUARENA_OK;
+    return GPUARENA_NOT_SUPPORTED;
 }
 
 /* Sets the limit. */
@@ -12502,18 +12434,19 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
     gpuarena__error error = gpuarena__no_error();
     const gpuarena *child;
     char name[32];
-    uint32_t record;
+    uint32_t at;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (arena->stats.live_count) return gpuarena__fail_leaks(arena);
     if (arena->away_count)
         return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
                                      "must return before gpuarena_destroy");
-    if (gpuarena__imports_open(arena))
-        return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a block is imported; call "
-                                     "gpuarena_import_end before gpuarena_destroy");
-    for (record = 1; record < arena->streams.count; record++)
-        if (arena->streams.list[record].home)
+    for (at = 0; at < arena->imports.count; at++)
+        if (arena->imports.list[at].ptr)
+            return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a block is imported; call "
+                                         "gpuarena_import_end before gpuarena_destroy");
+    for (at = 1; at < arena->streams.count; at++)
+        if (arena->streams.list[at].home)
             return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                          "gpuarena_capture_release before gpuarena_destroy");
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -13720,12 +13653,21 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
+    uint64_t excess;
     int done = 1;
     if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                       &ignored);
-    if (done && arena->over_limit) done = gpuarena__shrink_over_limit(arena, stream, &ignored);
+    if (done && arena->over_limit) {             /* its own limit, or one of an arena above */
+        excess = gpuarena__family_excess(arena);
+        if (!excess) {
+            arena->over_limit = 0;
+            gpuarena__update_fast_path(arena);
+        } else
+            done = gpuarena__release_more(arena, gpuarena__above(arena->stats.reserved_bytes, excess),
+                                          arena->paged.page_bytes != 0, stream, &ignored);
+    }
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
         done = gpuarena__release_idle(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_AGE
@@ -14083,16 +14025,10 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
                                              gpuarena__error *error, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_failure failure;
-    uint64_t idle, need;
+    uint64_t need = 0, idle = 0;
     error->block = index;
-    failure = gpuarena__failure_of(arena, error);
-    failure.requested_bytes = bytes;
-    if (error->result == GPUARENA_OUT_OF_MEMORY) {
-        need = gpuarena__resize_need(arena, index, bytes, &idle);
-        gpuarena__failure_measure(arena, &failure, need, idle);
-    }
-    return gpuarena__fail_record(arena, &failure, stream);
+    if (error->result == GPUARENA_OUT_OF_MEMORY) need = gpuarena__resize_need(arena, index, bytes, &idle);
+    return gpuarena__fail_measured(arena, error, bytes, need, idle, stream);
 }
 
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
@@ -14469,7 +14405,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     gpuarena__copy copy;
     gpuarena_stats stats;
     if (result != GPUARENA_OK) return result;
-    stats = gpuarena__stats_walked(self);
+    stats = gpuarena__stats_now(self, 1);
     gpuarena__copy_begin(self, &copy);
     writer.arena = self;
     writer.json = format == GPUARENA_FORMAT_JSON;
@@ -14480,11 +14416,11 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
     gpuarena__report_tags(&writer, &copy);
     if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(self, &copy, gpuarena__report_block, &writer);
+    (void)gpuarena__walk(self, &copy, writer.json ? gpuarena__json_block : gpuarena__text_block, &writer);
     if (writer.json) gpuarena__put(&writer.out, "]}\n");
-    gpuarena__flush(&writer);
+    result = gpuarena__flush(&writer);
     gpuarena__copy_end(self, &copy);
-    return gpuarena__end(self, writer.result);
+    return gpuarena__end(self, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
@@ -14538,7 +14474,7 @@ GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stat
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self);
+    if (stats && self) *stats = gpuarena__stats_now(self, 0);
     gpuarena__leave_read(self);
 }
 
@@ -14546,7 +14482,7 @@ GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *sta
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_walked(self);
+    if (stats && self) *stats = gpuarena__stats_now(self, 1);
     gpuarena__leave_read(self);
 }
 
