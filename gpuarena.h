@@ -11758,24 +11758,6 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
     return done;
 }
 
-/* Makes frees in this arena and below it take the slow path and release memory, until it is within its limit.
-   Growth in progress there is waited for: nothing grows after this. Both locks are unlocked meanwhile. */
-static void gpuarena__mark_over_limit(gpuarena *arena)
-{
-    uint64_t number = UINT64_MAX;
-    gpuarena *at;
-    arena->over_limit = 1;
-    gpuarena__update_fast_path(arena);
-    if (gpuarena__is_tied()) return;
-    gpuarena__unlock_all(arena);
-    while ((at = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
-        at->over_limit = 1;
-        gpuarena__update_fast_path(at);
-        (void)gpuarena__end(at, GPUARENA_OK);
-    }
-    gpuarena__relock_all(arena);
-}
-
 /* >>share ==============================================================================================
    Blocks between processes, and peers. An exported block has the bit EXPORTED, which sends its free to the
    slow path, where it is refused. An import is memory of another process, and none of the arena's: it is in
@@ -12498,9 +12480,9 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
    end of the section. One loop runs them until one finds a free node that serves the request. A stage that
    has changed something for earlier ones has them run again. Stages hold the slow-path mutex and the short
    lock; each driver call unlocks the short one.
-     A new stage has to be known elsewhere, too: by gpuarena__poll, which is stage 5; by gpuarena__can_grow
-   and gpuarena__is_waiting, which foresee and explain the result; and, if pages can come from it, by
-   gpuarena__commit_hard, which grows a block in place. */
+     A new stage has to be known elsewhere, too: by stage_poll, which repeats earlier ones; by can_grow and
+   is_waiting, which foresee and explain the result; and, if pages can come from it, by commit_hard, which
+   grows a block in place. */
 
 /* The state of one call. */
 typedef struct gpuarena__miss {
@@ -12586,19 +12568,6 @@ static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *re
         req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
 }
 
-/* After the limit was lowered below reserved memory: releases idle memory. 0 and an error: too much is still
-   reserved. */
-static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
-{
-    int released = req->flags & GPUARENA_ALLOC_TRY
-        || gpuarena__release_to(arena, arena->limit, 0, req->stream, error);
-    if (arena->stats.reserved_bytes <= arena->limit) return 1;
-    if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
-    if (error->result == GPUARENA_CAPTURE && !error->code)
-        gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-    return 0;
-}
-
 /* Tells whether free blocks serve a request now or after waits; `takes` says which waits. Works before the
    stream has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
@@ -12608,37 +12577,40 @@ static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, 
         && ((told_apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
 }
 
-/* Tells whether a GPUARENA_ALLOC_TRY request may go on. It must not call the driver, and making its stream's
-   record may; so for a new stream it goes on only if free memory serves it now. */
-static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
-{
-    gpuarena__request known = *req;
-    if (req->stream != GPUARENA_ANY_STREAM) known.record = gpuarena__stream_find(arena, req->stream);
-    known.home = arena->streams.list[known.record].home;
-    return known.record || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
-}
+/* ---- the stages: each returns a free node, in a bin, that serves the request, or 0 */
 
-/* Prepares a round: the limit holds, host memory is reserved, and the stream has a record. 0 and an error. */
-static int gpuarena__ready(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
+/* Begins a round. It is over, with an error, unless the limit holds, host memory is reserved, and the stream
+   has a record. A GPUARENA_ALLOC_TRY request must not call the driver, and making its stream's record may; so
+   for a new stream it goes on only if free memory serves it now. */
+static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
+    gpuarena__error *error = &miss->error;
+    gpuarena__request known = *req;
+    int try_only = (req->flags & GPUARENA_ALLOC_TRY) != 0, released;
+    *error = gpuarena__no_error();
+    miss->freed = arena->stats.free_count;
+    if (!miss->reclaim.alone) miss->reclaim = gpuarena__reclaim_begin(arena, 0);
+    miss->over = 1;
     if (gpuarena__is_lost(arena, error)) return 0;
-    if (arena->stats.reserved_bytes > arena->limit && !gpuarena__drained(arena, req, error)) return 0;
-    if (req->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, req))
-        return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
+    if (arena->stats.reserved_bytes > arena->limit) {        /* the limit was lowered */
+        released = try_only || gpuarena__release_to(arena, arena->limit, 0, req->stream, error);
+        if (arena->stats.reserved_bytes > arena->limit) {
+            if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
+            if (error->result == GPUARENA_CAPTURE && !error->code)
+                gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
+            return 0;
+        }
+    }
+    if (try_only) {
+        if (req->stream != GPUARENA_ANY_STREAM) known.record = gpuarena__stream_find(arena, req->stream);
+        known.home = arena->streams.list[known.record].home;
+        if (!known.record && !gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW))
+            return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
+    }
     if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    return 1;
-}
-
-/* ---- the stages: each returns a free node, in a bin, that serves the request, or 0 */
-
-static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
-{
-    miss->error = gpuarena__no_error();
-    miss->freed = arena->stats.free_count;
-    if (!miss->reclaim.alone) miss->reclaim = gpuarena__reclaim_begin(arena, 0);
-    miss->over = !gpuarena__ready(arena, req, &miss->error);
+    miss->over = 0;
     return 0;
 }
 
@@ -12780,49 +12752,36 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
     return gpuarena__release_for(arena, req, 1, &miss->error);
 }
 
-/* The state at the latest attempt of a wait for other threads: it is repeated only after changes. */
-typedef struct gpuarena__news {
-    uint64_t begun;                              /* stats.free_count when the wait began */
-    uint64_t freed, calls, room;                 /* free_count, call_count and room at the latest attempt */
-} gpuarena__news;
-
-/* One round of the wait: resolves events, and unlocks the arena for a moment. If anything has changed, looks,
-   grows and releases as stages 1, 3 and 4 do. Returns a node that serves the request now, or 0. */
-static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
-                               gpuarena__miss *miss)
-{
-    int resolved = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
-    uint32_t index;
-    arena->streams.list[req->record].guest_count++;         /* keeps the record from being reused meanwhile */
-    gpuarena__unlock_all(arena);
-    gpuarena__pause(0);
-    gpuarena__relock_all(arena);
-    arena->streams.list[req->record].guest_count--;
-    req->home = arena->streams.list[req->record].home;
-    if (arena->stats.free_count != seen->begun) resolved |= gpuarena__resolve_all(arena);
-    if (!resolved && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
-        && seen->room >= gpuarena__room(arena)) return 0;
-    seen->freed = arena->stats.free_count;
-    seen->calls = arena->call_count;             /* such a call may have grown, or shrunk a block */
-    seen->room = gpuarena__room(arena);
-    index = gpuarena__look(arena, req);
-    if (!index) index = gpuarena__stage_grow(arena, req, miss);
-    return index ? index : gpuarena__stage_release(arena, req, miss);
-}
-
-/* Waits up to config.wait_ms by the driver's clock for other streams' work and other threads' frees. */
+/* Waits up to config.wait_ms by the driver's clock for other streams' work and other threads' frees: resolves
+   events, and unlocks the arena for a moment, again and again. Where something has changed since the latest
+   attempt, it looks, grows and releases as those stages do. */
 static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
-    gpuarena__news seen;
+    uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before,
+             freed = arena->stats.free_count, freed_first = freed, calls = arena->call_count,
+             room = gpuarena__room(arena);
     uint32_t index = 0, still = 0;
+    int changed;
     if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
-    seen.begun = seen.freed = arena->stats.free_count;
-    seen.calls = arena->call_count;
-    seen.room = gpuarena__room(arena);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        index = gpuarena__poll(arena, req, &seen, miss);
+        changed = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
+        arena->streams.list[req->record].guest_count++;      /* keeps the record from being reused */
+        gpuarena__unlock_all(arena);
+        gpuarena__pause(0);
+        gpuarena__relock_all(arena);
+        arena->streams.list[req->record].guest_count--;
+        req->home = arena->streams.list[req->record].home;
+        if (arena->stats.free_count != freed_first) changed |= gpuarena__resolve_all(arena);
+        if (changed || freed != arena->stats.free_count || calls != arena->call_count
+            || room < gpuarena__room(arena)) {
+            freed = arena->stats.free_count;
+            calls = arena->call_count;           /* such a call may have grown, or shrunk a block */
+            room = gpuarena__room(arena);
+            index = gpuarena__look(arena, req);
+            if (!index) index = gpuarena__stage_grow(arena, req, miss);
+            if (!index) index = gpuarena__stage_release(arena, req, miss);
+        }
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;
@@ -12923,25 +12882,23 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Tells whether a request that has just failed would succeed now, because other threads have freed during
-   driver calls: a block serves it, or nothing is pending any more although the failure says so. */
-static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena__miss *miss)
-{
-    if (miss->failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
-    return (miss->freed != arena->stats.free_count || miss->failure->reason == GPUARENA_REASON_PENDING)
-        && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req);
-}
-
-/* Computes the failure that the call reports, unless other threads have freed meanwhile. */
+/* Computes the failure that the call reports. The stages run again if the request would succeed now, because
+   other threads have freed during driver calls: a block serves it, or nothing is pending any more although
+   the failure says so. */
 static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
-        && miss->error.reason != GPUARENA_REASON_TOO_LARGE;
+        && miss->error.reason != GPUARENA_REASON_TOO_LARGE, pending;
     gpuarena__reclaim_end(arena, &miss->reclaim);
     *miss->failure = memory ? gpuarena__failure_memory(arena, req, &miss->error)
                             : gpuarena__failure_of(arena, &miss->error);
     miss->failure->requested_bytes = req->requested;
-    miss->again = memory && gpuarena__is_freed(arena, req, miss) && miss->retries++ < 8;
+    pending = miss->failure->reason == GPUARENA_REASON_PENDING;
+    miss->again = memory
+        && ((pending && !arena->stats.pending_bytes)
+            || ((pending || miss->freed != arena->stats.free_count)
+                && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
+        && miss->retries++ < 8;
     return 0;
 }
 
@@ -13067,27 +13024,21 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* The part of a new guarded segment that begins at the last address where the request fits. The part before
-   it is free, and serves nobody, as all other requests have segments too. */
-static uint32_t gpuarena__guard_end(gpuarena *arena, uint32_t index, const gpuarena__request *req)
+/* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
+   other threads meanwhile. A guarded block begins at the last address where it fits. The part of its segment
+   before it is free, and serves nobody, as all other requests have segments too. */
+static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                     gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
              lead = gpuarena__round_down(last, req->alignment) - node->address;
-    return lead ? gpuarena__free_split(arena, index, lead) : index;
-}
-
-/* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
-   other threads meanwhile. */
-static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
-                                     gpuarena__error *error)
-{
     if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || (req->home && !gpuarena__uses_reserve(arena)))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
-    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT)
-        index = gpuarena__guard_end(arena, index, req);
+    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT && lead)
+        index = gpuarena__free_split(arena, index, lead);
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
@@ -13149,16 +13100,6 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
 
-/* Releases the segment of a freed dedicated block, now or with the next release. */
-static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__range *range = gpuarena__range_of(arena, address);
-    if (arena->lost || !gpuarena__segment_idle(arena, range, 0)
-        || gpuarena__segment_release(arena, range, stream, &ignored)) return;
-    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
-}
-
 /* Frees the live block at this slot of a table; the driver gets nothing. */
 static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
 {
@@ -13184,9 +13125,12 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_
                    NULL);
 }
 
-/* Frees any block, on any stream; with the slow-path mutex. */
+/* Frees any block, on any stream; with the slow-path mutex. The segment of a dedicated block goes back now or
+   with a later release. */
 static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream stream)
 {
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__range *range;
     uint32_t index = *slot;
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
@@ -13197,9 +13141,13 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
     }
     gpuarena__free_told(arena, slot, freed_on, stream);
-    gpuarena__range_of(arena, address)->used = gpuarena__clock(arena);
+    range = gpuarena__range_of(arena, address);
+    range->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
-    if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
+    if (special & GPUARENA__DEDICATED && !arena->lost && gpuarena__segment_idle(arena, range, 0)
+        && !gpuarena__segment_release(arena, range, stream, &ignored))
+        arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE
+            && ignored.result != GPUARENA_OK;
 }
 
 /* Clears a live block, if that is configured, and frees it; with the slow-path mutex. If it cannot be
@@ -13349,16 +13297,6 @@ GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__
         || gpuarena__heap_owns(arena, heap, from, end);
 }
 
-/* Finds a free block of at least `bytes` for a request of one of the heap's streams; 0: none. */
-GPUARENA__INLINE uint32_t gpuarena__heap_search(const gpuarena *arena, const gpuarena__heap *heap,
-                                                const gpuarena__request *req, uint64_t bytes)
-{
-    uint32_t index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
-    if (gpuarena__is_loose(arena, index, req->bytes))
-        index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
-    return index;
-}
-
 /* Finds a free block that the heap may cut for a request of one of its streams; 0: none. The block that fits
    best may reach into a page of another heap; then larger blocks are tried. *at_end: 1 if the request must
    lie at the block's end, because the rest would start in such a page. */
@@ -13370,7 +13308,9 @@ GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuar
     for (tries = 0; tries < GPUARENA__HEAP_TRIES; tries++) {
         const gpuarena__node *node;
         uint64_t rest;
-        index = gpuarena__heap_search(arena, heap, req, bytes);
+        index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
+        if (gpuarena__is_loose(arena, index, req->bytes))
+            index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
         if (!index) return 0;
         node = gpuarena__node_at(arena, index);
         rest = gpuarena__node_bytes(node) - req->bytes;
@@ -13892,24 +13832,29 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     return 0;
 }
 
-/* Backs the holes in [begin, end) by all means that stages 3 to 8 have for pages. */
+/* How pages are obtained for a block that grows in place, in the order of the stages: by quiet segments that
+   are released, by waits for streams, by a wait for the device; then segments that are not quiet go, which
+   serves the next call. */
+enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
+
+/* Backs the holes in [begin, end) by all these means. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t step, record = 1;
-    for (step = 0; step < 4; step++) {
+    for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
         uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
+        int quiet = step < GPUARENA__BY_DEVICE;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
-        idle = gpuarena__idle_segments(arena, step < 2);
-        if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
+        idle = gpuarena__idle_segments(arena, quiet);
+        if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
             if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
-        } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
+        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, &ignored)) break;
         if (idle)
-            (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
-                                       &ignored);
+            (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, &ignored);
     }
     return 0;
 }
@@ -14294,12 +14239,24 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
     gpuarena_block block = GPUARENA_INIT;
-    uint64_t released;
+    gpuarena *under;
+    uint64_t released, number = UINT64_MAX;
+    int tied = gpuarena__is_tied();
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    if (arena->has_family && gpuarena__family_excess(arena)) gpuarena__mark_over_limit(arena);
+    if (arena->has_family && gpuarena__family_excess(arena)) {
+        arena->over_limit = 1;                   /* frees here and below take the slow path and release */
+        gpuarena__update_fast_path(arena);
+        if (!tied) gpuarena__unlock_all(arena);
+        while (!tied && (under = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
+            under->over_limit = 1;               /* growth in progress has ended: nothing grows after this */
+            gpuarena__update_fast_path(under);
+            (void)gpuarena__end(under, GPUARENA_OK);
+        }
+        if (!tied) gpuarena__relock_all(arena);
+    }
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &released));
 }
 
