@@ -10022,41 +10022,34 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
     }
 }
 
-/* Writes "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
-static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
+/* Writes "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB"; of leaks "; 4 blocks live: 2 of
+   4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
+static void gpuarena__say_live(gpuarena__text *out, const gpuarena_failure *failure)
 {
-    uint64_t rest = failure->live_bytes;
+    int leaks = failure->result == GPUARENA_STILL_IN_USE;
+    uint64_t rest = leaks ? failure->live_count : failure->live_bytes;
     uint32_t at;
     for (at = 0; at < 4 && failure->most[at].count; at++) {
         const gpuarena_live *one = &failure->most[at];
         const char *name = gpuarena_tag_name(one->tag);
-        gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
-        gpuarena__put_about(out, one->bytes, 1);
-        rest = gpuarena__above(rest, one->bytes);
+        if (at) gpuarena__put(out, ", ");
+        else if (!leaks) gpuarena__put(out, "; live by tag: ");
+        else gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
+        if (leaks) gpuarena__put(out, "%" PRIu64 " of ", one->count);
+        else gpuarena__put(out, "%s ", name[0] ? name : "untagged");
+        gpuarena__put_about(out, leaks ? one->bytes / one->count : one->bytes, 1);
+        if (leaks && name[0]) gpuarena__put(out, " tagged %s", name);
+        else if (leaks && one->tag) gpuarena__put(out, " with tag %" PRIu32, one->tag);
+        else if (leaks) gpuarena__put(out, " untagged");
+        rest = gpuarena__above(rest, leaks ? one->count : one->bytes);
     }
     if (!at || !rest) return;
+    if (leaks) {
+        gpuarena__put(out, ", %" PRIu64 " more", rest);
+        return;
+    }
     gpuarena__put(out, ", others ");
     gpuarena__put_about(out, rest, 1);
-}
-
-/* Writes "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
-static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    uint64_t rest = failure->live_count;
-    uint32_t at;
-    for (at = 0; at < 4 && failure->most[at].count; at++) {
-        const gpuarena_live *one = &failure->most[at];
-        const char *name = gpuarena_tag_name(one->tag);
-        if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
-        else gpuarena__put(out, ", ");
-        gpuarena__put(out, "%" PRIu64 " of ", one->count);
-        gpuarena__put_about(out, one->bytes / one->count, 1);
-        if (name[0]) gpuarena__put(out, " tagged %s", name);
-        else if (one->tag) gpuarena__put(out, " with tag %" PRIu32, one->tag);
-        else gpuarena__put(out, " untagged");
-        rest = gpuarena__above(rest, one->count);
-    }
-    if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
 }
 
 static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
@@ -13078,7 +13071,6 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
                                     alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
-       free_scoped                  free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
@@ -13463,15 +13455,6 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
     return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
 }
 
-/* Serves a request whose caller holds the arena's lock alone, and finds that there are heaps now, or that the
-   arena was destroyed. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_beside(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                          gpuarena_stream stream, uint32_t tag)
-{
-    gpuarena__spin_unlock_hit(&arena->lock);
-    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
-}
-
 /* ---- the fast paths of an arena without heaps */
 
 /* A hit on a plain stream, at the arena's own alignment, without anything to query, release or refuse. */
@@ -13482,8 +13465,10 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__node *node;
     uint32_t index;
     gpuarena__spin_lock_hit(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC))
-        return gpuarena__alloc_beside(arena, ptr, bytes, stream, tag);
+    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {  /* heaps are there now, or it was destroyed */
+        gpuarena__spin_unlock_hit(&arena->lock);
+        return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+    }
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
@@ -13714,23 +13699,14 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
-   says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_scoped(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
-        return gpuarena__free_slow(arena, ptr, stream);
-    return gpuarena__has_one_heap(arena) ? gpuarena__free_fast(arena, ptr, stream)
-                                         : gpuarena__free_heap(arena, ptr, stream);
-}
-
+/* A call that cannot enter takes the slow path, which says why. */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && !gpuarena__frames && ptr)) {
+    if (GPUARENA__LIKELY(arena && ptr && (!gpuarena__frames || gpuarena__is_outside()))) {
         if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
         if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
     }
-    return gpuarena__free_scoped(arena, ptr, stream);
+    return gpuarena__free_slow(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
@@ -14534,8 +14510,8 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
     if (!failure) return 0;
     if (failure->arena[0]) gpuarena__put(&out, "%.31s: ", failure->arena);
     gpuarena__say(&out, failure, gpuarena__words_of(failure));
-    if (failure->result == GPUARENA_OUT_OF_MEMORY) gpuarena__say_tags(&out, failure);
-    if (failure->result == GPUARENA_STILL_IN_USE) gpuarena__say_leaks(&out, failure);
+    if (failure->result == GPUARENA_OUT_OF_MEMORY || failure->result == GPUARENA_STILL_IN_USE)
+        gpuarena__say_live(&out, failure);
     return out.length;
 }
 
