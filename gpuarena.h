@@ -13465,7 +13465,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__node *node;
     uint32_t index;
     gpuarena__spin_lock_hit(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {  /* heaps are there now, or it was destroyed */
+    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) { /* heaps exist now, or it was destroyed */
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
     }
