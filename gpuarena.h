@@ -217,8 +217,7 @@
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
    and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
-   result, in every build. This file has a defect: GPUARENA_ASSERT is called, if you define it. Every failed
-   call is recorded, numbered and readable as a sentence. Outputs are written on success alone.
+   result, in every build. This file has a defect: GPUARENA_ASSERT is called, if you define it.
 
    STREAMS. Each call names the stream on which the memory is used; a free names the last stream that used it.
    That stream may have the memory again at once. For other streams the memory is pending until the arena
@@ -249,10 +248,8 @@
      - Ordinary memory that a captured stream frees is ordered after the capture has ended. If a graph uses
        such memory, its owner must keep it as long as the graph.
 
-   THREADS. Any thread may call anything on any arena at any time, except that gpuarena_destroy must be the
-   last call: no call may run concurrently with it or follow it. (A call that breaks this rule returns
-   INVALID_ARGUMENT where the arena can see it.) An arena has three kinds of locks: a short lock, a slow-path
-   mutex, and a lock for each heap.
+   THREADS. Any thread may call anything on any arena at any time, but gpuarena_destroy must be the last call.
+   An arena has three kinds of locks: a short lock, a slow-path mutex, and a lock for each heap.
      - Hits, plain frees, gpuarena_use, lookup, mark, observe, reset_peaks, get_stats, walk_stats, get_tag,
        get_config and last_failure hold the short lock alone.
      - All other calls hold the slow-path mutex, one at a time, and the short lock too, which they unlock
@@ -274,10 +271,9 @@
        priorities: a real-time thread may wait for one of a lower priority, while it sleeps.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
 
-   TAGS. A tag, gpuarena_tag("kv"), names what memory is for, in the whole process. A request has its own tag
-   or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory failure
-   tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Blocks without a tag cost
-   what they cost otherwise.
+   TAGS. A tag, gpuarena_tag("kv"), names the purpose of memory, in the whole process. A request has its own
+   tag or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory
+   failure tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB".
 
    SCRUB. Free memory may hold what was written to it, and the next block exposes it. config.scrub clears
    whole blocks with zeros, by driver.clear:
@@ -356,9 +352,9 @@
 
      - Descriptors travel over a UNIX socket (SCM_RIGHTS), one at a time, so that no process needs many.
      - An exported block is neither freed nor resized, and its memory neither moves nor goes back, until
-       gpuarena_export_end: the arena refuses that with STILL_IN_USE. The program calls it when every importer
-       has called gpuarena_import_end. To free the memory of cudaIpc before is undefined in CUDA. Pages would
-       live on until the last importer unmaps them, and nobody would count them.
+       gpuarena_export_end, which the program calls when every importer has called gpuarena_import_end. To
+       free the memory of cudaIpc before is undefined in CUDA. Pages would live on until the last importer
+       unmaps them, and nobody would count them.
      - An import counts in no sum and no limit: the memory is the exporter's. gpuarena_owner does not know it.
      - Events or messages must order the work of both processes. The arena orders nothing between them.
      - cudaIpc opens no handle in the process that exported it. With debug=passthrough a segment may be a part
@@ -382,8 +378,8 @@
      - Driver functions run with the slow-path mutex, most of them without the short lock. They must not call
        an arena; most calls on the same one return REENTRANT.
      - Host memory functions run with the short lock held and must not call an arena.
-     - config.pressure runs without any lock: only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy
-       return REENTRANT there, and other threads' calls go on.
+     - config.pressure runs without any lock: only this thread's allocations, resizes that grow,
+       gpuarena_reserve and gpuarena_destroy return REENTRANT there, and other threads' calls go on.
 
    CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
    gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
@@ -736,16 +732,15 @@ typedef struct gpuarena_action {
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
-/* Called when a request cannot be served. Return 0 to let it fail, or nonzero to have it tried again. If the
-   new attempt fails, this is called again only if something was freed or released, or the limit changed,
-   meanwhile. No lock is held. This thread's allocations, gpuarena_reserve and gpuarena_destroy on this arena
-   return REENTRANT; any other call is allowed. It may be called during a capture, and must not wait for the
-   device then. */
+/* Called when a request cannot be served: see CALLBACKS. Return 0 to let it fail, or nonzero to have it tried
+   again. If the new attempt fails, this is called again only if something was freed or released, or the limit
+   changed, meanwhile. It may be called during a capture, and must not wait for the device then. */
 typedef int             gpuarena_pressure_fn(gpuarena *arena, const gpuarena_failure *failure, void *user);
 typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
 
-/* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets. */
+/* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets.
+   Words in capitals are values, or headings of the manual: "see RELEASE". */
 typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share
                                                     WHOLE, step, step_max, growth STEP or DOUBLE ask for
@@ -764,31 +759,21 @@ typedef enum gpuarena_share {                    /* whether other processes or d
                                                     look up the range. In text also ipc, rdma */
     GPUARENA_SHARE_PAGES                         /* pages are created so that they can be exported */
 } gpuarena_share;
-typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
+typedef enum gpuarena_growth {                   /* see GROWTH. AUTO: segments: DOUBLE, paged: EXACT */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
-typedef enum gpuarena_release {                  /* when idle memory is released; see the manual */
-    GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss */
-    GPUARENA_RELEASE_IDLE,                       /* also when more than release_bytes is idle */
-    GPUARENA_RELEASE_AGE,                        /* also what has been idle for release_age operations */
-    GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less
-                                                    than release_bytes free */
+typedef enum gpuarena_release {                  /* see RELEASE */
+    GPUARENA_RELEASE_ON_DEMAND, GPUARENA_RELEASE_IDLE, GPUARENA_RELEASE_AGE, GPUARENA_RELEASE_PRESSURE
 } gpuarena_release;
-typedef enum gpuarena_scrub {                    /* when whole blocks are cleared; see the manual */
-    GPUARENA_SCRUB_OFF,
-    GPUARENA_SCRUB_FREE,                         /* before they become free */
-    GPUARENA_SCRUB_ALLOC,                        /* before they are handed out */
-    GPUARENA_SCRUB_BOTH                          /* as bits: FREE | ALLOC */
+typedef enum gpuarena_scrub {                    /* see SCRUB. As bits, BOTH is FREE | ALLOC */
+    GPUARENA_SCRUB_OFF, GPUARENA_SCRUB_FREE, GPUARENA_SCRUB_ALLOC, GPUARENA_SCRUB_BOTH
 } gpuarena_scrub;
-typedef enum gpuarena_planning {                 /* what gpuarena_step does; see the manual */
-    GPUARENA_PLAN_AUTO,                          /* sequences that come again are planned */
-    GPUARENA_PLAN_OFF                            /* nothing */
+typedef enum gpuarena_planning {                 /* see PLANS. OFF: gpuarena_step does nothing */
+    GPUARENA_PLAN_AUTO, GPUARENA_PLAN_OFF
 } gpuarena_planning;
-typedef enum gpuarena_debug {                    /* see the manual */
-    GPUARENA_DEBUG_OFF,
-    GPUARENA_DEBUG_PASSTHROUGH,                  /* each block is an allocation of the driver */
-    GPUARENA_DEBUG_GUARD                         /* PAGED: each block ends before an unmapped page */
+typedef enum gpuarena_debug {                    /* see DEBUG */
+    GPUARENA_DEBUG_OFF, GPUARENA_DEBUG_PASSTHROUGH, GPUARENA_DEBUG_GUARD
 } gpuarena_debug;
 typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
@@ -810,36 +795,29 @@ typedef struct gpuarena_config {
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
     const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied;
                                                     what `user` points to must outlive the arena */
-    gpuarena *parent;                            /* reserved memory counts there too: see the manual */
-    uint32_t oversubscribe;                      /* 1: at creation the limits of the parent's sub-arenas may
-                                                    add up to more than its own */
+    gpuarena *parent;                            /* see SUB-ARENAS */
+    uint32_t oversubscribe;                      /* 1: limits of siblings need not fit into the parent's */
     const char *environment;                     /* variable whose text sets the fields below that are zero;
                                                     NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_streams   streams;
-    uint32_t wait_ms;                            /* how long a request that growth cannot serve queries
-                                                    events, and lets other threads free, before its stream is
-                                                    made to wait; measured by driver.now_ns (0) */
-    gpuarena_planning plan;                      /* OFF: gpuarena_step does nothing. No plan is made with
-                                                    scrub or debug */
+    uint32_t wait_ms;                            /* the time of stage 5, by driver.now_ns (0) */
+    gpuarena_planning plan;
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF */
-    gpuarena_debug debug;                        /* makes misuse visible: PASSTHROUGH to compute-sanitizer,
-                                                    GUARD to the GPU itself */
+    gpuarena_debug debug;                        /* GUARD: with PAGED alone */
     gpuarena_share share;                        /* WHOLE: with SEGMENTS alone. PAGES: with PAGED alone, and
                                                     if the driver has the group fd */
-    uint64_t peers;                              /* bit i: device i has access, too; the device's own bit is
+    uint64_t peers;                              /* bit i: device i, see PEERS; the device's own bit is
                                                     ignored. With PAGED and SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
-    double   idle_fraction;                      /* PAGED: reserved memory may exceed the live peak by this
-                                                    share of it before idle pages move (0: 0.05; negative:
-                                                    by nothing; 1: pages never move) */
-    uint64_t large_bytes;                        /* PAGED: requests of this size and more take the lowest
-                                                    block that fits (8 MiB) */
+    double   idle_fraction;                      /* see PAGED RANGES (0: 0.05; negative: nothing; 1: pages
+                                                    never move) */
+    uint64_t large_bytes;                        /* see PAGED RANGES (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
-    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
-    uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
+    uint64_t step_bytes;                         /* growth DOUBLE (2 MiB) and STEP (64 MiB) */
+    uint64_t step_max_bytes;                     /* growth DOUBLE (256 MiB, or step if larger) */
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256
                                                     to 2 MiB (256) */
     gpuarena_limit_base limit_base;
@@ -848,18 +826,15 @@ typedef struct gpuarena_config {
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
-    uint64_t release_bytes;                      /* IDLE: this much may be idle (64 MiB; 1: nothing).
-                                                    PRESSURE: the device keeps this much free (256 MiB) */
-    double   release_keep;                       /* IDLE: the share of release_bytes that a release keeps
-                                                    (0: 0.5; negative: nothing; at most 1) */
-    uint32_t release_age;                        /* AGE: allocations and frees (10,000) */
+    uint64_t release_bytes;                      /* IDLE (64 MiB; 1: nothing), PRESSURE (256 MiB) */
+    double   release_keep;                       /* IDLE (0: 0.5; negative: nothing; at most 1) */
+    uint32_t release_age;                        /* AGE (10,000) */
     void *(*host_alloc)(size_t bytes, void *user);       /* for bookkeeping, aligned as malloc's, or NULL; */
     void  (*host_free)(void *memory, size_t bytes, void *user);      /*   set both or neither */
     void *host_user;
     gpuarena_observe_fn *observe;                /* NULL: none, which costs a predicted branch */
     void *observe_user;
-    gpuarena_pressure_fn *pressure;              /* called before an allocation fails for lack of memory;
-                                                    NULL: none */
+    gpuarena_pressure_fn *pressure;              /* NULL: none */
     void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
@@ -937,9 +912,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
      Results    OK, or one of those listed. A call on an arena may also return INVALID_ARGUMENT (the arena is
-                NULL, or was destroyed, as far as that can be seen), REENTRANT (called from a callback of the
-                arena) and FORKED (the arena belongs to the parent process; the failure is recorded for the
-                thread alone, and figures read as zero).
+                NULL or destroyed), REENTRANT (called from a callback of the arena) and FORKED (the arena
+                belongs to the parent process; the failure is recorded for the thread alone, and figures read
+                as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
@@ -977,8 +952,9 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
      Cost       O(segments, or pages, of the initial memory); with a parent also O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
-/* Gives all memory back and destroys the arena. No call may run concurrently with it or follow it. Streams
-   need not exist any more: none is used. NULL is OK and does nothing.
+/* Gives all memory back and destroys the arena. No call may run concurrently with it or follow it; one that
+   does returns INVALID_ARGUMENT where the arena can see it. Streams need not exist any more: none is used.
+   NULL is OK and does nothing.
      Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
                 sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
                 them), or a capture set that was not released, or another thread's allocation that waits or is
@@ -9937,8 +9913,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     return failure;
 }
 
-/* ---- sentences. A sentence may contain figures of the failure, such as $limit, and pieces that depend on
-   it. */
+/* ---- sentences, with figures of the failure, such as $limit, and pieces that depend on it */
 
 /* Says what kept the arena from growing, for a failure by fragmentation. */
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
@@ -11975,7 +11950,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
 {
     gpuarena__imports *imports;
     gpuarena__import made = GPUARENA_INIT;
-    gpuarena__error error = gpuarena__no_error(), ignored = gpuarena__no_error();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
     if (result != GPUARENA_OK) return result;
     if (!shared) return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: NULL"));
@@ -11984,7 +11959,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
         || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
         || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
-    (void)gpuarena__imports_tidy(arena, &ignored);
+    (void)gpuarena__imports_tidy(arena, NULL);
     imports = &arena->imports;
     if (!gpuarena__is_lost(arena, &error)
         && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
@@ -11994,7 +11969,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     imports->list[imports->count++] = made;
     if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
     else {
-        (void)gpuarena__imports_tidy(arena, &ignored);
+        (void)gpuarena__imports_tidy(arena, NULL);
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
         result = gpuarena__fail(arena, &error, shared->bytes, NULL);
     }
@@ -12645,9 +12620,8 @@ static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req, 
 static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, uint64_t bytes,
                                 gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     if (req->alignment == arena->unit || bytes >= req->bytes + (req->alignment - arena->unit)
-        || !gpuarena__ask_capturing(arena, &ignored)) return 0;
+        || !gpuarena__ask_capturing(arena, NULL)) return 0;
     gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
     return 1;
 }
@@ -12786,11 +12760,10 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
 /* Makes the request's stream wait for the frees of other streams. */
 static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint32_t index = 0, first;
     (void)miss;
     if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__ask_captured(arena, req->stream, &ignored)) return 0;
+        || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
@@ -12822,12 +12795,11 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
    requests for every stream. */
 static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint32_t index;
     int moves = gpuarena__may_move(arena, req, &miss->error);
     if (req->home || req->flags & GPUARENA_ALLOC_DEDICATED
         || (!moves && !gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-        || !gpuarena__wait_device(arena, &ignored)) return 0;
+        || !gpuarena__wait_device(arena, NULL)) return 0;
     index = gpuarena__look(arena, req);
     if (!index && miss->error.result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
         index = gpuarena__pages_grow(arena, req, &miss->error);   /* another thread may have the run */
