@@ -44,13 +44,13 @@
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
      >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
      >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
-     >>host     host memory                            >>stats    largest free, and what is derived
+     >>host     host memory                            >>stats    largest free, derived figures
      >>lock     the locks, who is in a callback        >>failure  why, in numbers and in words
      >>nodes    the blocks' records, in chunks         >>dump     walk and report
      >>tags     names, and what is live by each        >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
      >>bins     free blocks by size                    >>enter    in and out
-     >>lookup   pointer to block                       >>family   what sub-arenas do for each other
+     >>lookup   pointer to block                       >>family   sub-arenas reclaim from each other
      >>block    split, join, take, free                >>share    between processes and devices
      >>driver   how its entries are called             >>life     create, destroy
      >>limit    what may be reserved, here and above   >>slow     the stages of an allocation
@@ -91,13 +91,13 @@
      driver's own figures race with other processes.
 
    THE LIMIT. Memory is charged against the limit before the driver is called, so reserved memory never
-   exceeds it, even briefly. If the driver refuses, the charge is undone. The limit may be lowered below what
-   is reserved. Then idle memory goes back at once, allocations are refused, and what is freed goes back as it
-   becomes idle, until reserved memory is within the limit.
+   exceeds it, even briefly. If the driver refuses, the charge is undone. The limit may be lowered below
+   reserved memory. Then idle memory goes back at once, allocations are refused, and freed memory goes back as
+   it becomes idle, until reserved memory is within the limit.
 
    SUB-ARENAS. An arena with config.parent has blocks, ranges and a limit of its own and calls the driver
-   itself. What it reserves counts as reserved in every arena above it, too. Growth is charged to all of them
-   before the driver is called, or to none: no arena of the tree ever exceeds its limit.
+   itself. Its reserved memory counts as reserved in every arena above it, too. Growth is charged to all of
+   them before the driver is called, or to none: no arena of the tree ever exceeds its limit.
      - When a sub-arena is created, the limits of all children of its parent must fit into the parent's limit;
        a child without a limit counts as the parent's whole limit. config.oversubscribe lifts this rule, and
        gpuarena_set_limit does not apply it.
@@ -106,7 +106,7 @@
        that must be waited for. The call waits for calls in progress on those arenas, so it never fails
        because of a charge that is undone later. Siblings are not asked from inside a callback, nor if the
        arena has a stream in capture; and an arena with a stream in capture releases nothing.
-     - A limit that is lowered below what the arena and its sub-arenas hold lets none of them grow.
+     - A limit below the memory that the arena and its sub-arenas hold lets none of them grow.
      - A parent's config.headroom_bytes applies to its sub-arenas. A parent must outlive them: see
        gpuarena_destroy.
 
@@ -123,10 +123,10 @@
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most 1/256 of what the limit and the device leave, or 1/64 for a
+       a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
        needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
-       refuses then, what went back stays there.
+       refuses then, the handles that went back stay there.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
@@ -141,7 +141,7 @@
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
    this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
        pinned   page-locked host memory, for copies. Limits refer to the host: 100% is all its installed
-                memory, and free memory is what it reports as unused. gpuarena_get_device reports both.
+                memory, and free memory is the memory it reports as unused. gpuarena_get_device reports both.
                 Growth costs the driver a part of a millisecond for each MiB, so grow rarely. A segment that
                 is not quiet is released after a wait for the device, because the driver does not wait.
        managed  memory that migrates to where it is used. A limit given as a share is a share of the device,
@@ -173,7 +173,7 @@
    limit or a miss takes them. config.release gives them back earlier:
        idle     after a free, when more than release_bytes is idle: down to the share release_keep of
                 release_bytes
-       age      after a free: what has been idle for release_age allocations and frees. Segments are judged
+       age      after a free: memory idle for release_age allocations and frees. Segments are judged
                 one by one; of pages, as many go back as were idle throughout a span of that length
        pressure before growth that would leave the device less than release_bytes free: as much as is missing
                 (config.pressure is something else: a callback, see stage 9)
@@ -192,8 +192,8 @@
    function of each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
-       2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
-          what completed events allow, and look again
+       2. if a run would do but for other streams: record events behind the frees of all streams, make blocks
+          quiet by those completed, and look again
        3. grow within the limit; paged: by new pages, or by moving idle pages as PAGED RANGES says
        4. release idle segments that are quiet, if that makes room, and grow; paged: those that could not go
           back with the block that they were for
@@ -208,8 +208,8 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Memory that is earmarked for plans (see PLANS) is given up before stage 3, if growth would exceed the
-     limit or what idle_fraction allows, and before stage 9 in any case; then the stages start again. If all
+     Memory that is set aside for plans (see PLANS) is given up before stage 3, if growth would exceed the
+     limit or the share idle_fraction, and before stage 9 in any case; then the stages start again. If all
      stages fail, nothing has changed, except that idle segments may have been released, plans may have ended
      and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
@@ -254,7 +254,7 @@
        get_config and last_failure hold the short lock alone.
      - All other calls hold the slow-path mutex, one at a time, and the short lock too, which they unlock
        around each driver call. So other threads' hits and frees go on while one thread's growth waits in the
-       driver, and a miss waits for what another thread is growing or releasing.
+       driver, and a miss waits for the growth or release of another thread.
      - Once a second thread has named a stream to the arena, each stream has a *heap*: 2 MiB pieces of the
        address space that its small blocks lie in, with a lock of their own (streams beyond the 16th share
        heaps). A hit of at most 1 MiB, and the free of such a block on the stream of its allocation, hold the
@@ -275,14 +275,14 @@
    tag or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory
    failure tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB".
 
-   SCRUB. Free memory may hold what was written to it, and the next block exposes it. config.scrub clears
+   SCRUB. Free memory may hold the data written to it, and the next block exposes them. config.scrub clears
    whole blocks with zeros, by driver.clear:
        free     before a block becomes free: on the stream of the free, after the other streams that used the
                 block. So memory that leaves the arena, for a request or for the driver, is clean
        alloc    before a block is handed out, on its stream, whatever was there before
        both     both
-     - A resize clears what it frees or takes. Calls that clear take the slow path. Scrub does not combine
-       with capture sets. On a lost device frees succeed, since nobody gets the memory any more.
+     - A resize clears the part that it frees or takes. Calls that clear take the slow path. Scrub does not
+       combine with capture sets. On a lost device frees succeed, since nobody gets the memory any more.
      - If no single stream will do, the host waits for the device, clears on the default stream and waits
        again: for GPUARENA_ANY_STREAM, a forgotten stream, another thread's own stream, and a resize that
        takes memory for another stream than the block's.
@@ -299,7 +299,7 @@
      - If two repetitions of a kind were alike and pages had to be moved in the second, a plan is made at the
        next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
        Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
-     - The addresses are first those that the blocks had. For what finds no place there, up to 1/64 of the
+     - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
        peak is added. Such a plan ends when a request needs more memory.
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
@@ -311,9 +311,9 @@
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
-     - All plans end when their memory is needed: when a request would exceed the limit or what idle_fraction
-       allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
-       of the tree), and when a stream is forgotten.
+     - All plans end when their memory is needed: when a request would exceed the limit or the share
+       idle_fraction, when a request would fail, before memory goes back (gpuarena_trim, a lower limit,
+       another arena of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -322,7 +322,7 @@
    for a program that is built already, each block is an allocation of the driver, of its size rounded up to
    config.alignment, and goes back to the driver when it is freed. Tools that watch the driver's allocations,
    as compute-sanitizer and the simulated device do, then see the operation that is wrong.
-     - All else holds as ever, the limit for what is asked of the driver: what it rounds up to comes on top.
+     - All else holds as ever. The limit bounds the bytes requested of the driver: its rounding comes on top.
        GPUARENA_ALLOC_TRY has no effect. Memory of config.initial_bytes or gpuarena_reserve serves no block,
        and goes back when its room is needed.
      - Each block costs two driver calls, and its free waits for the device, as cudaFree does. That hides work
@@ -338,8 +338,8 @@
        count as cached. A block costs eight driver calls.
      - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
 
-   BETWEEN PROCESSES. A process exports a block, and others on the same machine import it. What is shared is
-   the driver's memory that the block lies in, with all that lies beside the block: a whole segment, by a
+   BETWEEN PROCESSES. A process exports a block, and others on the same machine import it. They share the
+   driver's memory that the block lies in, with all that lies beside the block: a whole segment, by a
    handle of cudaIpc, or whole handles of pages, by a file descriptor each. Blocks of segments can always be
    exported; blocks of pages only with config.share=pages, because the driver must know when it creates them.
 
@@ -358,7 +358,7 @@
      - An import counts in no sum and no limit: the memory is the exporter's. gpuarena_owner does not know it.
      - Events or messages must order the work of both processes. The arena orders nothing between them.
      - cudaIpc opens no handle in the process that exported it. With debug=passthrough a segment may be a part
-       of what the driver shares. Pinned, managed and async memory is not exported.
+       of the memory that the driver shares. Pinned, managed and async memory is not exported.
 
    PEERS. config.peers, peers=1+3 in text, gives these devices access to an arena's memory, and that of its
    sub-arenas (not of backing=async). Pages are mapped for all of them, so that each mapping costs more. With
@@ -564,9 +564,9 @@ struct gpuarena_driver {
            ASYNC: usable after this stream's work so far; the stream is never captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
-        /* Takes back exactly what obtain gave, after waiting for all work on it, as cudaFree does. If it
+        /* takes memory back as obtain gave it, after waiting for all work on it, as cudaFree does. If it
            fails, the memory is still held. PINNED, if the table has events: the arena has waited. ASYNC: the
-           work is done, or precedes this call on the stream; what the driver's pool keeps is returned once an
+           work is done, or precedes this call on the stream; memory that its pool keeps is returned once an
            event behind this call has been waited for */
         int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                          gpuarena_stream stream);
@@ -602,7 +602,7 @@ struct gpuarena_driver {
     struct {                                     /* segments between processes, as cudaIpc*MemHandle */
         /* ptr: a whole segment, as obtain gave it */
         int (*get_handle)(const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]);
-        /* *ptr: where the segment begins in this process. What is opened again has the same address */
+        /* *ptr: where the segment begins in this process, the same if it is opened again */
         int (*open_handle)(const gpuarena_driver *self, const unsigned char handle[GPUARENA_IPC_BYTES],
                            void **ptr);
         int (*close_handle)(const gpuarena_driver *self, void *ptr);         /* as often as it was opened */
@@ -664,7 +664,7 @@ typedef struct gpuarena_shared {
     unsigned char handle[GPUARENA_IPC_BYTES];
 } gpuarena_shared;
 
-/* ---- tags: names for what memory is for. A process has at most GPUARENA_TAGS of them. */
+/* ---- tags: names for purposes of memory. A process has at most GPUARENA_TAGS of them. */
 #define GPUARENA_TAGS 1023u
 #define GPUARENA_TAG_BYTES 32                    /* of a name, NUL included */
 typedef struct gpuarena_tag_stats {              /* of an arena's blocks with one tag */
@@ -708,7 +708,7 @@ typedef struct gpuarena_failure {
                                                     though enough is free; else NULL */
 } gpuarena_failure;
 
-/* ---- what an observer is told, after the fact, with the lock held. Pointers are valid during the call. */
+/* ---- actions: an observer is told after the fact, with the lock held. Pointers last for the call. */
 typedef enum gpuarena_action_kind {
     GPUARENA_ACTION_ALLOC,                       /* block: as it is */
     GPUARENA_ACTION_FREE,                        /* block: as it was, state PENDING or FREE */
@@ -775,7 +775,7 @@ typedef enum gpuarena_planning {                 /* see PLANS. OFF: gpuarena_ste
 typedef enum gpuarena_debug {                    /* see DEBUG */
     GPUARENA_DEBUG_OFF, GPUARENA_DEBUG_PASSTHROUGH, GPUARENA_DEBUG_GUARD
 } gpuarena_debug;
-typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
+typedef enum gpuarena_streams {                  /* when a stream may reuse another's freed memory: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* only after the host has waited for the device */
     GPUARENA_STREAMS_EVENTS,                     /* also once events show that the GPU is done with it */
@@ -784,9 +784,9 @@ typedef enum gpuarena_streams {                  /* when one stream may reuse wh
 typedef enum gpuarena_limit_base {
     GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: no limit but the device's size */
     GPUARENA_LIMIT_OF_TOTAL,                     /* limit_fraction of the device's total, */
-    GPUARENA_LIMIT_OF_FREE,                      /*   of what is free at creation */
+    GPUARENA_LIMIT_OF_FREE,                      /*   of the free memory at creation */
     GPUARENA_LIMIT_TOTAL_MINUS,                  /* total less limit_bytes, */
-    GPUARENA_LIMIT_FREE_MINUS                    /*   what is free at creation less limit_bytes */
+    GPUARENA_LIMIT_FREE_MINUS                    /*   free memory at creation less limit_bytes */
 } gpuarena_limit_base;
 #define GPUARENA_NO_LIMIT UINT64_MAX             /* limit_bytes of an arena without a limit */
 typedef struct gpuarena_config {
@@ -794,7 +794,7 @@ typedef struct gpuarena_config {
                                                     uncleared struct */
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
     const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied;
-                                                    what `user` points to must outlive the arena */
+                                                    the object at `user` must outlive the arena */
     gpuarena *parent;                            /* see SUB-ARENAS */
     uint32_t oversubscribe;                      /* 1: limits of siblings need not fit into the parent's */
     const char *environment;                     /* variable whose text sets the fields below that are zero;
@@ -941,14 +941,14 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
      Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
      Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
                 if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
-                memory; for FIXED: not even one granule), NOT_SUPPORTED (the driver lacks what scrub, share
-                or peers needs, or a device cannot be a peer), DRIVER_ERROR, CAPTURE, DEVICE_LOST, and FORKED
+                memory; for FIXED: not even one granule), NOT_SUPPORTED (the driver lacks entries for scrub,
+                share or peers, or a device cannot be a peer), DRIVER_ERROR, CAPTURE, DEVICE_LOST, and FORKED
                 if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
                 fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
                 the parent.
-     Failure    leaves nothing but what the driver refuses to take back: see gpuarena_last_failure(NULL).
+     Failure    leaves only memory that the driver refuses to take back: see gpuarena_last_failure(NULL).
      Cost       O(segments, or pages, of the initial memory); with a parent also O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
@@ -995,7 +995,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                 room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
-/* Predicts what gpuarena_alloc_ex would return now. Nothing changes.
+/* Predicts the result of gpuarena_alloc_ex now. Nothing changes.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
                 which it must still grant. MANAGED memory needs no free memory.
@@ -9599,7 +9599,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
-    if (arena->has_family) {                     /* with what sub-arenas reserve */
+    if (arena->has_family) {                     /* with the memory of sub-arenas */
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         stats.children_bytes = arena->family.reserved - stats.reserved_bytes;
         stats.reserved_bytes = arena->family.reserved;
@@ -9615,7 +9615,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
 }
 
 /* >>failure ============================================================================================
-   What a failed call reports, in figures and as a sentence. */
+   The report of a failed call, in figures and as a sentence. */
 
 GPUARENA_API const char *gpuarena_result_name(gpuarena_result result)
 {
@@ -9739,7 +9739,7 @@ static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wron
     return gpuarena__fail_with(arena, GPUARENA_INVALID_ARGUMENT, wrong);
 }
 
-/* Refuses a pointer that is not the base of a live block, and tells what it is instead. */
+/* Refuses a pointer that is not the base of a live block, and tells where it lies. */
 static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -9770,7 +9770,7 @@ static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__nod
         || (left->as.live.requested == right->as.live.requested && left->as.live.tag < right->as.live.tag);
 }
 
-/* Sorts the first `count` blocks of a list by size and tag; *rest is what follows them. */
+/* Sorts the first `count` blocks of a list by size and tag; *rest is the list behind them. */
 static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
 {
     uint32_t left, right = 0, sorted = 0, *link = &sorted;
@@ -9823,7 +9823,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 
 /* ---- why there is no memory */
 
-/* After `need` more bytes were refused, by a limit or by the driver: sets what is missing. `idle` of the
+/* After `need` more bytes were refused, by a limit or by the driver: sets missing_bytes. `idle` of the
    arena's bytes can be released or moved for them. */
 static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                       uint64_t idle)
@@ -9893,7 +9893,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
-    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover what is reserved */
+    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover reserved memory */
         failure.missing_bytes = !gpuarena__needs_new(req) && gpuarena__search(arena, req)
             ? over : gpuarena__max(failure.missing_bytes, over);
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
@@ -9915,7 +9915,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 
 /* ---- sentences, with figures of the failure, such as $limit, and pieces that depend on it */
 
-/* Says what kept the arena from growing, for a failure by fragmentation. */
+/* Says why the arena did not grow, for a failure by fragmentation. */
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
     if (failure->driver_call)
@@ -10268,7 +10268,7 @@ static gpuarena_result gpuarena__json_block(const gpuarena_block *block, void *u
    Checks every invariant that the structs state, one structure at a time, and names the first violated
    one. */
 
-/* A check in progress, and what its walk over all blocks has counted. */
+/* A check in progress, and the counts of its walk over all blocks. */
 typedef struct gpuarena__audit {
     const gpuarena *arena;
     gpuarena__text *out;                         /* receives the name of the violated invariant */
@@ -10308,7 +10308,7 @@ static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t 
     return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
 }
 
-/* Checks a block's uses on other streams, and counts what keeps stream records from being reused. */
+/* Checks a block's uses on other streams, and counts its references to stream records. */
 static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
@@ -10785,7 +10785,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks what the arena derives from its configuration and its state, then every structure. */
+/* Checks values derived from the configuration and the state, then every structure. */
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
@@ -10853,7 +10853,7 @@ static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_call
 }
 
 /* Makes the caller's device current again, and clears our errors from the slot. Returns `code`, the call's,
-   or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
+   or else NOT_RESTORED: the fault is the caller's device, not the table's. */
 static int gpuarena__cuda_end(const gpuarena__cuda_caller *caller, int code)
 {
     int failed = caller->previous >= 0 && cudaSetDevice(caller->previous);
@@ -11204,8 +11204,8 @@ static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
     return !gpuarena__cuda_vm.attribute(&answer, attribute, device) && answer;
 }
 
-/* Fills the groups vm and fd, or leaves empty what the device or its driver lacks: the table works without
-   them. If a function is missing, the next table looks again. */
+/* Fills the groups vm and fd, or leaves those empty that the device or its driver lacks: the table works
+   without them. If a function is missing, the next table looks again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     gpuarena__cuda_functions found;
@@ -11534,7 +11534,7 @@ typedef struct gpuarena__reclaim {
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
     int alone;                                   /* 1: it holds the root's reclaim mutex to its end: two calls
-                                                    do not take from each other what both need */
+                                                    do not take from each other */
     int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
                                                     as the arena's */
 } gpuarena__reclaim;
@@ -11556,14 +11556,14 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* Notes what the arena holds, before it is unlocked. */
+/* Notes the bytes that the arena holds, before it is unlocked. */
 static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
     reclaim->own = arena->stats.reserved_bytes + arena->growing;
     if (reclaim->apart) reclaim->own += gpuarena__children(arena);
 }
 
-/* The idle bytes of all arenas under `top` except `arena`. *stays: what they hold beside that. Growth in
+/* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
    progress there is finished first. */
 static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
                                          uint64_t *stays)
@@ -11687,8 +11687,8 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Tells whether the limits here and above allow `bytes` more, with what other arenas of the tree could
-   release. *idle: how much that is. Inside a callback the others are not asked. */
+/* Tells whether the limits here and above allow `bytes` more, with idle memory of other arenas of the
+   tree. *idle: how much that is. Inside a callback the others are not asked. */
 static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
@@ -11704,7 +11704,7 @@ static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *
 }
 
 /* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other
-   arenas. 0 and an error. undo 1: after a failure what was obtained is released, and nothing is obtained if
+   arenas. 0 and an error. undo 1: after a failure new memory is released, and none is obtained if
    not all can be. */
 static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__error *error)
 {
@@ -11729,7 +11729,7 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
 /* >>share ==============================================================================================
    Blocks between processes, and peers. An exported block has the bit EXPORTED, which sends its free to the
    slow path, where it is refused. An import is memory of another process, and none of the arena's: it is in
-   no range and no sum. What the driver refuses to undo stays in the list of imports. */
+   no range and no sum. An import that the driver refuses to undo stays in the list. */
 
 static int gpuarena__is_exported(const gpuarena *arena, uint32_t index)
 {
@@ -11755,8 +11755,8 @@ static uint64_t gpuarena__handle_begin(const gpuarena *arena, uint64_t address)
     return range->address + (page << arena->paged.page_log2);
 }
 
-/* Finds what a live block shares: *base is where it begins. *shared: all but the handle. 0, and an error: it
-   cannot be shared. */
+/* Finds the memory that a live block shares: *base is where it begins. *shared: all but the handle. 0, and
+   an error: it cannot be shared. */
 static int gpuarena__shared_find(const gpuarena *arena, uint32_t index, uint64_t *base,
                                  gpuarena_shared *shared, gpuarena__error *error)
 {
@@ -11819,7 +11819,7 @@ GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuaren
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
-/* The bytes of the handle that begins `at` bytes behind the start of what an exported block shares; 0: none
+/* The bytes of the handle that begins `at` bytes behind the start of an exported block's memory; 0: none
    does. *id: the driver's name of it. */
 static uint64_t gpuarena__shared_handle(const gpuarena *arena, uint32_t index, uint64_t at, uint64_t *id)
 {
@@ -11886,7 +11886,7 @@ static gpuarena__import *gpuarena__import_find(const gpuarena *arena, const void
     return NULL;
 }
 
-/* Gives back what an import has, and removes it from the list. 0 and an error: the driver refused, and a
+/* Gives back the memory of an import, and removes it from the list. 0 and an error: the driver refused, and a
    later call goes on from there. */
 static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpuarena__error *error)
 {
@@ -11907,7 +11907,7 @@ static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpua
     return 1;
 }
 
-/* Tries again to give back what nobody has. 0 and an error: something is left. */
+/* Tries again to give back imports that nobody has. 0 and an error: something is left. */
 static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
 {
     uint32_t at = arena->imports.count;
@@ -11918,7 +11918,7 @@ static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
     return done;
 }
 
-/* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: what the driver gave
+/* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: the driver's memory
    cannot be used. */
 static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
                                   gpuarena__error *error)
@@ -11976,7 +11976,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     return gpuarena__end(arena, result);
 }
 
-/* Maps a handle of another process behind what an import has mapped, and gives the handle up: the mapping
+/* Maps a handle of another process behind an import's other handles, and gives the handle up: the mapping
    keeps its memory. 0 and an error. */
 static int gpuarena__import_map(gpuarena *arena, gpuarena__import *import, int fd, uint64_t bytes,
                                 gpuarena__error *error)
@@ -12050,7 +12050,7 @@ static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
 }
 
 /* >>life ===============================================================================================
-   gpuarena_create and _destroy, and what a destroy that finds live blocks tells of them. */
+   gpuarena_create and _destroy. */
 
 /* Frees all host memory of an arena that holds no range. */
 static void gpuarena__free_host(gpuarena *arena)
@@ -12271,8 +12271,8 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *e
     return failure;
 }
 
-/* Sets what follows from the checked configuration. Addresses are reserved for twice the largest possible
-   reservation; training runs need 1.3 times as many as memory. */
+/* Sets values that follow from the checked configuration. Addresses are reserved for twice the largest
+   possible reservation; training runs need 1.3 times as many as memory. */
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
     const gpuarena_config *config = &arena->config;
@@ -12455,8 +12455,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 /* The state of one call. */
 typedef struct gpuarena__miss {
     gpuarena__error error;                       /* of the last stage that failed with one */
-    gpuarena_failure *failure;                   /* what the call reports, if it fails */
-    gpuarena__reclaim reclaim;                   /* what was reclaimed from other arenas */
+    gpuarena_failure *failure;                   /* of the call, if it fails */
+    gpuarena__reclaim reclaim;                   /* from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
     uint64_t pressure_changes, pressure_limit;   /* the sum of frees and releases, and the limit, at the last
                                                     call of config.pressure */
@@ -12528,7 +12528,7 @@ GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request
     return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
 }
 
-/* With config.debug: what free blocks might serve gets a segment of its own instead, of just its size.
+/* With config.debug: a request that free blocks might serve gets a segment of just its size instead.
    GPUARENA_ALLOC_TRY would always fail then, and is ignored. */
 static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *req)
 {
@@ -12675,8 +12675,8 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* Releases just enough idle memory to make room, for pages all idle segments, and grows by just what is
-   needed. If the limit is in the way, nothing is released unless it helps; if the driver is, only an attempt
+/* Releases just enough idle memory to make room, for pages all idle segments, and grows by just the
+   need. If the limit is in the way, nothing is released unless it helps; if the driver is, only an attempt
    can tell. */
 static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
                                       gpuarena__error *error)
@@ -12888,7 +12888,7 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up what is earmarked for plans, if growth would be too dear otherwise. */
+/* Gives up memory set aside for plans, if growth would be too dear otherwise. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
@@ -13047,7 +13047,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
-                                    is no live block always comes here: fail_pointer says what it is */
+                                    is no live block always comes here: see fail_pointer */
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it, or all streams count as one
    queue; MULTI_STREAM: only a wait for the device tells, as it was allocated for every stream, or there is no
@@ -13137,9 +13137,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     gpuarena__request req;
     uint64_t address;
     uint32_t index;
-    if (gpuarena__is_lost(arena, &error))
-        return gpuarena__fail(arena, &error, request->bytes, request->stream);
-    if (!gpuarena__request_check(arena, request, &req, &error))
+    if (gpuarena__is_lost(arena, &error) || !gpuarena__request_check(arena, request, &req, &error))
         return gpuarena__fail(arena, &error, request->bytes, request->stream);
     if (!req.bytes) {
         *ptr = NULL;
@@ -13612,7 +13610,7 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
 
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
    has found them. If the free needs the short lock alone, as that of a planned block on a plain stream, it is
-   done here. Otherwise it takes the slow path, which also says what is wrong with a pointer. */
+   done here. Otherwise it takes the slow path, which also classifies a wrong pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream,
                                                         gpuarena__node *node, uint32_t *slot)
 {
@@ -14001,7 +13999,7 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 
 /* ---- streams: further uses of a block, and their end */
 
-/* Says what is wrong with an argument that must be a single stream; NULL: nothing. */
+/* The error of an argument that must be a single stream; NULL: none. */
 static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 {
     return gpuarena__is_one_stream(stream) ? NULL : "stream: must be one stream";
@@ -14050,7 +14048,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
         return gpuarena__end(arena, result);
     }
     if (record) {
-        (void)gpuarena__plans_yield(arena);      /* nobody else is to have what is earmarked */
+        (void)gpuarena__plans_yield(arena);      /* nobody else is to have memory set aside */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
         if (arena->streams.ordered && !arena->lost)
             while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)
@@ -14128,7 +14126,6 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena_failure failure;
     gpuarena_result result = gpuarena__begin(arena, NULL);
     uint64_t more = 0, target, before;
     if (result != GPUARENA_OK) return result;
@@ -14148,12 +14145,9 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     else if (target > arena->limit)
         gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
     else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
-    failure = gpuarena__failure_of(arena, &error);
-    failure.requested_bytes = bytes;
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
-    gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
-    if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
-    return gpuarena__end(arena, gpuarena__fail_record(arena, &failure, NULL));
+    return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, bytes,
+                                                        gpuarena__above(target, before), 0, NULL));
 }
 
 /* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
