@@ -9665,6 +9665,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
 {
     gpuarena_failure failure = GPUARENA_INIT;
     const char *detail = error->detail;
+    gpuarena_stats now;
     uint32_t place;
     failure.result = error->result;
     failure.reason = error->reason;
@@ -9675,15 +9676,13 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     if (detail) gpuarena__detail(&failure, "%s", detail);
     if (!arena) return failure;
     memcpy(failure.arena, arena->config.name, sizeof failure.arena);
-    failure.live_bytes = arena->stats.live_bytes;
-    failure.live_count = arena->stats.live_count;
-    failure.pending_bytes = arena->stats.pending_bytes;
-    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
-    failure.reserved_bytes = arena->stats.reserved_bytes + gpuarena__children(arena);
-    failure.limit_bytes = arena->limit;
+    now = gpuarena__stats_now(arena, failure.result == GPUARENA_OUT_OF_MEMORY);
+#define X(name) failure.name = now.name;
+    X(live_bytes) X(live_count) X(pending_bytes) X(cached_bytes) X(reserved_bytes) X(limit_bytes)
+    X(largest_free_bytes)
+#undef X
     if (error->block) failure.block = gpuarena__block_describe(arena, error->block);
     if (failure.result != GPUARENA_OUT_OF_MEMORY) return failure;
-    failure.largest_free_bytes = gpuarena__largest_free(arena);
     for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
         gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
         gpuarena__most_put(failure.most, stats.live_count, stats.live_bytes,
@@ -11951,9 +11950,8 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     gpuarena__imports *imports;
     gpuarena__import made = GPUARENA_INIT;
     gpuarena__error error = gpuarena__no_error();
-    gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
+    gpuarena_result result = gpuarena__begin(arena, !ptr ? "ptr: NULL" : !shared ? "shared: NULL" : NULL);
     if (result != GPUARENA_OK) return result;
-    if (!shared) return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: NULL"));
     if (!shared->bytes || shared->bytes > GPUARENA__MAX_BYTES || shared->offset_bytes > GPUARENA__MAX_BYTES
         || shared->paged_bytes > GPUARENA__MAX_BYTES
         || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
@@ -11996,9 +11994,8 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__import *import;
-    gpuarena_result result = gpuarena__begin(arena, NULL);
+    gpuarena_result result = gpuarena__begin(arena, fd < 0 ? "fd: negative" : NULL);
     if (result != GPUARENA_OK) return result;
-    if (fd < 0) return gpuarena__end(arena, gpuarena__fail_argument(arena, "fd: negative"));
     import = gpuarena__import_find(arena, ptr);
     if (!import || !import->lacks)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
@@ -12465,36 +12462,24 @@ typedef struct gpuarena__miss {
     uint32_t over;                               /* 1: no stage of this round can help any more */
 } gpuarena__miss;
 
-/* Says why a request is invalid. */
-static const char *gpuarena__wrong_request(const gpuarena_request *request)
-{
-    int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
-    if (request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
-        return "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0";
-    if (dedicated && request->room_bytes) return "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED";
-    if (dedicated && request->alignment_bytes > GPUARENA__GRANULE)
-        return "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED";
-    if (request->stream == GPUARENA_OWN_STREAM) return "stream: GPUARENA_OWN_STREAM is for frees alone";
-    return "request.alignment_bytes: a power of two, or 0";
-}
-
 /* Checks a request. 1: *req is filled. 0 and an error: it is invalid. */
-GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
-                                             gpuarena__request *req, gpuarena__error *error)
+static int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
+                                   gpuarena__request *req, gpuarena__error *error)
 {
-    uint64_t alignment = request->alignment_bytes;
-    req->bytes = 0;
-    req->room = request->room_bytes;
-    req->after_sync = 0;
-    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
-                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
-                          && !(request->flags & GPUARENA_ALLOC_DEDICATED
-                               && (req->room || alignment > GPUARENA__GRANULE))
-                          && request->stream != GPUARENA_OWN_STREAM)) {
-        error->detail = gpuarena__wrong_request(request);
-        return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
-    }
-    if (req->room && !arena->paged.page_bytes) {
+    uint64_t alignment = request->alignment_bytes, whole = arena->unit;
+    uint32_t dedicated = request->flags & GPUARENA_ALLOC_DEDICATED;
+    memset(req, 0, sizeof *req);
+    if (request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
+        error->detail = "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0";
+    else if (dedicated && request->room_bytes)
+        error->detail = "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED";
+    else if (dedicated && alignment > GPUARENA__GRANULE)
+        error->detail = "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED";
+    else if (request->stream == GPUARENA_OWN_STREAM)
+        error->detail = "stream: GPUARENA_OWN_STREAM is for frees alone";
+    else if (alignment & (alignment - 1)) error->detail = "request.alignment_bytes: a power of two, or 0";
+    if (error->detail) return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
+    if (request->room_bytes && !arena->paged.page_bytes) {
         error->detail = "request.room_bytes: backing=paged alone keeps addresses";
         return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
     }
@@ -12504,25 +12489,21 @@ GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuare
     req->tag = request->tag ? request->tag : gpuarena__scope;
     req->place = gpuarena__tag_place(req->tag);
     req->flags = request->flags;
-    req->record = req->home = 0;
-    if (request->bytes > GPUARENA__MAX_BYTES || req->room > GPUARENA__MAX_BYTES)
+    if (request->bytes > GPUARENA__MAX_BYTES || request->room_bytes > GPUARENA__MAX_BYTES)
         return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
-    req->bytes = request->bytes;
-    if (!(req->flags & GPUARENA_ALLOC_DEDICATED)) req->bytes = gpuarena__whole(request->bytes, arena->unit);
-    if (!GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED)))) {
-        uint64_t whole = req->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
-        req->bytes = gpuarena__whole(req->bytes, whole);
-        req->room = gpuarena__whole(req->room, whole);
-    }
+    if (dedicated) whole = GPUARENA__GRANULE;
+    if (request->room_bytes) whole = arena->paged.page_bytes;
+    req->bytes = gpuarena__whole(request->bytes, whole);
+    req->room = gpuarena__whole(request->room_bytes, whole);
     return 1;
 }
 
 /* Determines the records whose blocks may serve the request beside quiet ones. Memory for every stream has
    none; but if there is only one stream so far, its pending blocks must be separated from the quiet ones. 0:
    no host memory. */
-GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
+static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
 {
-    if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
+    if (req->stream == GPUARENA_ANY_STREAM) return gpuarena__streams_part(arena);
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
     return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
@@ -13163,14 +13144,11 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
 
 static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__begin(arena, NULL);
+    gpuarena_result result = gpuarena__begin(arena, !ptr ? "ptr: NULL" : !request ? "request: NULL" : NULL);
     if (result != GPUARENA_OK) return result;
-    if (!ptr || !request)
-        result = gpuarena__fail_argument(arena, ptr ? "request: NULL" : "ptr: NULL");
-    else if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
-        result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
-    else result = gpuarena__alloc_request(arena, ptr, request);
-    return gpuarena__end(arena, result);
+    return gpuarena__end(arena, gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)
+                                ? gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL)
+                                : gpuarena__alloc_request(arena, ptr, request));
 }
 
 /* The slow path of a request without alignment, room and flags. If the lock is held, it is unlocked. */
