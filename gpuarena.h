@@ -9564,8 +9564,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
         if (bins->digests[number] >> (8 * slot) & 255)
-            largest = gpuarena__max(largest,
-                                    gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
+            largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
     for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
     node = gpuarena__node_at(arena, bins->root[1]);
@@ -9710,8 +9709,7 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
     }
     gpuarena__thread_failure = *failure;
     if (arena && !gpuarena__inside(arena))
-        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
-                       failure);
+        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream, failure);
     return result;
 }
 
@@ -12790,8 +12788,7 @@ static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *
 
 /* Releases idle memory that is pending, and grows. The release of segments waits for the whole device; pages
    wait for their streams, one after the other. */
-static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req,
-                                                gpuarena__miss *miss)
+static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__error *error = &miss->error;
     uint32_t record, index = 0;
@@ -12927,39 +12924,28 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
 }
 
-/* Where in a quiet block of another owner, or of the arena, a heap's request is to lie: at the block's first
-   address if no other block starts in its page, else at a page in which none starts. Another heap keeps the
-   addresses before it, if the block is long enough. UINT64_MAX: nowhere. */
-static uint64_t gpuarena__heap_address(const gpuarena *arena, uint32_t index, uint32_t owner, uint64_t bytes)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    const gpuarena__range *range = gpuarena__range_of(arena, node->address);
-    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2,
-             at = node->address, end = at + gpuarena__node_bytes(node);
-    int alone = range->anchors[gpuarena__page_of(range, at)] == index;
-    if (owner) at += gpuarena__min(GPUARENA__HEAP_RUN, (end - at) / 2);
-    if (owner || !alone) at = gpuarena__whole(at, page);
-    if (at >= end || end - at < page) {          /* paged arenas get pages one by one, so a heap takes all */
-        at = gpuarena__whole(node->address, page);
-        if (alone && arena->paged.page_bytes) at = node->address;
-    }
-    if (at >= end || end - at < bytes || (node->next && gpuarena__same_page(at, end))) return UINT64_MAX;
-    return at;
-}
-
 /* Where pages change hands. For a request that its stream's heap may serve, a quiet block was found that
-   another heap or the arena owns. The heap gets the block from there on where its request is to lie. Returns
-   the node that serves the request. Takes one reserved node. */
+   another heap or the arena owns. The heap gets the block from there on where its request is to lie: at the
+   block's first address if no other block starts in its page, else at a page in which none starts. Another
+   heap keeps the addresses before it, if the block is long enough. Returns the node that serves the request.
+   Takes one reserved node. */
 static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes), front = index,
              owner = gpuarena__owner_of(arena, node->address);
     gpuarena__range *range = gpuarena__range_of(arena, node->address);
-    uint64_t at;
+    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2,
+             at = node->address, end = at + gpuarena__node_bytes(node);
+    int alone = range->anchors[gpuarena__page_of(range, at)] == index;
     if (node->record || !heap || owner == heap || req->alignment > arena->unit) return index;
-    at = gpuarena__heap_address(arena, index, owner, req->bytes);
-    if (at == UINT64_MAX) return index;
+    if (owner) at += gpuarena__min(GPUARENA__HEAP_RUN, (end - at) / 2);
+    if (owner || !alone) at = gpuarena__whole(at, page);
+    if (at >= end || end - at < page) {          /* paged arenas get pages one by one, so a heap takes all */
+        at = gpuarena__whole(node->address, page);
+        if (alone && arena->paged.page_bytes) at = node->address;
+    }
+    if (at >= end || end - at < req->bytes || (node->next && gpuarena__same_page(at, end))) return index;
     gpuarena__free_remove(arena, index);
     if (at > node->address) {
         index = gpuarena__block_split(arena, front, at - node->address);
@@ -13237,41 +13223,32 @@ GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__
         || gpuarena__heap_owns(arena, heap, from, end);
 }
 
-/* Finds a free block that the heap may cut for a request of one of its streams; 0: none. The block that fits
-   best may reach into a page of another heap; then larger blocks are tried. *at_end: 1 if the request must
-   lie at the block's end, because the rest would start in such a page. */
-GPUARENA__INLINE uint32_t gpuarena__heap_find(const gpuarena *arena, const gpuarena__heap *heap,
-                                              const gpuarena__request *req, int *at_end)
-{
-    uint64_t bytes = req->bytes;
-    uint32_t tries, index;
-    for (tries = 0; tries < GPUARENA__HEAP_TRIES; tries++) {
-        const gpuarena__node *node;
-        uint64_t rest;
-        index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
-        if (gpuarena__is_loose(arena, index, req->bytes))
-            index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
-        if (!index) return 0;
-        node = gpuarena__node_at(arena, index);
-        rest = gpuarena__node_bytes(node) - req->bytes;
-        bytes = gpuarena__node_bytes(node) + arena->unit;
-        *at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
-        if (!*at_end || gpuarena__heap_cuts(arena, heap, node, rest)) return index;
-    }
-    return 0;
-}
-
-/* Takes the free block that a heap has for a request out of its bin; 0: it has none. Does the same with all
-   locks (locked NULL) as with the heap's: so where blocks lie does not depend on leases. */
+/* Takes a free block that the heap may cut, for a request of one of its streams, out of its bin; 0: it has
+   none. The block that fits best may reach into a page of another heap. If the rest would start in such a
+   page, the request lies at the block's end; if it must not lie there either, larger blocks are tried. Does
+   the same with all locks (locked NULL) as with the heap's: so where blocks lie does not depend on leases. */
 GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__heap *heap,
                                               gpuarena__heap *locked, const gpuarena__request *req)
 {
+    uint64_t bytes = req->bytes, rest;
+    gpuarena__node *node;
+    uint32_t tries, index;
     int at_end;
-    uint32_t index = gpuarena__heap_find(arena, heap, req, &at_end);
-    if (!GPUARENA__LIKELY(index)) return 0;
-    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
-    gpuarena__block_slice(arena, locked, index, gpuarena__node_at(arena, index), req->bytes);
-    return index;
+    for (tries = 0; tries < GPUARENA__HEAP_TRIES; tries++) {
+        index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
+        if (gpuarena__is_loose(arena, index, req->bytes))
+            index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
+        if (!GPUARENA__LIKELY(index)) return 0;
+        node = gpuarena__node_at(arena, index);
+        rest = gpuarena__node_bytes(node) - req->bytes;
+        bytes = gpuarena__node_bytes(node) + arena->unit;
+        at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
+        if (!GPUARENA__LIKELY(!at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;
+        if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+        gpuarena__block_slice(arena, locked, index, node, req->bytes);
+        return index;
+    }
+    return 0;
 }
 
 /* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
@@ -13328,20 +13305,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 /* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
    behind them: whoever owns a node writes `prev` of the next one. */
 
-/* Tells whether a heap has leases, and host memory, for a request. */
-GPUARENA__INLINE int gpuarena__heap_has(const gpuarena__heap *heap, const gpuarena__request *req)
-{
-    const gpuarena_stats *stats = &heap->stats;
-    return stats->live_bytes + req->bytes <= stats->live_peak_bytes
-        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
-        && heap->unused.count >= GPUARENA__HIT_NODES && stats->live_count < heap->lookup.most
-        && heap->serial - heap->serial_base < GPUARENA__SERIALS;
-}
-
-/* A hit of a heap. 0: it needs all locks. */
+/* A hit of a heap that has leases, and host memory, for it. 0: it needs all locks. */
 GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap, void **ptr, uint64_t bytes,
                                           gpuarena_stream stream, uint32_t tag)
 {
+    const gpuarena_stats *stats = &heap->stats;
     gpuarena__request req;
     uint32_t index = 0;
     gpuarena__spin_enter(&heap->lock);
@@ -13349,7 +13317,11 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
                          && bytes <= GPUARENA__HEAP_MOST
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
-        if (GPUARENA__LIKELY(!req.place && gpuarena__heap_has(heap, &req)))
+        if (GPUARENA__LIKELY(!req.place && stats->live_bytes + req.bytes <= stats->live_peak_bytes
+                             && stats->requested_bytes + req.requested <= stats->requested_peak_bytes
+                             && heap->unused.count >= GPUARENA__HIT_NODES
+                             && stats->live_count < heap->lookup.most
+                             && heap->serial - heap->serial_base < GPUARENA__SERIALS))
             index = gpuarena__heap_take(arena, heap, heap, &req);
     }
     if (GPUARENA__LIKELY(index))
@@ -13530,8 +13502,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     int done = 1;
     if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
-        done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
-                                      &ignored);
+        done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream, &ignored);
     if (done && arena->over_limit) {             /* its own limit, or one of an arena above */
         excess = gpuarena__family_excess(arena);
         if (!excess) {
@@ -13543,8 +13514,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     }
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
         done = gpuarena__release_idle(arena, stream, &ignored);
-    if (done && arena->config.release == GPUARENA_RELEASE_AGE
-        && gpuarena__clock(arena) >= arena->release_due)
+    if (done && arena->config.release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
         done = gpuarena__release_aged(arena, stream, &ignored);
     arena->stats.driver_error_count += !done && ignored.result != GPUARENA_CAPTURE
         && ignored.result != GPUARENA_OK;
@@ -13732,30 +13702,6 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* Clears the part by which a live block grew, if config.scrub says so. If that fails, the block shrinks again
-   and loses its room; host memory for that is reserved except for a node, which is kept. The part was used by
-   nobody, but it may still be cleared if the device was waited for. */
-static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
-                                       gpuarena__error *error)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t use_at, freed_on;
-    gpuarena_stream on;
-    if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->record)
-        stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
-    if (gpuarena__scrub_new(arena, index, node->address + from, stream, error)) return 1;
-    freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
-    if (arena->streams.ordered
-        && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
-        freed_on = GPUARENA__MULTI_STREAM;
-    gpuarena__room_end(arena, index);
-    use_at = node->use_at;
-    node->use_at = 0;
-    gpuarena__tail_free(arena, index, from, freed_on);     /* one slot more than reserved: the table has it */
-    node->use_at = use_at;
-    return 0;
-}
-
 /* How pages are obtained for a block that grows in place, in the order of the stages: by quiet segments that
    are released, by waits for streams, by a wait for the device; then segments that are not quiet go, which
    serves the next call. */
@@ -13901,13 +13847,17 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 }
 
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
-   if config.scrub says so. 0 and an error. */
+   if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
+   its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
+   but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
+    uint32_t use_at, freed_on;
+    gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
@@ -13921,7 +13871,20 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         req->home = arena->streams.list[req->record].home;
     }
     gpuarena__reclaim_end(arena, &reclaim);
-    if (done) done = gpuarena__block_grown_clean(arena, index, had, stream, error);
+    if (done && stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->record)
+        stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
+    if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
+        done = 0;
+        freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
+        if (arena->streams.ordered
+            && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
+            freed_on = GPUARENA__MULTI_STREAM;
+        gpuarena__room_end(arena, index);
+        use_at = node->use_at;
+        node->use_at = 0;
+        gpuarena__tail_free(arena, index, had, freed_on);    /* takes one slot more than reserved */
+        node->use_at = use_at;
+    }
     arena->nodes.kept_count--;
     return done;
 }
@@ -14435,8 +14398,7 @@ GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag)
     return previous;
 }
 
-GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
-                                              gpuarena_tag_stats *stats)
+GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag, gpuarena_tag_stats *stats)
 {
     gpuarena *self = gpuarena__self(arena);
     const char *wrong = tag && !gpuarena__tag_place(tag) ? "tag: 0, or one that gpuarena_tag gave" : NULL;

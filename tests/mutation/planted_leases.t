@@ -11,10 +11,9 @@ require './tests/mutation/planted.pl';
 
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
-    ['a heap rises beyond its lease', q@stats->live_bytes + req->bytes <= stats->live_peak_bytes@, q@1@],
+    ['a heap rises beyond its lease', q@stats->live_bytes + req.bytes <= stats->live_peak_bytes@, q@1@],
     ['a heap has no lease of requested bytes',
-     q@        && stats->requested_bytes + req->requested <= stats->requested_peak_bytes
-        && heap@, q@        && heap@],
+     q@&& stats->requested_bytes + req.requested <= stats->requested_peak_bytes@, q@@],
     ['each heap leases the whole slack of live bytes',
      q@(stats->live_peak_bytes - stats->live_bytes) / count@, q@(stats->live_peak_bytes - stats->live_bytes)@],
     ['each heap leases the whole slack of requested bytes',
