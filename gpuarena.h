@@ -208,10 +208,9 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Memory that is set aside for plans (see PLANS) is given up before stage 3, if growth would exceed the
-     limit or the share idle_fraction, and before stage 9 in any case; then the stages start again. If all
-     stages fail, nothing has changed, except that idle segments may have been released, plans may have ended
-     and the stream may wait for others.
+     Plans end before stage 3, if growth would exceed the limit or the share idle_fraction, and before stage 9
+     in any case; then the stages start again. If all stages fail, nothing has changed, except that idle
+     segments may have been released, plans may have ended and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
 
@@ -311,9 +310,8 @@
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
-     - All plans end when their memory is needed: when a request would exceed the limit or the share
-       idle_fraction, when a request would fail, before memory goes back (gpuarena_trim, a lower limit,
-       another arena of the tree), and when a stream is forgotten.
+     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), before memory goes back
+       (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -375,8 +373,7 @@
      - The observer is told of each call before the next one changes anything. So it runs with the short lock,
        and must not wait for another thread that calls this arena. It may find its thread in relaxed capture
        mode.
-     - Driver functions run with the slow-path mutex, most of them without the short lock. They must not call
-       an arena; most calls on the same one return REENTRANT.
+     - Driver functions: see gpuarena_driver. Most calls on the same arena return REENTRANT there.
      - Host memory functions run with the short lock held and must not call an arena.
      - config.pressure runs without any lock: only this thread's allocations, resizes that grow,
        gpuarena_reserve and gpuarena_destroy return REENTRANT there, and other threads' calls go on.
@@ -519,9 +516,10 @@ typedef enum gpuarena_reason {
 
 /* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
    what it means. Each group is set as a whole or not at all; `memory` is required. Creation checks this.
-   Entries get the arena's own copy of the table, run one at a time per arena, and must not call an arena.
-   now_ns, exchange_mode, classify, code_name and events.destroy run with the arena's lock held and must not
-   wait for another thread. If several arenas share a table's `user`, several threads may use it at once. */
+   Entries get the arena's own copy of the table, run one at a time per arena, with its slow-path mutex, and
+   must not call an arena. now_ns, exchange_mode, classify, code_name and events.destroy run with the arena's
+   lock held and must not wait for another thread. If several arenas share a table's `user`, several threads
+   may use it at once. */
 typedef enum gpuarena_status {                   /* the meaning of a driver's code */
     GPUARENA_STATUS_DONE,                        /* success */
     GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device still works */
@@ -11816,39 +11814,30 @@ GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuaren
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
-/* The bytes of the handle that begins `at` bytes behind the start of an exported block's memory; 0: none
-   does. *id: the driver's name of it. */
-static uint64_t gpuarena__shared_handle(const gpuarena *arena, uint32_t index, uint64_t at, uint64_t *id)
-{
-    gpuarena_shared found = GPUARENA_INIT;
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__handle handle;
-    const gpuarena__range *range;
-    uint64_t base;
-    if (!gpuarena__is_exported(arena, index) || !gpuarena__shared_find(arena, index, &base, &found, &ignored)
-        || at >= found.paged_bytes) return 0;
-    range = gpuarena__range_of(arena, base);
-    if (range->guarded) {
-        *id = range->handle;
-        return at ? 0 : range->bytes;
-    }
-    if (gpuarena__handle_begin(arena, base + at) != base + at) return 0;
-    handle = gpuarena__handle_at(arena, base + at);
-    *id = handle.id;
-    return handle.page_count * arena->paged.page_bytes;
-}
-
 GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
                                                 uint64_t *bytes)
 {
-    gpuarena__error error = gpuarena__no_error();
+    gpuarena_shared found = GPUARENA_INIT;
+    gpuarena__error error = gpuarena__no_error(), ignored = gpuarena__no_error();
     gpuarena_result result;
     uint32_t index = gpuarena__begin_shared(arena, ptr, fd && bytes ? NULL : "fd, bytes: NULL", &result);
-    uint64_t id = 0, length;
+    const gpuarena__range *range;
+    uint64_t id = 0, length = 0, base;
     int made = -1;
     if (!index) return result;
     if (gpuarena__is_lost(arena, &error)) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
-    length = gpuarena__shared_handle(arena, index, at_bytes, &id);
+    if (gpuarena__is_exported(arena, index) && gpuarena__shared_find(arena, index, &base, &found, &ignored)
+        && at_bytes < found.paged_bytes) {
+        range = gpuarena__range_of(arena, base);
+        base += at_bytes;                        /* where the handle must begin */
+        if (range->guarded) {
+            id = range->handle;
+            length = at_bytes ? 0 : range->bytes;
+        } else if (gpuarena__handle_begin(arena, base) == base) {
+            id = gpuarena__handle_at(arena, base).id;
+            length = gpuarena__handle_at(arena, base).page_count * arena->paged.page_bytes;
+        }
+    }
     if (!length)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr, at_bytes: no pages of an exported "
                                                                    "block begin there"));
@@ -13159,7 +13148,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
     return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
 }
 
-/* Stage 1 as far as it needs the short lock alone. */
+/* The search of stage_look, as far as it needs the short lock alone. */
 GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t record)
 {
     gpuarena__request req = GPUARENA_INIT;

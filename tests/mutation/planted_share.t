@@ -26,8 +26,7 @@ my @exports = (
      q@last - *base + gpuarena__handle_at(arena, last).page_count * arena->paged.page_bytes;@,
      q@last - *base + arena->paged.page_bytes;@],
     ['a descriptor is made for the middle of a handle',
-     q@    if (gpuarena__handle_begin(arena, base + at) != base + at) return 0;
-@, q@@],
+     q@else if (gpuarena__handle_begin(arena, base) == base) {@, q@else {@],
     ['a guarded block is shared without its offset', q@    shared->offset_bytes = node->address - *base;
 @, q@    shared->offset_bytes = range->guarded ? 0 : node->address - *base;
 @],
