@@ -12999,6 +12999,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
                                     alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
+       free_scoped                  free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows, or free_slow
@@ -13606,14 +13607,23 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* A call that cannot enter takes the slow path, which says why. */
+/* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
+   says why. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_scoped(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
+        return gpuarena__free_slow(arena, ptr, stream);
+    return gpuarena__has_one_heap(arena) ? gpuarena__free_fast(arena, ptr, stream)
+                                         : gpuarena__free_heap(arena, ptr, stream);
+}
+
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && ptr && (!gpuarena__frames || gpuarena__is_outside()))) {
+    if (GPUARENA__LIKELY(arena && !gpuarena__frames && ptr)) {
         if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
         if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
     }
-    return gpuarena__free_slow(arena, ptr, stream);
+    return gpuarena__free_scoped(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
