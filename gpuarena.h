@@ -208,8 +208,8 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Plans end before stage 3, if growth would exceed the limit or the share idle_fraction, and before stage 9
-     in any case; then the stages start again. If all stages fail, nothing has changed, except that idle
+     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, and before
+     stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except that idle
      segments may have been released, plans may have ended and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
@@ -11350,9 +11350,11 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 
 /* Why a call cannot enter an arena; OK: it can. A thread inside a driver function or a callback of the arena
    cannot. */
-static gpuarena_result gpuarena__turn_away(gpuarena *arena)
+static gpuarena_result gpuarena__may_enter(gpuarena *arena)
 {
     gpuarena_result result;
+    if (GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames))
+        return GPUARENA_OK;
     if (arena && gpuarena__has_magic(arena, GPUARENA__FORKED)) {
         gpuarena_failure failure = GPUARENA_INIT;
         failure.result = GPUARENA_FORKED;
@@ -11369,18 +11371,12 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
     return result;
 }
 
-GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
-{
-    return GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames)
-        ? GPUARENA_OK : gpuarena__turn_away(arena);
-}
-
 /* ---- in and out */
 
 /* Leaves an arena that was found destroyed under its lock. */
 static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 {
-    gpuarena_result result = gpuarena__turn_away(arena);
+    gpuarena_result result = gpuarena__may_enter(arena);
     gpuarena__unlock(arena);
     return result;
 }
@@ -11429,7 +11425,7 @@ static gpuarena_result gpuarena__begin(gpuarena *arena, const char *wrong)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__count_entering(arena, 1);
-    if (!gpuarena__begin_counted(arena)) result = gpuarena__turn_away(arena);
+    if (!gpuarena__begin_counted(arena)) result = gpuarena__may_enter(arena);
     else if (wrong) result = gpuarena__fail_argument(arena, wrong);
     return result == GPUARENA_OK ? result : gpuarena__end(arena, result);
 }
@@ -12407,7 +12403,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
         gpuarena__count_entering(arena, -1);
         return result;
     }
-    result = gpuarena__begin_counted(arena) ? gpuarena__destroy_checks(arena) : gpuarena__turn_away(arena);
+    result = gpuarena__begin_counted(arena) ? gpuarena__destroy_checks(arena) : gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (record = 1; record < arena->streams.count; record++)
         arena->streams.list[record].state = GPUARENA__CLOSED;    /* streams may be gone: no call on them */
