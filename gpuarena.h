@@ -207,12 +207,12 @@
        8. wait for the device, if a run of free blocks, or pages, would do that the earlier stages must not
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
-          room, and start again; then call config.pressure, and start again if it says so Plans end before
-          stage 3, if growth would exceed the limit or what config.idle_fraction allows, and before stage 9
-          in any case; then the stages start again. If all stages fail, nothing has changed, except that idle
-          segments may have been released, plans may have ended and the stream may wait for others.
-          streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for
-          streams in stage 7.
+          room, and start again; then call config.pressure, and start again if it says so
+     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, and
+     before stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except
+     that idle segments may have been released, plans may have ended and the stream may wait for others.
+     streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
+     in stage 7.
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
    and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
