@@ -12816,17 +12816,18 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
 static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
-        && miss->error.reason != GPUARENA_REASON_TOO_LARGE, pending;
+        && miss->error.reason != GPUARENA_REASON_TOO_LARGE;
+    int pending, freed;
     gpuarena__reclaim_end(arena, &miss->reclaim);
     *miss->failure = memory ? gpuarena__failure_memory(arena, req, &miss->error)
                             : gpuarena__failure_of(arena, &miss->error);
     miss->failure->requested_bytes = req->requested;
+    if (!memory) return 0;
     pending = miss->failure->reason == GPUARENA_REASON_PENDING;
-    miss->again = memory
-        && ((pending && !arena->stats.pending_bytes)
-            || ((pending || miss->freed != arena->stats.free_count)
-                && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
-        && miss->retries++ < 8;
+    freed = pending || miss->freed != arena->stats.free_count;
+    if ((pending && !arena->stats.pending_bytes)
+        || (freed && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
+        miss->again = miss->retries++ < 8;
     return 0;
 }
 
