@@ -12689,12 +12689,12 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
 static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before,
-             freed = arena->stats.free_count, freed_first = freed, calls = arena->call_count,
-             room = gpuarena__room(arena);
+             freed = arena->stats.free_count, freed_first = freed, calls = arena->call_count, room;
     uint32_t index = 0, still = 0;
     int changed;
     if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
+    room = gpuarena__room(arena);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
         changed = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
         arena->streams.list[req->record].guest_count++;      /* keeps the record from being reused */
