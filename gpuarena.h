@@ -917,7 +917,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. */
+     Driver     no call, unless the contract names one. A call that makes one may also return DRIVER_ERROR,
+                CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY. */
 
 /* ---- life */
 
@@ -970,8 +971,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
-     Results    INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY (failure.reason says
-                why), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Results    INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY (see failure.reason).
      Failure    may have released idle segments, and made the stream wait for others.
      Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
                 for paged arenas O(free blocks + holes) and a driver call or two for each page; with several
@@ -1014,9 +1014,9 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
                 waits for the whole device.
      Results    INTERIOR_POINTER, DOUBLE_FREE (failure.block is the block around ptr, detail the offset in
                 it), WRONG_ARENA (detail: its name), FOREIGN_POINTER, STILL_IN_USE (the block is exported;
-                it stays live). With config.scrub also CAPTURE,
-                DRIVER_ERROR, NOT_SUPPORTED: see the manual. Frees succeed on a lost device, and without host
-                memory: if a new stream then has no record, the block waits for the whole device.
+                it stays live). With config.scrub alone CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: see SCRUB. Frees
+                succeed on a lost device, and without host memory: if a new stream then has no record, the
+                block waits for the whole device.
      Driver     events.record on a per-thread stream. While reserved memory is above a lowered limit, or by
                 config.release, the calls that release idle memory. If one fails, the block is free
                 nevertheless, driver_error_count rises, and a later call releases the segment.
@@ -1052,18 +1052,16 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), STILL_IN_USE (the block is exported), INVALID_ARGUMENT
-                (ptr NULL, bytes 0), INTERIOR_POINTER,
-                DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free, HOST_MEMORY, DRIVER_ERROR,
-                CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from config.pressure, to grow.
+                failure.block is the block), INVALID_ARGUMENT (ptr NULL, bytes 0), STILL_IN_USE,
+                INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free; REENTRANT
+                from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
 /* Grows until reserved memory, sub-arenas included, is at least `bytes`: by one segment, or by several if the
    driver has no piece that large; in paged arenas by pages at the lowest holes.
-     Results    OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE),
-                HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Results    OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE).
      Failure    gives back what this call grew, after a wait for the device where it was joined with memory
                 that streams freed. What the driver or a capture keeps from going back stays as cached memory,
                 and driver_error_count rises.
@@ -1085,9 +1083,8 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
    gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may exceed their
    parent's; even so, no arena's reserved memory exceeds its own limit by growth. If the limit falls below
    reserved memory, idle memory is released: see the manual.
-     Results    DRIVER_ERROR, HOST_MEMORY, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from that release, as in
-                gpuarena_trim. The limit is in force nevertheless. stats.excess_bytes is what remains above
-                it.
+     Results    as gpuarena_trim, from that release. The limit is in force nevertheless. stats.excess_bytes
+                is the memory above it that remains.
      Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
@@ -1151,8 +1148,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 /* Exports the live block whose base is ptr, and writes in *shared how others import it. From now on the block
    can be neither freed nor resized. It may be exported again, for another process.
      Results    NOT_SUPPORTED (failure.detail says why), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and
-                FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL), DRIVER_ERROR,
-                CAPTURE, DEVICE_LOST.
+                FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL).
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
@@ -1173,16 +1169,14 @@ GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
    becomes its address here. With shared->paged_bytes its memory comes by gpuarena_import_fd; before that it
    must not be used.
      Results    INVALID_ARGUMENT (NULL; *shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver
-                lacks the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED), HOST_MEMORY,
-                DRIVER_ERROR, CAPTURE, DEVICE_LOST.
+                lacks the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
      Driver     ipc.open_handle; or vm.reserve. */
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
 
 /* Maps the next handle of an import's pages, of `bytes`, in the order in which gpuarena_export_fd gave them.
    The caller closes the descriptor.
      Results    INVALID_ARGUMENT (fd negative; ptr is no import that lacks pages; bytes are no multiple of the
-                driver's page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED), DRIVER_ERROR,
-                NOT_SUPPORTED, CAPTURE, DEVICE_LOST.
+                driver's page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED).
      Failure    of vm.map, vm.access or vm.destroy: only gpuarena_import_end may follow. Otherwise the call
                 may be made again.
      Driver     fd.to_page, vm.map, vm.access, vm.destroy. */
@@ -1249,7 +1243,7 @@ GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stat
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* Compares the device's figures with the arena's.
-     Results    INVALID_ARGUMENT (device NULL), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Results    INVALID_ARGUMENT (device NULL).
      Driver     memory.info. */
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device);
 
@@ -9707,7 +9701,8 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
     }
     gpuarena__thread_failure = *failure;
     if (arena && !gpuarena__inside(arena))
-        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream, failure);
+        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
+                       failure);
     return result;
 }
 
