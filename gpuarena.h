@@ -9843,7 +9843,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
-/* As fail, after `need` more bytes were refused: see failure_measure. */
+/* Records a failure by refusal of `need` more bytes: see failure_measure. Returns its result. */
 static gpuarena_result gpuarena__fail_measured(gpuarena *arena, const gpuarena__error *error,
                                                uint64_t requested, uint64_t need, uint64_t idle,
                                                gpuarena_stream stream)
