@@ -12847,7 +12847,7 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up memory set aside for plans, if growth would be too dear otherwise. */
+/* Gives up memory that is earmarked for plans, if growth would be too dear otherwise. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
@@ -13980,7 +13980,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
         return gpuarena__end(arena, result);
     }
     if (record) {
-        (void)gpuarena__plans_yield(arena);      /* nobody else is to have memory set aside */
+        (void)gpuarena__plans_yield(arena);      /* nobody else is to have memory that is earmarked */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
         if (arena->streams.ordered && !arena->lost)
             while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)
