@@ -1424,17 +1424,10 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #define GPUARENA_ASSERT(condition) ((void)0)
 #define GPUARENA__OWN_ASSERT
 #endif
-#if defined(__GNUC__) || defined(__clang__)
 #define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
 #define GPUARENA__NOINLINE static __attribute__((noinline))  /* its registers are no burden to who calls it */
 #define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
-#else
-#define GPUARENA__LIKELY(condition) (condition)
-#define GPUARENA__INLINE static inline
-#define GPUARENA__NOINLINE static
-#define GPUARENA__PRINTF(text, values)
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -1476,7 +1469,6 @@ static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
     return gpuarena__round_down(value + power - 1, power);
 }
 
-#if defined(__GNUC__) || defined(__clang__)
 static uint32_t gpuarena__lowest_bit(uint64_t value)
 {
     GPUARENA_ASSERT(value != 0 && "0 has no lowest bit");
@@ -1488,16 +1480,6 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
     GPUARENA_ASSERT(value != 0 && "0 has no highest bit");
     return 63u ^ (uint32_t)__builtin_clzll(value);
 }
-#else
-static uint32_t gpuarena__highest_bit(uint64_t value)
-{
-    uint32_t bit = 0, half;
-    for (half = 32; half; half /= 2)
-        if (value >> half) { value >>= half; bit += half; }
-    return bit;
-}
-static uint32_t gpuarena__lowest_bit(uint64_t value)  { return gpuarena__highest_bit(value & (~value + 1)); }
-#endif
 
 /* Text of bounded size that counts what it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
@@ -1612,38 +1594,30 @@ static int gpuarena__spin_turn(gpuarena__spin *spin, uint32_t from, uint32_t to)
     return __atomic_compare_exchange_n(&spin->state, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps until a spin that is held LONG is unlocked. */
-static void gpuarena__spin_park(gpuarena__spin *spin)
-{
-    const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
-    gpuarena__mutex_lock(&spin->parking);
-    if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
-        (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
-    gpuarena__mutex_unlock(&spin->parking);
-}
-
 /* Waits for a spin and takes it as `kind`: TAKEN, or that and LONG. */
 GPUARENA__NOINLINE void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t kind)
 {
+    const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
     uint32_t asked = 0, state;
     while ((state = __atomic_load_n(&spin->state, __ATOMIC_RELAXED)) != 0
            || !gpuarena__spin_turn(spin, 0, kind)) {
         if (++asked % 32) continue;
         if (!(state & GPUARENA__LONG) || asked / 32 < GPUARENA__YIELDS) gpuarena__pause(asked / 32);
-        else gpuarena__spin_park(spin);
+        else {
+            gpuarena__mutex_lock(&spin->parking);
+            if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
+                (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
+            gpuarena__mutex_unlock(&spin->parking);
+        }
     }
 }
 
-/* Takes a spin for a hit unless it is taken. One instruction of x86, which gcc finds in this form. */
-GPUARENA__INLINE int gpuarena__spin_try_hit(gpuarena__spin *spin)
-{
-    return !(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE) & GPUARENA__TAKEN);
-}
-
-/* Locks a spin for a hit. */
+/* Locks a spin for a hit: by one instruction of x86, which gcc finds in this form. */
 GPUARENA__INLINE void gpuarena__spin_lock_hit(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(gpuarena__spin_try_hit(spin))) gpuarena__spin_wait(spin, GPUARENA__TAKEN);
+    if (!GPUARENA__LIKELY(!(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE)
+                            & GPUARENA__TAKEN)))
+        gpuarena__spin_wait(spin, GPUARENA__TAKEN);
 }
 
 GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
@@ -1652,10 +1626,9 @@ GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 }
 
 /* Locks a spin for as long as it takes. */
-GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
+static void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
-        gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
+    gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
 }
 
 /* A spin that was locked for a hit is held for as long as it takes: it is to be unlocked by spin_unlock. */
@@ -1664,17 +1637,13 @@ static void gpuarena__spin_stay(gpuarena__spin *spin)
     (void)__atomic_fetch_or(&spin->state, GPUARENA__LONG, __ATOMIC_RELAXED);
 }
 
-GPUARENA__NOINLINE void gpuarena__spin_wake(gpuarena__spin *spin)
+/* Unlocks a spin, however it was locked. */
+static void gpuarena__spin_unlock(gpuarena__spin *spin)
 {
+    if (!(__atomic_exchange_n(&spin->state, 0, __ATOMIC_RELEASE) & GPUARENA__PARKED)) return;
     gpuarena__mutex_lock(&spin->parking);
     (void)pthread_cond_broadcast(&spin->unlocked);
     gpuarena__mutex_unlock(&spin->parking);
-}
-
-/* Unlocks a spin, however it was locked. */
-GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
-{
-    if (__atomic_exchange_n(&spin->state, 0, __ATOMIC_RELEASE) & GPUARENA__PARKED) gpuarena__spin_wake(spin);
 }
 
 /* A thread that takes a spin again and again keeps its line, so that another processor hardly ever sees it

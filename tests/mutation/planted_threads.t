@@ -30,8 +30,8 @@ my @about_hits = (
 my @about_locks = (
     ['an unlock wakes nobody', q@    (void)pthread_cond_broadcast(&spin->unlocked);@, q@@],
     ['an unlock wakes one of those who wait', q@pthread_cond_broadcast(&spin->unlocked);@, q@pthread_cond_signal(&spin->unlocked);@],
-    ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED)@, q@__ATOMIC_RELEASE) && 0)@],
-    ['who waits long asks again and again', q@        else gpuarena__spin_park(spin);@, q@        else gpuarena__pause(GPUARENA__YIELDS);@],
+    ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED))@, q@__ATOMIC_RELEASE) && 0))@],
+    ['who waits long asks again and again', q@asked / 32 < GPUARENA__YIELDS) gpuarena__pause@, q@1) gpuarena__pause@],
     ['who waits for an observer waits as for a hit', q@    gpuarena__spin_stay(&arena->lock);@, q@@],
     ['a visitor runs with the lock that hits need',
      q@    gpuarena__unlock(arena);
