@@ -867,7 +867,7 @@ typedef struct gpuarena_config {
 /* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress.
    Figures are the arena's own; only children, reserved, its peak and excess include sub-arenas. A field that
    is added here appears in the struct and in JSON reports. If it is for people, gpuarena__text_head writes
-   it; if heaps count it, gpuarena__heap_fold adds it up. */
+   it; if heaps count it, gpuarena__heaps_lock adds it up. */
 #define GPUARENA_STATS(X) \
     X(requested_bytes) /* asked for, of all live blocks */ \
     X(slack_bytes) /* live - requested */ \
@@ -2000,7 +2000,7 @@ typedef struct gpuarena__tags {
      lookup     has the live nodes that start in the heap's pages, live_count in number
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
                 stream's `bins`, and no heap but this one touches them
-     stats      what hits and frees have changed since all locks were held last: see heap_fold. Live and
+     stats      what hits and frees have changed since all locks were held last: see heaps_lock. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
      serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
@@ -2137,6 +2137,19 @@ typedef struct gpuarena__imports {
     uint32_t count, room;
 } gpuarena__imports;
 
+/* What the fast paths test. */
+typedef struct gpuarena__fast {
+    uint64_t hit_max_bytes;                      /* requests up to this size may be hits: MAX_BYTES, or 0 */
+    uint64_t max_bytes;                          /* the same, but 0 in a step that is recorded or planned, and
+                                                    if there is an observer */
+    uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
+                                                    path; LIVE is among them while every free has more to
+                                                    do */
+    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
+                                                    limit, or 0 if each free may release or clear
+                                                    something */
+} gpuarena__fast;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t one_heap;                           /* MAGIC while alive and without heaps */
@@ -2168,18 +2181,9 @@ struct gpuarena {
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t fast_config_bytes;                  /* requests up to this size may take the fast path; */
-    uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit,
-                                                    the device is lost, a step is recorded or planned, or
-                                                    there is an observer */
-    uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
-                                                    path; LIVE is among them while every free has more to
-                                                    do */
+    gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
     uint64_t limit;                              /* written under the registry's lock, too */
-    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
-                                                    limit, or 0 if each free may release or clear
-                                                    something */
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
@@ -2330,18 +2334,13 @@ static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of n
 static GPUARENA__THREAD_LOCAL uint32_t gpuarena__scope;                  /* its tag */
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
+/* Tells whether this thread is inside the arena in this way. */
 static int gpuarena__inside_of(const gpuarena *arena, gpuarena__frame_kind kind)
 {
     const gpuarena__frame *frame;
     for (frame = gpuarena__frames; frame; frame = frame->outer)
         if (frame->arena == arena && frame->kind == kind) return 1;
     return 0;
-}
-
-/* 1: this thread is in a callback of the arena, which holds its lock. */
-static int gpuarena__inside(const gpuarena *arena)
-{
-    return gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK);
 }
 
 static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, gpuarena__frame_kind kind)
@@ -2407,47 +2406,29 @@ static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
     GPUARENA__STORE(&arena->one_heap, arena->heaps.count ? 0 : magic, RELAXED);
 }
 
-/* The value of plain_limit that follows from the configuration and the limits. */
-static uint64_t gpuarena__plain_limit(const gpuarena *arena)
+/* The values that the fast paths test, as they follow from the state now. Each summarises several
+   conditions; update_fast_path is called when one of these changes. */
+static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
 {
-    gpuarena_release release = arena->config.release;
-    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->over_limit
-            || arena->config.scrub
+    const gpuarena_config *config = &arena->config;
+    uint64_t reserved = arena->stats.reserved_bytes;
+    int is_recorded = arena->plans.now && !arena->plans.now->in_force;
+    gpuarena__fast fast;
+    fast.hit_max_bytes = config->scrub & GPUARENA_SCRUB_ALLOC || config->debug || arena->lost
+            || reserved > arena->limit
+        ? 0 : GPUARENA__MAX_BYTES;
+    fast.max_bytes = arena->plans.now || config->observe ? 0 : fast.hit_max_bytes;
+    fast.plain_limit = config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE
+            || config->scrub || arena->over_limit
         ? 0 : arena->limit;
+    fast.slow_free_flags = GPUARENA__PLANNED | GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED
+        | GPUARENA__EXPORTED;
+    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered || is_recorded)
+        fast.slow_free_flags |= GPUARENA__LIVE;
+    return fast;
 }
 
-/* The two values that the fast paths test. Each summarises several conditions; update_fast_path is called
-   when one of these changes. */
-static uint64_t gpuarena__hit_max_bytes(const gpuarena *arena)
-{
-    return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->fast_config_bytes;
-}
-
-static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
-{
-    return arena->plans.now || arena->config.observe ? 0 : gpuarena__hit_max_bytes(arena);
-}
-
-static uint64_t gpuarena__slow_flags(const gpuarena *arena)
-{
-    return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
-            || !arena->streams.ordered
-        ? GPUARENA__LIVE
-        : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED | GPUARENA__EXPORTED;
-}
-
-static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
-{
-    int recorded = arena->plans.now && !arena->plans.now->in_force;
-    return gpuarena__slow_flags(arena) | (recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);
-}
-
-static void gpuarena__update_fast_path(gpuarena *arena)
-{
-    arena->plain_limit = gpuarena__plain_limit(arena);
-    arena->fast_max_bytes = gpuarena__fast_max_bytes(arena);
-    arena->slow_free_flags = gpuarena__slow_free_flags(arena);
-}
+static void gpuarena__update_fast_path(gpuarena *arena) { arena->fast = gpuarena__fast_now(arena); }
 
 /* Counts calls that wait for the slow-path mutex, so that destroy can wait until each has seen that the arena
    is gone. */
@@ -2466,30 +2447,28 @@ static void gpuarena__drain_callers(gpuarena *arena)
 
 /* ---- all locks, and what heaps keep for themselves between two calls that have them */
 
-/* Counts in the arena what a heap's hits and frees have changed. */
-static void gpuarena__heap_fold(gpuarena *arena, gpuarena__heap *heap)
-{
-    gpuarena_stats *stats = &arena->stats, *own = &heap->stats;
-    GPUARENA_ASSERT(own->live_bytes <= own->live_peak_bytes
-                    && own->requested_bytes <= own->requested_peak_bytes && "a heap stays within its leases");
-    stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;
-    stats->requested_bytes += own->requested_bytes - GPUARENA__HEAP_BASE;
-    stats->live_count += own->live_count - heap->live_seen;
-    stats->free_count += own->free_count;
-    stats->pending_bytes += own->pending_bytes;
-    arena->paged.idle_count += heap->idle_count;
-    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);
-    heap->live_seen = own->live_count;
-    own->free_count = own->pending_bytes = heap->idle_count = 0;
-    own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
-}
-
+/* Locks each heap, and counts in the arena what its hits and frees have changed. */
 GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
 {
+    gpuarena_stats *stats = &arena->stats;
     uint32_t at;
     for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__spin_claim(&arena->heaps.list[at]->lock);
-        gpuarena__heap_fold(arena, arena->heaps.list[at]);
+        gpuarena__heap *heap = arena->heaps.list[at];
+        gpuarena_stats *own = &heap->stats;
+        gpuarena__spin_claim(&heap->lock);
+        GPUARENA_ASSERT(own->live_bytes <= own->live_peak_bytes
+                        && own->requested_bytes <= own->requested_peak_bytes
+                        && "a heap stays within its leases");
+        stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;
+        stats->requested_bytes += own->requested_bytes - GPUARENA__HEAP_BASE;
+        stats->live_count += own->live_count - heap->live_seen;
+        stats->free_count += own->free_count;
+        stats->pending_bytes += own->pending_bytes;
+        arena->paged.idle_count += heap->idle_count;
+        if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);
+        heap->live_seen = own->live_count;
+        own->free_count = own->pending_bytes = heap->idle_count = 0;
+        own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
     }
 }
 
@@ -9976,7 +9955,7 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
         arena->last = *failure;
     }
     gpuarena__thread_failure = *failure;
-    if (arena && !gpuarena__inside(arena))
+    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
         gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
                        failure);
     return result;
@@ -11072,6 +11051,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
+    gpuarena__fast fast = gpuarena__fast_now(arena);
     const gpuarena__lookup *lookup;
     const gpuarena__range *range;
     uint32_t at, slot;
@@ -11084,10 +11064,10 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
-    GPUARENA__NEVER(arena->plain_limit != gpuarena__plain_limit(arena),
-                    "frees take another way than their releases need", arena->plain_limit);
-    GPUARENA__NEVER(arena->fast_max_bytes != gpuarena__fast_max_bytes(arena)
-                    || arena->slow_free_flags != gpuarena__slow_free_flags(arena),
+    GPUARENA__NEVER(arena->fast.plain_limit != fast.plain_limit,
+                    "frees take another way than their releases need", arena->fast.plain_limit);
+    GPUARENA__NEVER(arena->fast.max_bytes != fast.max_bytes
+                    || arena->fast.slow_free_flags != fast.slow_free_flags,
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
@@ -11657,7 +11637,8 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
     }
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
         return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
-    if (gpuarena__inside(arena)) return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
+        return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
     gpuarena__lock(arena);
     result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
@@ -11747,7 +11728,7 @@ static int gpuarena__count_living(gpuarena *arena)
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
-    if (gpuarena__inside(arena)) return arena->self;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return arena->self;
     gpuarena__lock(arena->self);
     if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
         gpuarena__unlock(arena->self);
@@ -11758,7 +11739,8 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 
 static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
+    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
+        (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
 /* >>family =============================================================================================
@@ -12640,8 +12622,6 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
         arena->ordered_bytes = gpuarena__round_down(config->large_bytes, GPUARENA__UNIT);
     }
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
-    if (!(config->scrub & GPUARENA_SCRUB_ALLOC) && !config->debug)
-        arena->fast_config_bytes = GPUARENA__MAX_BYTES;
     arena->unit = config->alignment;
     arena->step = config->step_bytes;
     arena->release_due = config->release_age;
@@ -13729,7 +13709,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__node *node;
     uint32_t index, planned;
     if (!GPUARENA__LIKELY((arena->plans.now || arena->config.observe || arena->heaps.count) && ptr
-                          && bytes - 1 < gpuarena__hit_max_bytes(arena)
+                          && bytes - 1 < arena->fast.hit_max_bytes
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
@@ -13769,7 +13749,7 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     gpuarena__request req;
     uint32_t index = 0;
     gpuarena__spin_enter(&heap->lock);
-    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
+    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast.max_bytes
                          && bytes <= GPUARENA__HEAP_MOST
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
@@ -13803,7 +13783,7 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     int may;
     gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
-    may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
+    may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->fast.slow_free_flags)
         && gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
         && !node->use_at && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
@@ -13848,7 +13828,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC))
         return gpuarena__alloc_beside(arena, ptr, bytes, stream, tag);
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
@@ -13958,7 +13938,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
     int done = 1;
-    if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
+    if (arena->stats.reserved_bytes <= arena->fast.plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                       &ignored);
@@ -14005,7 +13985,7 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
     }
     return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
-        && arena->stats.reserved_bytes <= arena->plain_limit;
+        && arena->stats.reserved_bytes <= arena->fast.plain_limit;
 }
 
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
@@ -14016,7 +13996,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
 {
     uint32_t freed_on, index;
     int done = 0;
-    if (GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags & ~GPUARENA__PLANNED)
+    if (GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags & ~GPUARENA__PLANNED)
                          && gpuarena__find_plain(arena, stream))) {
         index = *slot;
         *slot = 0;
@@ -14059,7 +14039,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
         return gpuarena__free_heap(arena, ptr, stream);
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
-    if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
+    if (!GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags)
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;

@@ -14,9 +14,9 @@ my @about_plans = (
     ['what is recorded late is taken for later than what was recorded before',
      q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
     ['an allocation from another thread is not recorded',
-     q@return arena->plans.now || arena->config.observe ? 0@, q@return arena->config.observe ? 0@],
+     q@arena->plans.now || config->observe ? 0@, q@config->observe ? 0@],
     ['a free from another thread is not recorded',
-     q@(recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);@, q@(recorded ? 0 : GPUARENA__PLANNED);@],
+     q@!arena->streams.ordered || is_recorded)@, q@!arena->streams.ordered)@],
 );
 my @about_hits = (
     ['pages that were not mapped are unmapped, since a hit has taken those that were to move',
