@@ -1783,6 +1783,7 @@ typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
+#define GPUARENA__CHUNK_BYTES (sizeof(gpuarena__chunk) + GPUARENA__LINE)         /* of that allocation */
 
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
@@ -2587,27 +2588,17 @@ GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
     return !(node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED));
 }
 
-static size_t gpuarena__chunk_bytes(void)
-{
-    return sizeof(gpuarena__chunk) + GPUARENA__LINE;
-}
-
-static int gpuarena__chunks_reserve(gpuarena *arena)
-{
-    gpuarena__nodes *nodes = &arena->nodes;
-    return nodes->chunk_count < nodes->chunk_room
-        || GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room);
-}
-
+/* Makes one more chunk of nodes. 0: no host memory, or no more numbers for nodes. */
 static int gpuarena__nodes_grow(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
     uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
     gpuarena__chunk *made;
     void *memory;
-    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2 || !gpuarena__chunks_reserve(arena))
+    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2
+        || !GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room))
         return 0;
-    memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
+    memory = gpuarena__host_alloc(arena, GPUARENA__CHUNK_BYTES);
     if (!memory) return 0;
     made = (gpuarena__chunk *)(void *)((char *)memory + (0 - gpuarena__address(memory)) % GPUARENA__LINE);
     memset(made, 0, sizeof *made);
@@ -2767,11 +2758,12 @@ static uint64_t gpuarena__live_peak(const gpuarena *arena)
     return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
 }
 
-/* Records a peak if the live bytes, or those without a tag, exceed theirs. */
-static void gpuarena__live_peak_note(gpuarena *arena)
+/* Records a peak if the live bytes, those without a tag, or the requested bytes exceed theirs. */
+GPUARENA__NOINLINE void gpuarena__peaks_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
     gpuarena_tag_stats *untagged = arena->tags.list;
+    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
     if (!arena->tags.room) {
         stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
         return;
@@ -3700,14 +3692,6 @@ static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, co
     GPUARENA__STORE(&node->record, req->record, RELAXED);    /* another heap may look: see heap_joins */
 }
 
-/* Records a peak of live or requested bytes. */
-GPUARENA__NOINLINE void gpuarena__new_peak(gpuarena *arena)
-{
-    gpuarena_stats *stats = &arena->stats;
-    gpuarena__live_peak_note(arena);
-    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
-}
-
 /* Makes a live block of a node that is in no bin. The block is in no lookup table yet. */
 GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap, gpuarena__node *node,
                                           const gpuarena__request *req)
@@ -3728,7 +3712,7 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     stats->live_bytes += req->bytes;
     if (!GPUARENA__LIKELY(heap || (stats->requested_bytes <= stats->requested_peak_bytes
                                    && stats->live_bytes <= stats->live_peak_bytes)))
-        gpuarena__new_peak(arena);
+        gpuarena__peaks_note(arena);
 }
 
 /* Makes a live block of a free node, in a bin, that serves the request. Takes up to two nodes and a table
@@ -11023,7 +11007,7 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
 static int gpuarena__check_host(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
+    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)GPUARENA__CHUNK_BYTES
         + gpuarena__lookup_bytes(&arena->lookup);
     const gpuarena__range *range;
     uint32_t at;
@@ -12410,7 +12394,7 @@ static void gpuarena__free_host(gpuarena *arena)
         const gpuarena__node *first =
             gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
         gpuarena__host_free(arena, ((const gpuarena__chunk *)(const void *)first)->memory,
-                            gpuarena__chunk_bytes());
+                            GPUARENA__CHUNK_BYTES);
     }
     while (arena->events.count > 1) {
         void *event = arena->events.list[--arena->events.count].handle;
@@ -14222,7 +14206,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
         if (gone->record == node->record) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
-    gpuarena__live_peak_note(arena);
+    gpuarena__peaks_note(arena);
 }
 
 /* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. */
