@@ -1612,12 +1612,17 @@ GPUARENA__NOINLINE void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t kind)
     }
 }
 
-/* Locks a spin for a hit: by one instruction of x86, which gcc finds in this form. */
+/* Takes a spin for a hit unless it is taken: by one instruction of x86, which gcc finds if this is a function
+   of its own. */
+GPUARENA__INLINE int gpuarena__spin_try_hit(gpuarena__spin *spin)
+{
+    return !(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE) & GPUARENA__TAKEN);
+}
+
+/* Locks a spin for a hit. */
 GPUARENA__INLINE void gpuarena__spin_lock_hit(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(!(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE)
-                            & GPUARENA__TAKEN)))
-        gpuarena__spin_wait(spin, GPUARENA__TAKEN);
+    if (!GPUARENA__LIKELY(gpuarena__spin_try_hit(spin))) gpuarena__spin_wait(spin, GPUARENA__TAKEN);
 }
 
 GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
@@ -2981,16 +2986,6 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
     return bin;
 }
 
-/* The empty slots of a class, as the top bits of the bytes. Only the lowest set bit is reliable, because
-   digests are at most 64. */
-GPUARENA__INLINE uint64_t gpuarena__empty_slots(uint64_t digests)
-{
-    return (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-}
-
-/* The lowest empty slot, times 8: the position of its digest in bits. */
-GPUARENA__INLINE uint32_t gpuarena__empty_slot(uint64_t empty) { return gpuarena__lowest_bit(empty) - 7; }
-
 /* The digests with the one at `shift` set to 0. */
 GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
 {
@@ -3041,8 +3036,7 @@ GPUARENA__NOINLINE void gpuarena__surplus_remove(const gpuarena *arena, gpuarena
 
 /* Inserts a free block for which its class has no empty slot. */
 GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins,
-                                                  uint32_t number,
-                                                  uint32_t index, gpuarena__node *node)
+                                                  uint32_t number, uint32_t index, gpuarena__node *node)
 {
     node->size |= GPUARENA__OVERFLOW;
     node->as.list.number = number;
@@ -3063,15 +3057,15 @@ GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__
     gpuarena__overflow_insert(arena, bins, number, index, node);
 }
 
+/* Removes a free block that is in no slot. */
 GPUARENA__NOINLINE void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                                   gpuarena__node *node)
 {
-    uint32_t number;
+    uint32_t number = node->as.list.number;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
         gpuarena__surplus_remove(arena, bins, index, node);
         return;
     }
-    number = node->as.list.number;
     gpuarena__list_remove(arena, &bins->overflow[number], node);
     bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
@@ -3083,9 +3077,11 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
                                            gpuarena__node *node)
 {
     gpuarena__bin bin = gpuarena__bin_of(node->size);
-    uint64_t digests = bins->digests[bin.number], empty = gpuarena__empty_slots(digests);
+    uint64_t digests = bins->digests[bin.number];
+    /* The lowest set bit is the top bit of the lowest empty slot, because digests are at most 64. */
+    uint64_t empty = (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
     if (GPUARENA__LIKELY(empty)) {
-        uint32_t shift = gpuarena__empty_slot(empty), at = bin.number * 64 + shift;
+        uint32_t shift = gpuarena__lowest_bit(empty) - 7, at = bin.number * 64 + shift;
         if (!digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
         bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
         bins->nodes[at / 8] = index;
@@ -3216,7 +3212,6 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
-
 /* Insertion into the bins, or into their tree if the block is large; and removal. */
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
@@ -3231,11 +3226,6 @@ GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bin
     if (GPUARENA__LIKELY(gpuarena__node_bytes(node) < arena->ordered_bytes))
         gpuarena__bin_remove(arena, bins, index, node);
     else gpuarena__tree_remove(arena, &bins->root[0], index);
-}
-
-static int gpuarena__bins_empty(const gpuarena__bins *bins)
-{
-    return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0];
 }
 
 /* The range that contains the address; NULL: none. Expected O(log ranges). */
@@ -3362,16 +3352,8 @@ static void gpuarena__free_remove(gpuarena *arena, uint32_t index)
     gpuarena__free_remove_in(arena, NULL, index);
 }
 
-/* Puts a free block into its bin (free_pull: takes it out). A small block lies in a bin and waits for at most
-   one stream, and needs no call. */
-GPUARENA__INLINE void gpuarena__free_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                         gpuarena__node *node)
-{
-    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
-        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
-    else gpuarena__free_insert_in(arena, heap, index);
-}
-
+/* Takes a free block out of its bin. A small block lies in a bin and waits for at most one stream, and needs
+   no call. */
 GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                           gpuarena__node *node)
 {
@@ -3781,7 +3763,9 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__
         gpuarena__block_absorb(arena, heap, index, prev, node);
         node = prev;
     }
-    gpuarena__free_put(arena, heap, index, node);
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
+    else gpuarena__free_insert_in(arena, heap, index);
     return index;
 }
 
@@ -5333,7 +5317,7 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
     uint32_t n;
     if (!arena->streams.many) return arena->stats.pending_bytes != 0;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-        if (!gpuarena__bins_empty(bins)) return 1;
+        if (bins->root[0] || gpuarena__class_next(bins, 0) < GPUARENA__CLASSES) return 1;
     return 0;
 }
 
