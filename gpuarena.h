@@ -3509,12 +3509,6 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
 }
 
-static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    return &range->anchors[gpuarena__page_of(range, address)];
-}
-
 /* A node is cut, and its rest is the first to start in another page. If no node starts there so far, the page
    gets the owner of the node's. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
@@ -3595,7 +3589,8 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     if (!gpuarena__same_page(node->address, gone->address)) {
         int next_starts =
             after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
-        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
+        const gpuarena__range *range = gpuarena__range_of(arena, gone->address);
+        range->anchors[gpuarena__page_of(range, gone->address)] = next_starts ? after : 0;
     }
     node->size += gone->size;
     node->next = after;
