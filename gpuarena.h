@@ -3497,7 +3497,7 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
 /* >>block ==============================================================================================
    Splitting, joining, taking and freeing blocks, and what a freed block waits for. The arena's lock is
    held, and the driver is not called. Only uses of further streams need host memory here, and may fail.
-     block_cut        makes two nodes of one; block_split, block_fit and block_slice use it
+     block_cut        makes two nodes of one; block_split, block_carve and block_slice use it
      block_absorb     makes one node of two: free ones, holes, or a live one that grows
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
      block_take       makes a live block of a free one
@@ -3616,21 +3616,32 @@ static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t k
     return rest;
 }
 
-/* Cuts a free node that is in no bin down to `bytes`. Takes one reserved node. */
-static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
+/* Cuts a node that is in no list down to [begin, begin + bytes) and inserts the rest on both sides. Takes up
+   to two reserved nodes. Returns the node of the part. */
+static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
+                                      void (*put)(gpuarena *arena, uint32_t index))
 {
-    if (gpuarena__node_at(arena, index)->size > bytes)
-        gpuarena__free_insert(arena, gpuarena__block_split(arena, index, bytes));
+    uint64_t lead = begin - gpuarena__node_at(arena, index)->address;
+    uint32_t front = index;
+    if (lead) {
+        index = gpuarena__block_split(arena, front, lead);
+        put(arena, front);
+    }
+    if (bytes < gpuarena__node_at(arena, index)->size) put(arena, gpuarena__block_split(arena, index, bytes));
+    return index;
 }
 
-GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                                    uint64_t bytes)
+/* Takes `bytes` at the beginning of a free node, or at its end, out of its bin. Returns the node that has
+   them. Needs what block_slice needs. */
+GPUARENA__NOINLINE uint32_t gpuarena__block_slice_any(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                      uint64_t bytes, int at_end)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__free_remove_in(arena, heap, index);
-    if (node->size == bytes) return;
-    (void)gpuarena__block_cut(arena, heap, index, node, bytes);
-    gpuarena__free_insert_in(arena, heap, node->next);
+    if (node->size == bytes) return index;
+    (void)gpuarena__block_cut(arena, heap, index, node, at_end ? node->size - bytes : bytes);
+    gpuarena__free_insert_in(arena, heap, at_end ? index : node->next);
+    return at_end ? node->next : index;
 }
 
 /* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one stream;
@@ -3640,25 +3651,13 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
 {
     gpuarena__node *rest;
     if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
-        gpuarena__block_slice_large(arena, heap, index, bytes);
+        (void)gpuarena__block_slice_any(arena, heap, index, bytes, 0);
         return;
     }
     gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
     if (node->size == bytes) return;
     rest = gpuarena__block_cut(arena, heap, index, node, bytes);
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
-}
-
-/* Takes `bytes` at the end of a free node, whose rest stays in a bin. Returns the node that has them. Needs
-   what block_slice needs. */
-GPUARENA__NOINLINE uint32_t gpuarena__block_slice_end(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                                      uint64_t bytes)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__free_remove_in(arena, heap, index);
-    (void)gpuarena__block_cut(arena, heap, index, node, node->size - bytes);
-    gpuarena__free_insert_in(arena, heap, index);
-    return node->next;
 }
 
 /* Ends the waits of a free node that is about to become a live block. */
@@ -3696,17 +3695,14 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
    slot, all reserved. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
-    uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), req->alignment);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__free_remove(arena, index);
-    if (lead) {
-        uint32_t front = index;
-        index = gpuarena__block_split(arena, front, lead);
-        gpuarena__free_insert(arena, front);
-    }
-    gpuarena__block_fit(arena, index, req->bytes);
-    gpuarena__block_wake(&arena->stats, gpuarena__node_at(arena, index), req);
-    gpuarena__block_use(arena, NULL, gpuarena__node_at(arena, index), req);
-    gpuarena__lookup_put(arena, index, gpuarena__node_at(arena, index)->address);
+    index = gpuarena__block_carve(arena, index, gpuarena__whole(node->address, req->alignment), req->bytes,
+                                  gpuarena__free_insert);
+    node = gpuarena__node_at(arena, index);
+    gpuarena__block_wake(&arena->stats, node, req);
+    gpuarena__block_use(arena, NULL, node, req);
+    gpuarena__lookup_put(arena, index, node->address);
     return index;
 }
 
@@ -6376,21 +6372,6 @@ static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
     return index;
 }
 
-/* Cuts a node that is in no list down to [begin, begin + bytes) and inserts the rest on both sides. Takes up
-   to two reserved nodes. Returns the node of the part. */
-static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
-                                      void (*put)(gpuarena *arena, uint32_t index))
-{
-    uint64_t lead = begin - gpuarena__node_at(arena, index)->address;
-    uint32_t front = index;
-    if (lead) {
-        index = gpuarena__block_split(arena, front, lead);
-        put(arena, front);
-    }
-    if (bytes < gpuarena__node_at(arena, index)->size) put(arena, gpuarena__block_split(arena, index, bytes));
-    return index;
-}
-
 /* Cuts a part out of an open hole: a node that is in no list and no hole any more. */
 static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end)
 {
@@ -8199,8 +8180,7 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
         arena->plans.is_making = 0;
     }
     if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
-    gpuarena__free_remove(arena, index);
-    gpuarena__block_fit(arena, index, bytes);
+    (void)gpuarena__block_slice_any(arena, NULL, index, bytes, 0);
     node = gpuarena__node_at(arena, index);
     node->size |= GPUARENA__ASIDE;
     region->address = node->address;
@@ -13636,7 +13616,7 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
     int at_end;
     uint32_t index = gpuarena__heap_find(arena, heap, req, &at_end);
     if (!GPUARENA__LIKELY(index)) return 0;
-    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
     gpuarena__block_slice(arena, locked, index, gpuarena__node_at(arena, index), req->bytes);
     return index;
 }

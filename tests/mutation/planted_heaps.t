@@ -46,7 +46,7 @@ my @planted = (
     ['a heap cuts what is to lie at the end into a page that it does not own',
      q@if (!*at_end || gpuarena__heap_cuts(arena, heap, node, rest)) return index;@, q@return index;@],
     ['a heap takes the beginning of a block whose end it may take',
-     q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+     q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
 @, q@@],
     ['a heap joins blocks of two streams',
      q@    return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);@,
