@@ -3393,7 +3393,7 @@ GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena__lookup *lookup, uint32_t
 
 static size_t gpuarena__lookup_bytes(const gpuarena__lookup *lookup)
 {
-    return lookup->table ? ((size_t)lookup->mask + 1) * sizeof *lookup->table : 0;
+    return ((size_t)lookup->mask + 1) * sizeof *lookup->table;
 }
 
 static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
@@ -3403,7 +3403,7 @@ static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
              capacity = old.table ? old_capacity * 2 : GPUARENA__TABLE;
     size_t bytes = capacity * sizeof *lookup->table;
     lookup->mask = capacity - 1;
-    lookup->shift = 63 - gpuarena__highest_bit(lookup->mask | 1);
+    lookup->shift = 63 - gpuarena__highest_bit(lookup->mask);
     lookup->most = capacity / 4 - 1;
     lookup->table = capacity ? (uint32_t *)gpuarena__host_alloc(arena, bytes) : NULL;
     if (!lookup->table) {
@@ -3788,15 +3788,23 @@ static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
     arena->uses.unused_count++;
 }
 
-static uint32_t gpuarena__uses_take(gpuarena *arena)
+/* Adds a reserved use to a live block (ticket 0), or to a node that is being freed. */
+static void gpuarena__uses_put(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket)
 {
     gpuarena__stream_uses *uses = &arena->uses;
+    gpuarena__stream *stream = &arena->streams.list[record];
     uint32_t use_at = uses->unused;
     GPUARENA_ASSERT((use_at || uses->count < uses->room) && "uses are reserved before one is taken");
-    if (!use_at) return uses->count++;
-    uses->unused = uses->list[use_at].next;
-    uses->unused_count--;
-    return use_at;
+    if (use_at) {
+        uses->unused = uses->list[use_at].next;
+        uses->unused_count--;
+    } else use_at = uses->count++;
+    if (ticket) stream->use_count++;
+    else stream->ref_count++;
+    uses->list[use_at].ticket = ticket;
+    uses->list[use_at].record = record;
+    uses->list[use_at].next = node->use_at;
+    node->use_at = use_at;
 }
 
 /* Makes room for one more use beside the reserved ones. 0: no host memory. */
@@ -3813,17 +3821,11 @@ static int gpuarena__uses_reserve(gpuarena *arena)
 /* A live block is used on one more stream. 0: no host memory. */
 static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
-    gpuarena__stream_uses *uses = &arena->uses;
     uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
-        if (uses->list[use_at].record == record) return 1;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
+        if (arena->uses.list[use_at].record == record) return 1;
     if (!gpuarena__uses_reserve(arena)) return 0;
-    use_at = gpuarena__uses_take(arena);
-    arena->streams.list[record].ref_count++;
-    uses->list[use_at].ticket = 0;
-    uses->list[use_at].record = record;
-    uses->list[use_at].next = node->use_at;
-    node->use_at = use_at;
+    gpuarena__uses_put(arena, node, record, 0);
     return 1;
 }
 
@@ -3856,9 +3858,8 @@ static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t 
 }
 
 /* Ends the waits of a node whose record is MULTI_STREAM. */
-static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
+static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__uses_drop_all(arena, node);
     GPUARENA_ASSERT(arena->streams.list[node->as.held.home].ref_count != 0 && "a held block is counted");
     arena->streams.list[node->as.held.home].ref_count--;
@@ -3873,7 +3874,7 @@ static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t r
     gpuarena__free_remove(arena, index);
     if (node->record && !record) arena->stats.pending_bytes -= node->size;
     if (!node->record && record) arena->stats.pending_bytes += node->size;
-    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
     node->record = record;
     node->ticket = ticket;
     return gpuarena__block_join(arena, index);
@@ -3904,34 +3905,36 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     return told;
 }
 
-/* Adds a reserved use to a node that is being freed. 0: the stream will not tell when it is done. */
-static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t record)
+/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
+   MULTI_STREAM: only a wait for the device tells. */
+static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    uint64_t ticket = gpuarena__ticket(&arena->streams.list[record]);
-    uint32_t use_at = ticket ? gpuarena__uses_take(arena) : 0;
-    if (!use_at) return 0;
-    arena->uses.list[use_at].ticket = ticket;
-    arena->uses.list[use_at].record = record;
-    arena->uses.list[use_at].next = node->use_at;
-    arena->streams.list[record].use_count++;
-    node->use_at = use_at;
-    return 1;
-}
-
-/* Determines what a freed block waits for that was used on several streams, or belongs to another capture set
-   than the stream of its free. `from` is the record of its allocation. */
-static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
-{
-    const gpuarena__stream *list = arena->streams.list;
-    uint32_t home = list[from].home, record = freed_on;
-    int told = gpuarena__uses_start(arena, node, freed_on);
+    gpuarena__stream *list = arena->streams.list, *from = &list[node->record];
+    uint32_t home = from->home, record = freed_on;
     uint64_t ticket;
+    int told;
+    if (from->reserved_uses) {
+        from->reserved_uses--;
+        arena->uses.reserved_uses--;
+    }
+    if (!freed_on || freed_on == GPUARENA__MULTI_STREAM) {
+        gpuarena__uses_drop_all(arena, node);
+        if (freed_on) gpuarena__uses_link(arena, node, node->record, 0, 1);
+        else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
+            node->record = home;
+            node->ticket = 0;
+        }
+        return;
+    }
+    told = gpuarena__uses_start(arena, node, freed_on);
     if (!home && list[record].home) record = list[record].under; /* ordinary memory: it belongs to no graph */
     if (list[record].home != home) {             /* memory of a capture set, freed outside its captures */
-        told = gpuarena__uses_spare(arena, node, record) && told;
+        ticket = gpuarena__ticket(&list[record]);
+        if (ticket) gpuarena__uses_put(arena, node, record, ticket);
+        else told = 0;
         record = home;
     }
-    ticket = record == home ? 0 : gpuarena__ticket(&arena->streams.list[record]);
+    ticket = record == home ? 0 : gpuarena__ticket(&list[record]);
     if (ticket && ticket <= list[record].quiet) { /* a forgotten stream that is done */
         record = home;
         ticket = 0;
@@ -3941,27 +3944,6 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
     else {
         node->record = record;
         node->ticket = ticket;
-    }
-}
-
-/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
-   MULTI_STREAM: only a wait for the device tells. */
-static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
-{
-    gpuarena__stream *from = &arena->streams.list[node->record];
-    if (from->reserved_uses) {
-        from->reserved_uses--;
-        arena->uses.reserved_uses--;
-    }
-    if (freed_on && freed_on != GPUARENA__MULTI_STREAM) gpuarena__order_uses(arena, node, node->record,
-                                                                             freed_on);
-    else {
-        gpuarena__uses_drop_all(arena, node);
-        if (freed_on) gpuarena__uses_link(arena, node, node->record, 0, 1);
-        else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
-            node->record = from->home;
-            node->ticket = 0;
-        }
     }
 }
 
@@ -4786,7 +4768,7 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
             gone += gpuarena__node_bytes(node);
             if (node->record) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__free_remove(arena, index);
-            if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+            if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
         }
         gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
@@ -14041,7 +14023,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->record];
-    uint32_t tail, use_at, copy, place = gpuarena__place_of(node);
+    uint32_t tail, use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__STATE_BITS;
@@ -14057,13 +14039,8 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         stream->reserved_uses++;
         arena->uses.reserved_uses++;
     }
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        copy = gpuarena__uses_take(arena);
-        arena->uses.list[copy] = arena->uses.list[use_at];
-        arena->uses.list[copy].next = rest->use_at;
-        arena->streams.list[arena->uses.list[copy].record].ref_count++;
-        rest->use_at = copy;
-    }
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
+        gpuarena__uses_put(arena, rest, arena->uses.list[use_at].record, 0);
     gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
