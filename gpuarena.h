@@ -4262,21 +4262,15 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
    reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
    is lowered may be below what is reserved. */
 
-/* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
-static uint64_t gpuarena__limit_room(const gpuarena *arena)
-{
-    uint64_t charged = arena->family.reserved + arena->family.growing;
-    return gpuarena__above(arena->limit, charged);
-}
-
-/* The arena, of this one and those above, whose limit leaves the least. */
+/* The arena, of this one and those above, whose limit leaves the least: *room. Under the registry's lock. */
 static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
-    *room = gpuarena__limit_room(arena);
-    for (at = arena->config.parent; at; at = at->config.parent) {
-        if (gpuarena__limit_room(at) >= *room) continue;
-        *room = gpuarena__limit_room(at);
+    *room = UINT64_MAX;
+    for (at = arena; at; at = at->config.parent) {
+        uint64_t left = gpuarena__above(at->limit, at->family.reserved + at->family.growing);
+        if (left >= *room) continue;
+        *room = left;
         narrow = at;
     }
     return narrow;
@@ -4392,7 +4386,7 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     gpuarena__figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__limit_room(top);
+    figures.room = gpuarena__above(top->limit, figures.held);
     figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
@@ -4446,9 +4440,8 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
 /* Retires addresses. Their place in the table is reserved. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__page_run *list = arena->paged.retired;
-    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, &ignored)) {
+    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, NULL)) {
         arena->stats.driver_error_count++;       /* the oldest addresses are lost */
         memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
     }
@@ -4521,9 +4514,8 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
    it. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, &ignored)
-        || !GPUARENA__ASK(arena, &ignored, events, device_wait, (&arena->driver))) return;
+    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, NULL)
+        || !GPUARENA__ASK(arena, NULL, events, device_wait, (&arena->driver))) return;
     gpuarena__uncharge(arena, arena->unreturned_bytes);
     arena->unreturned_bytes = 0;
 }
@@ -4532,13 +4524,12 @@ static void gpuarena__check_unreturned(gpuarena *arena)
    back, so the limit holds for the pool, too. They stay charged until then. */
 static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     void *event = NULL;
     int done = 0;
     if (!arena->streams.ordered) return;
-    if (GPUARENA__ASK(arena, &ignored, events, create, (&arena->driver, &event))) {
-        done = GPUARENA__ASK(arena, &ignored, events, record, (&arena->driver, event, stream))
-            && GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
+    if (GPUARENA__ASK(arena, NULL, events, create, (&arena->driver, &event))) {
+        done = GPUARENA__ASK(arena, NULL, events, record, (&arena->driver, event, stream))
+            && GPUARENA__ASK(arena, NULL, events, host_wait, (&arena->driver, event));
         gpuarena__event_destroy(arena, event);
     }
     if (done) arena->stats.gpu_wait_count++;
@@ -4561,20 +4552,15 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuaren
     return 1;
 }
 
-static size_t gpuarena__anchor_bytes(uint64_t bytes)
+/* The pages of addresses that a range may touch: each has an anchor and an owner. */
+static size_t gpuarena__address_pages(uint64_t bytes)
 {
-    /* + 2: both ends may lie inside a page */
-    return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
-}
-
-static size_t gpuarena__owner_bytes(uint64_t bytes)
-{
-    return gpuarena__anchor_bytes(bytes) / sizeof(uint32_t);
+    return (size_t)(bytes >> GPUARENA__PAGE_LOG2) + 2;       /* both ends may lie inside a page */
 }
 
 static size_t gpuarena__range_bytes(uint64_t bytes)
 {
-    return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes);
+    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t));
 }
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
@@ -4642,20 +4628,16 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     ranges->count--;
 }
 
-/* A block of these bytes became a hole. A page in which nothing else starts belongs to the arena again. */
-static void gpuarena__page_free(const gpuarena *arena, uint64_t address, uint64_t bytes)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
-    if (address % page == 0 && bytes >= page) range->owners[gpuarena__page_of(range, address)] = 0;
-}
-
-/* Adds a hole that may be backed to the list of holes. */
+/* Adds a hole that may be backed to the list of holes. A page in which nothing else starts belongs to the
+   arena again. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
     gpuarena__list_insert(arena, &arena->paged.holes, index, node);
-    gpuarena__page_free(arena, node->address, node->size);
+    if (node->address % page == 0 && node->size >= page)
+        range->owners[gpuarena__page_of(range, node->address)] = 0;
     node->size |= GPUARENA__HOLE;
 }
 
@@ -4680,7 +4662,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused.first;
     gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-    memset(range->anchors, 0, gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes));
+    memset(range->anchors, 0, gpuarena__range_bytes(bytes) - sizeof *range);         /* and the owners */
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4705,18 +4687,6 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* Rejects a range although the driver reported success: NULL, a misaligned range or one that overlaps another
-   is a driver error. The range goes back, unless its base is that of a held one, which the call would then
-   take away. */
-static void gpuarena__segment_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                     gpuarena_stream stream, gpuarena__error *error)
-{
-    const gpuarena__range *held = gpuarena__range_of(arena, address);
-    if (address && (!held || held->address != address))
-        (void)gpuarena__driver_give_back(arena, address, range, stream, error);
-    if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-}
-
 /* Host memory for one more range: the range itself with its anchors, and four nodes, which are kept: one for
    the range and three for blocks that are split off. NULL: no host memory. */
 enum { GPUARENA__RANGE_NODES = 4 };
@@ -4730,7 +4700,7 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
         memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
         range->bytes = bytes;
         range->anchors = (uint32_t *)(void *)(range + 1);
-        range->owners = (uint8_t *)range->anchors + gpuarena__anchor_bytes(bytes);
+        range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     return range;
 }
@@ -4783,42 +4753,28 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
 }
 
-/* Takes the blocks of an idle segment out of their bins, so that no other thread gets them during the
-   release. */
-static void gpuarena__segment_claim(gpuarena *arena, const gpuarena__range *range)
-{
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        gpuarena__free_remove(arena, at.index);
-        at.node->size |= GPUARENA__CLAIMED;
-    }
-}
-
-/* Puts the blocks of a claimed segment back into their bins. */
-static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *range)
-{
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        at.node->size &= ~GPUARENA__CLAIMED;
-        gpuarena__free_insert(arena, at.index);
-    }
-}
-
 /* Gives one idle segment back to the driver without a wait of its own; the caller knows that no stream is
-   captured. 0: the driver refused, and *error says why, or the segment is not idle any more. It is still held
-   then. */
+   captured. Its blocks are in no bin meanwhile, so that no other thread gets them. 0: the driver refused, and
+   *error says why, or the segment is not idle any more. It is still held then. */
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
-    int waits;
+    gpuarena__iterator at;
+    int waits = 0;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
     if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
-    waits = !gpuarena__segment_idle(arena, range, 1);
-    gpuarena__segment_claim(arena, range);
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        waits |= at.node->record != 0;
+        gpuarena__free_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
+    }
     if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
-        gpuarena__segment_unclaim(arena, range);
+        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+            at.node->size &= ~GPUARENA__CLAIMED;
+            gpuarena__free_insert(arena, at.index);
+        }
         return 0;
     }
     gpuarena__range_forget(arena, range);
@@ -4829,22 +4785,25 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
 }
 
 /* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
-   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
+   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. NULL, a
+   misaligned range or one that overlaps another is a driver error, although the driver reported success. Such
+   a range goes back, unless its base is that of a held one, which the call would then take away. */
 static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
                                          gpuarena__error *error)
 {
-    uint64_t address;
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
+    uint64_t address;
     uint32_t index;
-    int done = 0;
+    int granted, done;
     if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (gpuarena__driver_obtain(arena, &address, range, stream, error)) {
-        done = gpuarena__range_neighbour(arena, address, bytes, &before);
-        if (!done) {
-            gpuarena__segment_refuse(arena, address, range, stream, error);
-            gpuarena__uncharge(arena, bytes);
-        }
+    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
+    done = granted && gpuarena__range_neighbour(arena, address, bytes, &before);
+    if (granted && !done) {
+        const gpuarena__range *held = gpuarena__range_of(arena, address);
+        if (address && (!held || held->address != address))
+            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
+        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        gpuarena__uncharge(arena, bytes);
     }
     arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     if (!done) {
@@ -4854,7 +4813,7 @@ static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuare
     index = gpuarena__range_enter(arena, before, address, range);
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
-    (void)gpuarena__segment_give_back(arena, range, stream, &ignored);
+    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
     return 0;
 }
 
@@ -5108,7 +5067,7 @@ static int gpuarena__heap_first(gpuarena *arena)
     memset(&arena->bins, 0, sizeof arena->bins);
     heap->live_seen = heap->stats.live_count = arena->stats.live_count;
     for (range = arena->ranges.first; range; range = range->after)
-        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
+        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));
     arena->streams.list[1].heap = number;
     return 1;
 }
@@ -10648,7 +10607,7 @@ static int gpuarena__check_range(gpuarena__audit *audit, uint32_t at, const gpua
     uint64_t address = range->address, end = address + range->bytes,
              granule = arena->config.debug ? arena->unit : GPUARENA__GRANULE;
     uint32_t index = range->first, prev = 0;
-    size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
+    size_t page, pages = gpuarena__address_pages(range->bytes);
     GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : granule)
                     || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);

@@ -65,7 +65,7 @@ my @planted = (
     ['a heap believes a record that was forgotten',
      q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
-     q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
+     q@        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));@, q@        ;@],
     ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
      q@        stream->bins->foreign = NULL;
         empty->foreign = stream->bins;
