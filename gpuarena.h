@@ -3124,27 +3124,6 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
     if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
 }
 
-/* The slot of the tightest block of the request's own class; 8: no slot is certain to hold one that is large
-   enough. */
-GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
-{
-    /* For each byte, 128 + block - request keeps the top bit if block >= request. Empty slots are 0, and a
-       request's digest is not. */
-    uint64_t fits =
-        ((digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-    uint32_t best = 8, best_digest = 255;
-    for (; fits; fits &= fits - 1) {
-        uint32_t slot = gpuarena__lowest_bit(fits) / 8;
-        uint32_t candidate = (uint32_t)(digests >> (8 * slot)) & 255;
-        if (GPUARENA__LIKELY(candidate == digest)) return slot;
-        if (candidate < best_digest) {
-            best_digest = candidate;
-            best = slot;
-        }
-    }
-    return best;
-}
-
 /* The first class from `number` on that has a block; CLASSES: none. */
 GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint32_t number)
 {
@@ -3157,14 +3136,27 @@ GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint3
     return word * 64 + gpuarena__lowest_bit(taken);
 }
 
-/* A free block of at least `bytes`, in constant time: from the request's own class, or from the next occupied
-   one. 0: none found, though a fitting block may lie in the own class's list, in the surplus tree, or in a
-   slot of the own class whose digest is one lower. */
+/* A free block of at least `bytes`, in constant time: the tightest in the slots of the request's own class,
+   or one of the next occupied class. 0: none found, though a fitting block may lie in the own class's list,
+   in the surplus tree, or in a slot of the own class whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
-    uint32_t slot = gpuarena__slot_look(bins->digests[bin.number], bin.digest), number;
-    if (slot < 8) return bins->nodes[bin.number * 8 + slot];
+    uint64_t digests = bins->digests[bin.number];
+    /* For each byte, 128 + block - request keeps the top bit if block >= request. Empty slots are 0, and a
+       request's digest is not. */
+    uint64_t fits =
+        ((digests | GPUARENA__BYTES_OF_80) - bin.digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+    uint32_t best = 8, best_digest = 255, number;
+    for (; fits; fits &= fits - 1) {
+        uint32_t slot = gpuarena__lowest_bit(fits) / 8, digest = (uint32_t)(digests >> (8 * slot)) & 255;
+        if (GPUARENA__LIKELY(digest == bin.digest)) return bins->nodes[bin.number * 8 + slot];
+        if (digest < best_digest) {
+            best_digest = digest;
+            best = slot;
+        }
+    }
+    if (best < 8) return bins->nodes[bin.number * 8 + best];
     number = gpuarena__class_next(bins, bin.number + 1);
     if (number == GPUARENA__CLASSES) return 0;
     return bins->nodes[number * 8 + gpuarena__lowest_bit(bins->digests[number]) / 8];
@@ -3501,8 +3493,7 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
      block_absorb     makes one node of two: free ones, holes, or a live one that grows
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
      block_take       makes a live block of a free one
-     block_free       makes a free block of a live one: order says what it waits for; then it is joined, or
-                      set aside for a plan */
+     block_free       makes a free block of a live one, which is then joined, or set aside for a plan */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -3947,44 +3938,39 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
     }
 }
 
-/* Determines what a freed block waits for: usually the stream of the free. plain 1: that stream is plain.
-   Returns 0 if the block waits for several streams. */
-GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on, int plain)
-{
-    gpuarena__stream *from = &arena->streams.list[node->record], *on = from;
-    from->ref_count--;
-    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
-                         && freed_on == node->record && !node->use_at)) {
-        node->ticket = ++from->ticket;
-        return 1;
-    }
-    if (freed_on != node->record && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
-    if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
-                         && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
-        node->record = freed_on;
-        node->ticket = ++on->ticket;
-    } else gpuarena__order_slow(arena, node, freed_on);
-    return node->record != GPUARENA__MULTI_STREAM;
-}
-
-/* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
-   it waits for its own stream at most, it is set aside. */
+/* Frees a live node, which is in no table any more. It waits for the stream of the free, usually; order_slow
+   determines what else. plain 1: that stream is plain. planned 1: if the node waits for its own stream at
+   most, it is set aside. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                            gpuarena__node *node, uint32_t freed_on, int plain, int planned)
 {
     gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
-    uint32_t from = node->record;
-    int open;
+    uint32_t record = node->record;
+    gpuarena__stream *from = &arena->streams.list[record], *on = from;
+    int waits_for_one = 1;
     GPUARENA_ASSERT(gpuarena__node_live(node) && stats->live_count && "a block is freed once");
     node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
     stats->live_count--;
     stats->free_count++;
     stats->requested_bytes -= node->as.live.requested;
     stats->live_bytes -= node->size;
-    open = gpuarena__order(arena, node, freed_on, plain);
+    from->ref_count--;
+    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
+                         && freed_on == record && !node->use_at))
+        node->ticket = ++from->ticket;
+    else {
+        if (freed_on != record && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
+        if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
+                             && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
+            node->record = freed_on;
+            node->ticket = ++on->ticket;
+        } else gpuarena__order_slow(arena, node, freed_on);
+        waits_for_one = node->record != GPUARENA__MULTI_STREAM;
+    }
     if (plain || node->record) stats->pending_bytes += node->size;
-    if (planned && open && (!node->record || node->record == from)) node->size |= GPUARENA__ASIDE;
-    else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, heap, index, node);
+    if (planned && (!node->record || node->record == record)) node->size |= GPUARENA__ASIDE;
+    else if (GPUARENA__LIKELY(plain && waits_for_one))
+        (void)gpuarena__block_merge_near(arena, heap, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
 
@@ -4474,22 +4460,6 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
     return 1;
 }
 
-/* Waits for the device first, as cudaFree does. After a failure a later call goes on. */
-static int gpuarena__guard_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                     gpuarena__error *error)
-{
-    void *memory = gpuarena__pointer(address);
-    uint64_t bytes = range->bytes;
-    if (range->guarded == GPUARENA__GUARDED
-        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
-    if (range->guarded != GPUARENA__CREATED
-        && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
-    range->guarded = GPUARENA__CREATED;
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
-    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
-    return 1;
-}
-
 /* Requests a segment from the driver. What is granted stays charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
                                    gpuarena_stream stream, gpuarena__error *error)
@@ -4539,16 +4509,27 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
+/* Gives a segment back to the driver. A guarded one goes in steps, after a wait for the device as by
+   cudaFree; after a failure a later call goes on. */
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
     uint64_t bytes = range->bytes;
-    if (gpuarena__is_guarded(arena)) return gpuarena__guard_give_back(arena, address, range, error);
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
-    if (!GPUARENA__ASK(arena, error, memory, give_back,
-                       (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
+    if (!gpuarena__is_guarded(arena)) {
+        if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
+        if (!GPUARENA__ASK(arena, error, memory, give_back,
+                           (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
+        if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
+        return 1;
+    }
+    if (range->guarded == GPUARENA__GUARDED
+        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
+    if (range->guarded != GPUARENA__CREATED
+        && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
+    range->guarded = GPUARENA__CREATED;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
+    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
     return 1;
 }
 

@@ -60,8 +60,8 @@ my @planted = (
     ['a heap frees a block that further streams use as if it were its own alone',
      q@ && node->record == heap->recent_record
         && !node->use_at@, q@ && node->record == heap->recent_record@,
-     q@                         && freed_on == node->record && !node->use_at)) {@,
-     q@                         && freed_on == node->record)) {@],
+     q@                         && freed_on == record && !node->use_at))@,
+     q@                         && freed_on == record))@],
     ['a heap believes a record that was forgotten',
      q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
