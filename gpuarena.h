@@ -867,7 +867,7 @@ typedef struct gpuarena_config {
 /* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress.
    Figures are the arena's own; only children, reserved, its peak and excess include sub-arenas. A field that
    is added here appears in the struct and in JSON reports. If it is for people, gpuarena__text_head writes
-   it; if heaps count it, gpuarena__heaps_lock adds it up. */
+   it; if heaps count it, gpuarena__lock adds it up. */
 #define GPUARENA_STATS(X) \
     X(requested_bytes) /* asked for, of all live blocks */ \
     X(slack_bytes) /* live - requested */ \
@@ -1521,8 +1521,7 @@ static void gpuarena__put_size(gpuarena__text *out, uint64_t bytes)
     static const char units[] = "\0KMGT";
     uint32_t unit = 0;
     while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) { bytes /= 1024; unit++; }
-    gpuarena__put(out, "%" PRIu64, bytes);
-    if (unit) gpuarena__put(out, "%c", units[unit]);
+    gpuarena__put(out, "%" PRIu64 "%.1s", bytes, units + unit);
 }
 
 /* "3.2 GiB", "512 B", with one decimal or two. Without floating point, whose text depends on the locale. */
@@ -2006,7 +2005,7 @@ typedef struct gpuarena__tags {
      lookup     has the live nodes that start in the heap's pages, live_count in number
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
                 stream's `bins`, and no heap but this one touches them
-     stats      what hits and frees have changed since all locks were held last: see heaps_lock. Live and
+     stats      what hits and frees have changed since all locks were held last: see lock. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
      serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
@@ -2453,11 +2452,12 @@ static void gpuarena__drain_callers(gpuarena *arena)
 
 /* ---- all locks, and what heaps keep for themselves between two calls that have them */
 
-/* Locks each heap, and counts in the arena what its hits and frees have changed. */
-GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
+/* Locks all locks, and counts in the arena what hits and frees of heaps have changed. */
+static void gpuarena__lock(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
     uint32_t at;
+    gpuarena__spin_lock(&arena->lock);
     for (at = 1; at <= arena->heaps.count; at++) {
         gpuarena__heap *heap = arena->heaps.list[at];
         gpuarena_stats *own = &heap->stats;
@@ -2478,13 +2478,13 @@ GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
     }
 }
 
-/* Gives each heap its leases, and unlocks its lock. */
-GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
+/* Unlocks all locks; each heap gets its leases. */
+static void gpuarena__unlock(gpuarena *arena)
 {
     const gpuarena_stats *stats = &arena->stats;
     uint32_t at, count = arena->heaps.count;
-    uint64_t live = (stats->live_peak_bytes - stats->live_bytes) / count,
-             requested = (stats->requested_peak_bytes - stats->requested_bytes) / count;
+    uint64_t live = count ? (stats->live_peak_bytes - stats->live_bytes) / count : 0,
+             requested = count ? (stats->requested_peak_bytes - stats->requested_bytes) / count : 0;
     for (at = 1; at <= count; at++) {
         gpuarena__heap *heap = arena->heaps.list[at];
         heap->stats.live_peak_bytes = GPUARENA__HEAP_BASE + live;
@@ -2492,18 +2492,6 @@ GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
         heap->serial = heap->serial_base = arena->serial + (at - 1) * (uint64_t)GPUARENA__SERIALS;
         gpuarena__spin_unlock(&heap->lock);
     }
-}
-
-/* Locks and unlocks all locks. */
-GPUARENA__INLINE void gpuarena__lock(gpuarena *arena)
-{
-    gpuarena__spin_lock(&arena->lock);
-    if (arena->heaps.count) gpuarena__heaps_lock(arena);
-}
-
-GPUARENA__INLINE void gpuarena__unlock(gpuarena *arena)
-{
-    if (arena->heaps.count) gpuarena__heaps_unlock(arena);
     gpuarena__spin_unlock(&arena->lock);
 }
 
