@@ -2236,7 +2236,7 @@ typedef struct gpuarena__request {
                                                     record 0: any */
 } gpuarena__request;
 
-/* The obstacle so far: the error of the last stage that failed. */
+/* The error of the last stage that failed. */
 typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
@@ -2327,9 +2327,6 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
 
        enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow-path mutex alone
        begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
-
-   The first two pairs are in the section enter, ask_begin and ask_end in the section driver. The values that
-   the fast paths test (update_fast_path) and the call of the observer (tell) are here, too.
 
    Each thread has a list of frames that tell which arenas it is inside, so that a call back into one of them
    is refused instead of deadlocking. */
@@ -3240,8 +3237,7 @@ GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpu
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
 
-/* The bins of a free block. While there is one stream, its pending blocks and the quiet ones share the
-   arena's bins. */
+/* The bins of a free block: the arena's own while there is one stream. */
 GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, gpuarena__heap *heap,
                                                    const gpuarena__node *node)
 {
@@ -4381,16 +4377,11 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 /* >>range ==============================================================================================
    Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
 
-/* The kind of memory of a backing's segments. */
-static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
-{
-    switch (backing) {
-    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
-    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
-    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
-    default: return GPUARENA_MEMORY_DEVICE;
-    }
-}
+/* The kind of memory of a backing's segments; AUTO is none in force. */
+static const gpuarena_memory gpuarena__memory_of[] = {
+    GPUARENA_MEMORY_DEVICE, GPUARENA_MEMORY_DEVICE, GPUARENA_MEMORY_DEVICE, GPUARENA_MEMORY_PINNED,
+    GPUARENA_MEMORY_MANAGED, GPUARENA_MEMORY_ASYNC
+};
 
 /* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
    unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
@@ -4795,13 +4786,11 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* Tells whether an idle segment is released before another: the smallest that covers the excess goes first,
+/* The rank of an idle segment in the order of release: the smallest that covers the excess goes first,
    otherwise the largest, so that little more is released than needed. */
-static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__range *right, uint64_t over)
+static uint64_t gpuarena__release_rank(const gpuarena__range *range, uint64_t over)
 {
-    int covers = right->bytes >= over;
-    if ((left->bytes >= over) != covers) return !covers;
-    return covers ? left->bytes < right->bytes : left->bytes > right->bytes;
+    return range->bytes >= over ? range->bytes : UINT64_MAX - range->bytes;
 }
 
 /* Sorts the first `count` ranges of a list by the order of their release; a stable sort. *rest is what
@@ -4818,7 +4807,8 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
     left = gpuarena__ranges_sort(first, count / 2, over, &right);
     right = gpuarena__ranges_sort(right, count - count / 2, over, rest);
     while (left && right) {
-        gpuarena__range **least = gpuarena__goes_before(right, left, over) ? &right : &left;
+        gpuarena__range **least =
+            gpuarena__release_rank(right, over) < gpuarena__release_rank(left, over) ? &right : &left;
         *link = *least;
         link = &(*least)->next;
         *least = *link;
@@ -12331,7 +12321,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->driver = *config->driver;
     arena->config = *config;
     arena->config.driver = &arena->driver;
-    arena->memory = gpuarena__memory_of(config->backing);
+    arena->memory = gpuarena__memory_of[config->backing];
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
