@@ -2603,8 +2603,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     return 1;
 }
 
-/* Makes `count` nodes available without further host memory, beside the nodes that are kept. 0: no host
-   memory. */
+/* Makes `count` nodes available beside the nodes that are kept. 0: no host memory. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
     while (!GPUARENA__LIKELY(arena->nodes.unused.count >= count + arena->nodes.kept_count))
@@ -2612,8 +2611,7 @@ static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* Reserves nodes for the caller, and keeps them across driver calls until it lowers kept_count. 0: no host
-   memory. */
+/* As nodes_reserve; keeps the nodes across driver calls until the caller lowers kept_count. */
 static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
 {
     if (!gpuarena__nodes_reserve(arena, count)) return 0;
@@ -2621,8 +2619,7 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* The pool of nodes, and the statistics, that a function of the fast paths changes: the heap's if it has the
-   heap's lock; the arena's if it has all locks, and the heap is NULL. */
+/* The pool of nodes and the statistics that the holder of a heap's lock changes; heap NULL: of all locks. */
 GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap)
 {
     return heap ? &heap->unused : &arena->nodes.unused;
@@ -2682,8 +2679,7 @@ static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t 
     return at;
 }
 
-/* Begins a walk over all blocks of all ranges in the order of addresses. The first block of a range has no
-   `prev`. */
+/* Begins a walk over all blocks of all ranges in the order of addresses. */
 static gpuarena__iterator gpuarena__blocks(const gpuarena *arena)
 {
     const gpuarena__range *range = arena->ranges.first;
@@ -2703,8 +2699,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 }
 
 /* >>tags ===============================================================================================
-   Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
-   tag. Blocks without a tag pay nothing for them. */
+   Tags: names for what memory is for, one list for the process; and an arena's live bytes by tag. */
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
@@ -2962,8 +2957,7 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
     return bin;
 }
 
-/* The bin of a request. Its digest is rounded up, so a block of the class with at least that digest is large
-   enough. */
+/* The bin of a request: a block of the class with at least this digest is large enough. */
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of(bytes);
@@ -3030,8 +3024,7 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
         gpuarena__surplus_move(arena, bins, number);
 }
 
-/* After a class's list became empty: moves the smallest block of the class from the surplus tree into it, if
-   there is one. */
+/* Moves the smallest block of a class from the surplus tree, if it has one, into the class's empty list. */
 GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
@@ -3328,8 +3321,7 @@ static void gpuarena__free_remove(gpuarena *arena, uint32_t index)
     gpuarena__free_remove_in(arena, NULL, index);
 }
 
-/* Takes a free block out of its bin. A small block lies in a bin and waits for at most one stream, and needs
-   no call. */
+/* Takes a free block out of its bin. A small block waits for at most one stream, and needs no call. */
 GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                           gpuarena__node *node)
 {
@@ -3484,8 +3476,7 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
 }
 
-/* A node is cut, and its rest is the first to start in another page. If no node starts there so far, the page
-   gets the owner of the node's. */
+/* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
                                              uint32_t index)
 {
@@ -3514,8 +3505,7 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     }
 }
 
-/* Writes `prev` of a node, which another heap may read at the same time: see heap_joins. heap NULL: all locks
-   are held. */
+/* Writes `prev` of a node, which another heap may read at the same time: see heap_joins. */
 GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__node *node, uint32_t prev)
 {
     if (heap) GPUARENA__STORE(&node->prev, prev, RELAXED);
@@ -3579,8 +3569,7 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, NULL, index, node, gpuarena__node_at(arena, node->next));
 }
 
-/* Cuts a free node, which is in a bin, in two behind `keep` bytes. Both are in bins then. Takes one reserved
-   node. Returns the upper one. */
+/* Cuts a free node behind `keep` bytes; both are in bins. Takes a reserved node. Returns the upper one. */
 static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
     uint32_t rest;
@@ -3666,8 +3655,7 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
         gpuarena__peaks_note(arena);
 }
 
-/* Makes a live block of a free node, in a bin, that serves the request. Takes up to two nodes and a table
-   slot, all reserved. */
+/* Makes a live block of a free node that serves the request. Takes two reserved nodes and a table slot. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -3841,8 +3829,7 @@ static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
     node->as.held.sync_wait = 0;
 }
 
-/* Gives a free node another record and this ticket, and joins it with its neighbours of that record. Returns
-   the joined node. */
+/* Gives a free node another record and ticket, and joins it with neighbours. Returns the joined node. */
 static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t record, uint64_t ticket)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -4029,8 +4016,7 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
                                                                : GPUARENA_STATUS_FAILED;
 }
 
-/* Evaluates a driver's code. 1: success. 0: *error says what it means; a sticky error marks the arena as
-   lost. */
+/* Evaluates a driver's code. 0: *error says what it means; a sticky error marks the arena as lost. */
 static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
     gpuarena_status status = gpuarena__status_of(arena, code);
@@ -4115,8 +4101,7 @@ static void gpuarena__relax(gpuarena *arena)
         arena->caller_mode = mode;
 }
 
-/* Makes the mode relaxed. 0, and an error: the device is lost, or the mode could not be changed and a driver
-   call would break a capture. */
+/* Relaxes the mode. 0 and an error: the device is lost, or a driver call would break a capture. */
 static int gpuarena__try_relax(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__relax(arena);
@@ -4179,8 +4164,7 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
     return 1;
 }
 
-/* Asks the driver whether a stream is captured. 1, and an error: it is (CAPTURE), or the driver could not
-   tell. */
+/* Asks whether a stream is captured. 1 and an error: it is (CAPTURE), or the driver could not tell. */
 static int gpuarena__ask_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
@@ -4265,8 +4249,7 @@ static uint64_t gpuarena__room(const gpuarena *arena)
     return gpuarena__room_by(arena, &ignored);
 }
 
-/* Adds to the figures of an arena and of those above. Negative changes are two's complements. Under the
-   registry's lock. */
+/* Adds to the figures of an arena and of those above, as account. Under the registry's lock. */
 static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     gpuarena *at;
@@ -4459,8 +4442,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
     return done;
 }
 
-/* After a wait for the device: the driver's pool has returned what earlier failed waits may have left in
-   it. */
+/* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, NULL)
@@ -4588,8 +4570,7 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     ranges->count--;
 }
 
-/* Adds a hole that may be backed to the list of holes. A page in which nothing else starts belongs to the
-   arena again. */
+/* Adds an open hole to the list. A page in which nothing else starts belongs to the arena again. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -4665,9 +4646,8 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
     return range;
 }
 
-/* Tells whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several
-   streams may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
-   nothing. */
+/* Tells whether a segment is idle: it has no live block and no memory of a capture set. quiet 1: nothing in
+   it is pending either, so that releasing it waits for nothing. */
 static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     gpuarena__iterator at;
@@ -4793,8 +4773,7 @@ static uint64_t gpuarena__release_rank(const gpuarena__range *range, uint64_t ov
     return range->bytes >= over ? range->bytes : UINT64_MAX - range->bytes;
 }
 
-/* Sorts the first `count` ranges of a list by the order of their release; a stable sort. *rest is what
-   follows them. */
+/* Sorts the first `count` ranges of a list by rank; a stable sort. *rest: what follows them. */
 static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
                                               gpuarena__range **rest)
 {
@@ -4817,8 +4796,7 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
     return sorted;
 }
 
-/* The idle segments that a pass may release and whose release was not refused in this pass, linked by `next`.
-   *count: their number. */
+/* The idle segments whose release was not refused in this pass, linked by `next`. *count: their number. */
 static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
 {
     gpuarena__range *range, *list = NULL;
