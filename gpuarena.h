@@ -1632,7 +1632,8 @@ GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 /* Locks a spin for as long as it takes. */
 static void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
+    if (!GPUARENA__LIKELY(gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
+        gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
 }
 
 /* A spin that was locked for a hit is held for as long as it takes: it is to be unlocked by spin_unlock. */
@@ -3114,27 +3115,35 @@ GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint3
     return word * 64 + gpuarena__lowest_bit(taken);
 }
 
+/* The slot of the tightest block of the request's own class; 8: no slot is certain to hold one that is large
+   enough. */
+GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
+{
+    /* For each byte, 128 + block - request keeps the top bit if block >= request. Empty slots are 0, and a
+       request's digest is not. */
+    uint64_t fits =
+        ((digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+    uint32_t best = 8, best_digest = 255;
+    for (; fits; fits &= fits - 1) {
+        uint32_t slot = gpuarena__lowest_bit(fits) / 8;
+        uint32_t candidate = (uint32_t)(digests >> (8 * slot)) & 255;
+        if (GPUARENA__LIKELY(candidate == digest)) return slot;
+        if (candidate < best_digest) {
+            best_digest = candidate;
+            best = slot;
+        }
+    }
+    return best;
+}
+
 /* A free block of at least `bytes`, in constant time: the tightest in the slots of the request's own class,
    or one of the next occupied class. 0: none found, though a fitting block may lie in the own class's list,
    in the surplus tree, or in a slot of the own class whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
-    uint64_t digests = bins->digests[bin.number];
-    /* For each byte, 128 + block - request keeps the top bit if block >= request. Empty slots are 0, and a
-       request's digest is not. */
-    uint64_t fits =
-        ((digests | GPUARENA__BYTES_OF_80) - bin.digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-    uint32_t best = 8, best_digest = 255, number;
-    for (; fits; fits &= fits - 1) {
-        uint32_t slot = gpuarena__lowest_bit(fits) / 8, digest = (uint32_t)(digests >> (8 * slot)) & 255;
-        if (GPUARENA__LIKELY(digest == bin.digest)) return bins->nodes[bin.number * 8 + slot];
-        if (digest < best_digest) {
-            best_digest = digest;
-            best = slot;
-        }
-    }
-    if (best < 8) return bins->nodes[bin.number * 8 + best];
+    uint32_t slot = gpuarena__slot_look(bins->digests[bin.number], bin.digest), number;
+    if (slot < 8) return bins->nodes[bin.number * 8 + slot];
     number = gpuarena__class_next(bins, bin.number + 1);
     if (number == GPUARENA__CLASSES) return 0;
     return bins->nodes[number * 8 + gpuarena__lowest_bit(bins->digests[number]) / 8];
@@ -3476,6 +3485,12 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
 }
 
+static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    return &range->anchors[gpuarena__page_of(range, address)];
+}
+
 /* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
                                              uint32_t index)
@@ -3554,8 +3569,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     if (!gpuarena__same_page(node->address, gone->address)) {
         int next_starts =
             after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
-        const gpuarena__range *range = gpuarena__range_of(arena, gone->address);
-        range->anchors[gpuarena__page_of(range, gone->address)] = next_starts ? after : 0;
+        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
     }
     node->size += gone->size;
     node->next = after;
