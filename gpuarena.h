@@ -2010,16 +2010,12 @@ typedef struct gpuarena__tags {
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
      serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
-#ifdef GPUARENA_NO_THREADS
-enum { GPUARENA__HEAPS = 0 };
-#else
-enum { GPUARENA__HEAPS = 16 };                   /* streams beyond share them */
-#endif
 static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger request has the best of all free
                                                                   blocks, with all locks */
 static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
                                                                   another takes what follows */
-enum { GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
+enum { GPUARENA__HEAPS = 16,                                 /* streams beyond share them */
+       GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
        GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
@@ -2373,7 +2369,6 @@ static void gpuarena__call_end(const gpuarena__frame *frame)
     gpuarena__scope_show();
 }
 
-#ifndef GPUARENA_NO_THREADS
 static uint64_t gpuarena__thread_count;
 static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
 
@@ -2386,9 +2381,6 @@ static uint64_t gpuarena__thread_number(void)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return gpuarena__thread_number_;
 }
-#else
-static uint64_t gpuarena__thread_number(void) { return 1; }
-#endif
 
 /* Tells whether the arena's magic number is this one: MAGIC while the arena lives. May be read without its
    lock. */
