@@ -2612,12 +2612,7 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* The pool of nodes and the statistics that the holder of a heap's lock changes; heap NULL: of all locks. */
-GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap)
-{
-    return heap ? &heap->unused : &arena->nodes.unused;
-}
-
+/* The statistics that the holder of a heap's lock changes; heap NULL: of all locks. */
 GPUARENA__INLINE gpuarena_stats *gpuarena__stats_of(gpuarena *arena, gpuarena__heap *heap)
 {
     return heap ? &heap->stats : &arena->stats;
@@ -3524,7 +3519,7 @@ GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__n
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node, uint64_t keep)
 {
-    gpuarena__pool *unused = gpuarena__pool_of(arena, heap);
+    gpuarena__pool *unused = heap ? &heap->unused : &arena->nodes.unused;
     uint32_t tail = unused->first, after = node->next;
     gpuarena__node *rest = gpuarena__node_take(arena, unused);
     rest->address = node->address + keep;
@@ -3566,7 +3561,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    gpuarena__node_drop(gpuarena__pool_of(arena, heap), dropped, gone);
+    gpuarena__node_drop(heap ? &heap->unused : &arena->nodes.unused, dropped, gone);
 }
 
 static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
@@ -3809,14 +3804,14 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 }
 
 /* Makes a node that was just freed wait for its uses on several streams: it goes to the record with this
-   ticket when they are over; or, with sync_wait, to the record's home after a wait for the device. */
+   ticket when they are over; or, with sync_wait and no ticket, to the record's home after a wait for the
+   device. */
 static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket,
                                 int sync_wait)
 {
     if (sync_wait) {
         gpuarena__uses_drop_all(arena, node);
         record = arena->streams.list[record].home;
-        ticket = 0;
         arena->stats.sync_wait_count++;
     }
     node->record = GPUARENA__MULTI_STREAM;
@@ -3963,9 +3958,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena_block block = GPUARENA_INIT;
     int live = gpuarena__node_live(node);
-    block.serial = live ? node->as.live.serial : 0;
     block.ptr = gpuarena__pointer(node->address);
-    block.requested_bytes = live ? node->as.live.requested : 0;
     block.bytes = gpuarena__node_bytes(node);
     block.resident_bytes = node->size & GPUARENA__HOLE ? 0 : block.bytes;
     block.stream = gpuarena__stream_of(arena, node);
@@ -3973,8 +3966,11 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
                   : node->size & GPUARENA__HOLE ? GPUARENA_STATE_HOLE
                   : node->record                   ? GPUARENA_STATE_PENDING
                                                 : GPUARENA_STATE_FREE;
-    block.tag = live ? node->as.live.tag : 0;
     block.memory = arena->memory;
+    if (!live) return block;
+    block.serial = node->as.live.serial;
+    block.requested_bytes = node->as.live.requested;
+    block.tag = node->as.live.tag;
     return block;
 }
 
