@@ -840,7 +840,7 @@ typedef struct gpuarena_config {
 /* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress.
    Figures are the arena's own; only children, reserved, its peak and excess include sub-arenas. A field that
    is added here appears in the struct and in JSON reports. If it is for people, gpuarena__text_head writes
-   it; if heaps count it, gpuarena__heap_fold adds it up. */
+   it; if heaps count it, gpuarena__lock adds it up. */
 #define GPUARENA_STATS(X) \
     X(requested_bytes) /* asked for, of all live blocks */ \
     X(slack_bytes) /* live - requested */ \
@@ -1392,17 +1392,10 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #define GPUARENA_ASSERT(condition) ((void)0)
 #define GPUARENA__OWN_ASSERT
 #endif
-#if defined(__GNUC__) || defined(__clang__)
 #define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
 #define GPUARENA__NOINLINE static __attribute__((noinline))  /* its registers are no burden to who calls it */
 #define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
-#else
-#define GPUARENA__LIKELY(condition) (condition)
-#define GPUARENA__INLINE static inline
-#define GPUARENA__NOINLINE static
-#define GPUARENA__PRINTF(text, values)
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -1444,7 +1437,6 @@ static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
     return gpuarena__round_down(value + power - 1, power);
 }
 
-#if defined(__GNUC__) || defined(__clang__)
 static uint32_t gpuarena__lowest_bit(uint64_t value)
 {
     GPUARENA_ASSERT(value != 0 && "0 has no lowest bit");
@@ -1456,16 +1448,6 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
     GPUARENA_ASSERT(value != 0 && "0 has no highest bit");
     return 63u ^ (uint32_t)__builtin_clzll(value);
 }
-#else
-static uint32_t gpuarena__highest_bit(uint64_t value)
-{
-    uint32_t bit = 0, half;
-    for (half = 32; half; half /= 2)
-        if (value >> half) { value >>= half; bit += half; }
-    return bit;
-}
-static uint32_t gpuarena__lowest_bit(uint64_t value)  { return gpuarena__highest_bit(value & (~value + 1)); }
-#endif
 
 /* Text of bounded size that counts what it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
@@ -1507,8 +1489,7 @@ static void gpuarena__put_size(gpuarena__text *out, uint64_t bytes)
     static const char units[] = "\0KMGT";
     uint32_t unit = 0;
     while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) { bytes /= 1024; unit++; }
-    gpuarena__put(out, "%" PRIu64, bytes);
-    if (unit) gpuarena__put(out, "%c", units[unit]);
+    gpuarena__put(out, "%" PRIu64 "%.1s", bytes, units + unit);
 }
 
 /* "3.2 GiB", "512 B", with one decimal or two. Without floating point, whose text depends on the locale. */
@@ -1580,29 +1561,26 @@ static int gpuarena__spin_turn(gpuarena__spin *spin, uint32_t from, uint32_t to)
     return __atomic_compare_exchange_n(&spin->state, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps until a spin that is held LONG is unlocked. */
-static void gpuarena__spin_park(gpuarena__spin *spin)
-{
-    const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
-    gpuarena__mutex_lock(&spin->parking);
-    if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
-        (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
-    gpuarena__mutex_unlock(&spin->parking);
-}
-
 /* Waits for a spin and takes it as `kind`: TAKEN, or that and LONG. */
 GPUARENA__NOINLINE void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t kind)
 {
+    const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
     uint32_t asked = 0, state;
     while ((state = __atomic_load_n(&spin->state, __ATOMIC_RELAXED)) != 0
            || !gpuarena__spin_turn(spin, 0, kind)) {
         if (++asked % 32) continue;
         if (!(state & GPUARENA__LONG) || asked / 32 < GPUARENA__YIELDS) gpuarena__pause(asked / 32);
-        else gpuarena__spin_park(spin);
+        else {
+            gpuarena__mutex_lock(&spin->parking);
+            if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
+                (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
+            gpuarena__mutex_unlock(&spin->parking);
+        }
     }
 }
 
-/* Takes a spin for a hit unless it is taken. One instruction of x86, which gcc finds in this form. */
+/* Takes a spin for a hit unless it is taken: by one instruction of x86, which gcc finds if this is a function
+   of its own. */
 GPUARENA__INLINE int gpuarena__spin_try_hit(gpuarena__spin *spin)
 {
     return !(__atomic_fetch_or(&spin->state, GPUARENA__TAKEN, __ATOMIC_ACQUIRE) & GPUARENA__TAKEN);
@@ -1620,7 +1598,7 @@ GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 }
 
 /* Locks a spin for as long as it takes. */
-GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
+static void gpuarena__spin_lock(gpuarena__spin *spin)
 {
     if (!GPUARENA__LIKELY(gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
         gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
@@ -1632,17 +1610,13 @@ static void gpuarena__spin_stay(gpuarena__spin *spin)
     (void)__atomic_fetch_or(&spin->state, GPUARENA__LONG, __ATOMIC_RELAXED);
 }
 
-GPUARENA__NOINLINE void gpuarena__spin_wake(gpuarena__spin *spin)
+/* Unlocks a spin, however it was locked. */
+static void gpuarena__spin_unlock(gpuarena__spin *spin)
 {
+    if (!(__atomic_exchange_n(&spin->state, 0, __ATOMIC_RELEASE) & GPUARENA__PARKED)) return;
     gpuarena__mutex_lock(&spin->parking);
     (void)pthread_cond_broadcast(&spin->unlocked);
     gpuarena__mutex_unlock(&spin->parking);
-}
-
-/* Unlocks a spin, however it was locked. */
-GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
-{
-    if (__atomic_exchange_n(&spin->state, 0, __ATOMIC_RELEASE) & GPUARENA__PARKED) gpuarena__spin_wake(spin);
 }
 
 /* A thread that takes a spin again and again keeps its line, so that another processor hardly ever sees it
@@ -1785,6 +1759,7 @@ typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
+#define GPUARENA__CHUNK_BYTES (sizeof(gpuarena__chunk) + GPUARENA__LINE)         /* of that allocation */
 
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
@@ -2001,20 +1976,16 @@ typedef struct gpuarena__tags {
      lookup     has the live nodes that start in the heap's pages, live_count in number
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
                 stream's `bins`, and no heap but this one touches them
-     stats      what hits and frees have changed since all locks were held last: see heap_fold. Live and
+     stats      what hits and frees have changed since all locks were held last: see lock. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
                 of the arena: its leases, which sum to no more than what the arena lacks to its peaks
      serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
-#ifdef GPUARENA_NO_THREADS
-enum { GPUARENA__HEAPS = 0 };
-#else
-enum { GPUARENA__HEAPS = 16 };                   /* streams beyond share them */
-#endif
 static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger request has the best of all free
                                                                   blocks, with all locks */
 static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
                                                                   another takes what follows */
-enum { GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
+enum { GPUARENA__HEAPS = 16,                                 /* streams beyond share them */
+       GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
        GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
@@ -2142,6 +2113,19 @@ typedef struct gpuarena__imports {
     uint32_t count, room;
 } gpuarena__imports;
 
+/* What the fast paths test. */
+typedef struct gpuarena__fast {
+    uint64_t hit_max_bytes;                      /* requests up to this size may be hits: MAX_BYTES, or 0 */
+    uint64_t max_bytes;                          /* the same, but 0 in a step that is recorded or planned, and
+                                                    if there is an observer */
+    uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
+                                                    path; LIVE is among them while every free has more to
+                                                    do */
+    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
+                                                    limit, or 0 if each free may release or clear
+                                                    something */
+} gpuarena__fast;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t one_heap;                           /* MAGIC while alive and without heaps */
@@ -2173,18 +2157,9 @@ struct gpuarena {
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t fast_config_bytes;                  /* requests up to this size may take the fast path; */
-    uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit,
-                                                    the device is lost, a step is recorded or planned, or
-                                                    there is an observer */
-    uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
-                                                    path; LIVE is among them while every free has more to
-                                                    do */
+    gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
     uint64_t limit;                              /* written under the registry's lock, too */
-    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
-                                                    limit, or 0 if each free may release or clear
-                                                    something */
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
@@ -2232,7 +2207,7 @@ typedef struct gpuarena__request {
                                                     record 0: any */
 } gpuarena__request;
 
-/* The obstacle so far: the error of the last stage that failed. */
+/* The error of the last stage that failed. */
 typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
@@ -2324,9 +2299,6 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
        enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow-path mutex alone
        begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
 
-   The first two pairs are in the section enter, ask_begin and ask_end in the section driver. The values that
-   the fast paths test (update_fast_path) and the call of the observer (tell) are here, too.
-
    Each thread has a list of frames that tell which arenas it is inside, so that a call back into one of them
    is refused instead of deadlocking. */
 
@@ -2335,18 +2307,13 @@ static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of n
 static GPUARENA__THREAD_LOCAL uint32_t gpuarena__scope;                  /* its tag */
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
+/* Tells whether this thread is inside the arena in this way. */
 static int gpuarena__inside_of(const gpuarena *arena, gpuarena__frame_kind kind)
 {
     const gpuarena__frame *frame;
     for (frame = gpuarena__frames; frame; frame = frame->outer)
         if (frame->arena == arena && frame->kind == kind) return 1;
     return 0;
-}
-
-/* 1: this thread is in a callback of the arena, which holds its lock. */
-static int gpuarena__inside(const gpuarena *arena)
-{
-    return gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK);
 }
 
 static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, gpuarena__frame_kind kind)
@@ -2376,7 +2343,6 @@ static void gpuarena__call_end(const gpuarena__frame *frame)
     gpuarena__scope_show();
 }
 
-#ifndef GPUARENA_NO_THREADS
 static uint64_t gpuarena__thread_count;
 static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
 
@@ -2389,9 +2355,6 @@ static uint64_t gpuarena__thread_number(void)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return gpuarena__thread_number_;
 }
-#else
-static uint64_t gpuarena__thread_number(void) { return 1; }
-#endif
 
 /* Tells whether the arena's magic number is this one: MAGIC while the arena lives. May be read without its
    lock. */
@@ -2412,47 +2375,29 @@ static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
     GPUARENA__STORE(&arena->one_heap, arena->heaps.count ? 0 : magic, RELAXED);
 }
 
-/* The value of plain_limit that follows from the configuration and the limits. */
-static uint64_t gpuarena__plain_limit(const gpuarena *arena)
+/* The values that the fast paths test, as they follow from the state now. Each summarises several
+   conditions; update_fast_path is called when one of these changes. */
+static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
 {
-    gpuarena_release release = arena->config.release;
-    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->over_limit
-            || arena->config.scrub
+    const gpuarena_config *config = &arena->config;
+    uint64_t reserved = arena->stats.reserved_bytes;
+    int is_recorded = arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_RECORDS;
+    gpuarena__fast fast;
+    fast.hit_max_bytes = config->scrub & GPUARENA_SCRUB_ALLOC || config->debug || arena->lost
+            || reserved > arena->limit
+        ? 0 : GPUARENA__MAX_BYTES;
+    fast.max_bytes = arena->plans.now || config->observe ? 0 : fast.hit_max_bytes;
+    fast.plain_limit = config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE
+            || config->scrub || arena->over_limit
         ? 0 : arena->limit;
+    fast.slow_free_flags = GPUARENA__PLANNED | GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED
+        | GPUARENA__EXPORTED;
+    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered || is_recorded)
+        fast.slow_free_flags |= GPUARENA__LIVE;
+    return fast;
 }
 
-/* The two values that the fast paths test. Each summarises several conditions; update_fast_path is called
-   when one of these changes. */
-static uint64_t gpuarena__hit_max_bytes(const gpuarena *arena)
-{
-    return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->fast_config_bytes;
-}
-
-static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
-{
-    return arena->plans.now || arena->config.observe ? 0 : gpuarena__hit_max_bytes(arena);
-}
-
-static uint64_t gpuarena__slow_flags(const gpuarena *arena)
-{
-    return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
-            || !arena->streams.ordered
-        ? GPUARENA__LIVE
-        : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED | GPUARENA__EXPORTED;
-}
-
-static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
-{
-    int recorded = arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_RECORDS;
-    return gpuarena__slow_flags(arena) | (recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);
-}
-
-static void gpuarena__update_fast_path(gpuarena *arena)
-{
-    arena->plain_limit = gpuarena__plain_limit(arena);
-    arena->fast_max_bytes = gpuarena__fast_max_bytes(arena);
-    arena->slow_free_flags = gpuarena__slow_free_flags(arena);
-}
+static void gpuarena__update_fast_path(gpuarena *arena) { arena->fast = gpuarena__fast_now(arena); }
 
 /* Counts calls that wait for the slow-path mutex, so that destroy can wait until each has seen that the arena
    is gone. */
@@ -2471,40 +2416,39 @@ static void gpuarena__drain_callers(gpuarena *arena)
 
 /* ---- all locks, and what heaps keep for themselves between two calls that have them */
 
-/* Counts in the arena what a heap's hits and frees have changed. */
-static void gpuarena__heap_fold(gpuarena *arena, gpuarena__heap *heap)
+/* Locks all locks, and counts in the arena what hits and frees of heaps have changed. */
+static void gpuarena__lock(gpuarena *arena)
 {
-    gpuarena_stats *stats = &arena->stats, *own = &heap->stats;
-    GPUARENA_ASSERT(own->live_bytes <= own->live_peak_bytes
-                    && own->requested_bytes <= own->requested_peak_bytes && "a heap stays within its leases");
-    stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;
-    stats->requested_bytes += own->requested_bytes - GPUARENA__HEAP_BASE;
-    stats->live_count += own->live_count - heap->live_seen;
-    stats->free_count += own->free_count;
-    stats->pending_bytes += own->pending_bytes;
-    arena->paged.idle_count += heap->idle_count;
-    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);
-    heap->live_seen = own->live_count;
-    own->free_count = own->pending_bytes = heap->idle_count = 0;
-    own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
-}
-
-GPUARENA__NOINLINE void gpuarena__heaps_lock(gpuarena *arena)
-{
+    gpuarena_stats *stats = &arena->stats;
     uint32_t at;
+    gpuarena__spin_lock(&arena->lock);
     for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__spin_claim(&arena->heaps.list[at]->lock);
-        gpuarena__heap_fold(arena, arena->heaps.list[at]);
+        gpuarena__heap *heap = arena->heaps.list[at];
+        gpuarena_stats *own = &heap->stats;
+        gpuarena__spin_claim(&heap->lock);
+        GPUARENA_ASSERT(own->live_bytes <= own->live_peak_bytes
+                        && own->requested_bytes <= own->requested_peak_bytes
+                        && "a heap stays within its leases");
+        stats->live_bytes += own->live_bytes - GPUARENA__HEAP_BASE;
+        stats->requested_bytes += own->requested_bytes - GPUARENA__HEAP_BASE;
+        stats->live_count += own->live_count - heap->live_seen;
+        stats->free_count += own->free_count;
+        stats->pending_bytes += own->pending_bytes;
+        arena->paged.idle_count += heap->idle_count;
+        if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);
+        heap->live_seen = own->live_count;
+        own->free_count = own->pending_bytes = heap->idle_count = 0;
+        own->live_bytes = own->requested_bytes = GPUARENA__HEAP_BASE;
     }
 }
 
-/* Gives each heap its leases, and unlocks its lock. */
-GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
+/* Unlocks all locks; each heap gets its leases. */
+static void gpuarena__unlock(gpuarena *arena)
 {
     const gpuarena_stats *stats = &arena->stats;
     uint32_t at, count = arena->heaps.count;
-    uint64_t live = (stats->live_peak_bytes - stats->live_bytes) / count,
-             requested = (stats->requested_peak_bytes - stats->requested_bytes) / count;
+    uint64_t live = count ? (stats->live_peak_bytes - stats->live_bytes) / count : 0,
+             requested = count ? (stats->requested_peak_bytes - stats->requested_bytes) / count : 0;
     for (at = 1; at <= count; at++) {
         gpuarena__heap *heap = arena->heaps.list[at];
         heap->stats.live_peak_bytes = GPUARENA__HEAP_BASE + live;
@@ -2512,18 +2456,6 @@ GPUARENA__NOINLINE void gpuarena__heaps_unlock(gpuarena *arena)
         heap->serial = heap->serial_base = arena->serial + (at - 1) * (uint64_t)GPUARENA__SERIALS;
         gpuarena__spin_unlock(&heap->lock);
     }
-}
-
-/* Locks and unlocks all locks. */
-GPUARENA__INLINE void gpuarena__lock(gpuarena *arena)
-{
-    gpuarena__spin_lock(&arena->lock);
-    if (arena->heaps.count) gpuarena__heaps_lock(arena);
-}
-
-GPUARENA__INLINE void gpuarena__unlock(gpuarena *arena)
-{
-    if (arena->heaps.count) gpuarena__heaps_unlock(arena);
     gpuarena__spin_unlock(&arena->lock);
 }
 
@@ -2613,27 +2545,17 @@ GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
     return !(node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED));
 }
 
-static size_t gpuarena__chunk_bytes(void)
-{
-    return sizeof(gpuarena__chunk) + GPUARENA__LINE;
-}
-
-static int gpuarena__chunks_reserve(gpuarena *arena)
-{
-    gpuarena__nodes *nodes = &arena->nodes;
-    return nodes->chunk_count < nodes->chunk_room
-        || GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room);
-}
-
+/* Makes one more chunk of nodes. 0: no host memory, or no more numbers for nodes. */
 static int gpuarena__nodes_grow(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
     uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
     gpuarena__chunk *made;
     void *memory;
-    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2 || !gpuarena__chunks_reserve(arena))
+    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2
+        || !GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room))
         return 0;
-    memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
+    memory = gpuarena__host_alloc(arena, GPUARENA__CHUNK_BYTES);
     if (!memory) return 0;
     made = (gpuarena__chunk *)(void *)((char *)memory + (0 - gpuarena__address(memory)) % GPUARENA__LINE);
     memset(made, 0, sizeof *made);
@@ -2648,8 +2570,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     return 1;
 }
 
-/* Makes `count` nodes available without further host memory, beside the nodes that are kept. 0: no host
-   memory. */
+/* Makes `count` nodes available beside the nodes that are kept. 0: no host memory. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
     while (!GPUARENA__LIKELY(arena->nodes.unused.count >= count + arena->nodes.kept_count))
@@ -2657,8 +2578,7 @@ static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* Reserves nodes for the caller, and keeps them across driver calls until it lowers kept_count. 0: no host
-   memory. */
+/* As nodes_reserve; keeps the nodes across driver calls until the caller lowers kept_count. */
 static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
 {
     if (!gpuarena__nodes_reserve(arena, count)) return 0;
@@ -2666,13 +2586,7 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* The pool of nodes, and the statistics, that a function of the fast paths changes: the heap's if it has the
-   heap's lock; the arena's if it has all locks, and the heap is NULL. */
-GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap)
-{
-    return heap ? &heap->unused : &arena->nodes.unused;
-}
-
+/* The statistics that the holder of a heap's lock changes; heap NULL: of all locks. */
 GPUARENA__INLINE gpuarena_stats *gpuarena__stats_of(gpuarena *arena, gpuarena__heap *heap)
 {
     return heap ? &heap->stats : &arena->stats;
@@ -2727,8 +2641,7 @@ static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t 
     return at;
 }
 
-/* Begins a walk over all blocks of all ranges in the order of addresses. The first block of a range has no
-   `prev`. */
+/* Begins a walk over all blocks of all ranges in the order of addresses. */
 static gpuarena__iterator gpuarena__blocks(const gpuarena *arena)
 {
     const gpuarena__range *range = arena->ranges.first;
@@ -2748,8 +2661,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 }
 
 /* >>tags ===============================================================================================
-   Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
-   tag. Blocks without a tag pay nothing for them. */
+   Tags: names for what memory is for, one list for the process; and an arena's live bytes by tag. */
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
@@ -2793,11 +2705,12 @@ static uint64_t gpuarena__live_peak(const gpuarena *arena)
     return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
 }
 
-/* Records a peak if the live bytes, or those without a tag, exceed theirs. */
-static void gpuarena__live_peak_note(gpuarena *arena)
+/* Records a peak if the live bytes, those without a tag, or the requested bytes exceed theirs. */
+GPUARENA__NOINLINE void gpuarena__peaks_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
     gpuarena_tag_stats *untagged = arena->tags.list;
+    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
     if (!arena->tags.room) {
         stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
         return;
@@ -3006,24 +2919,13 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
     return bin;
 }
 
-/* The bin of a request. Its digest is rounded up, so a block of the class with at least that digest is large
-   enough. */
+/* The bin of a request: a block of the class with at least this digest is large enough. */
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of(bytes);
     bin.digest += gpuarena__bits_below(bytes) << 9 != 0;
     return bin;
 }
-
-/* The empty slots of a class, as the top bits of the bytes. Only the lowest set bit is reliable, because
-   digests are at most 64. */
-GPUARENA__INLINE uint64_t gpuarena__empty_slots(uint64_t digests)
-{
-    return (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-}
-
-/* The lowest empty slot, times 8: the position of its digest in bits. */
-GPUARENA__INLINE uint32_t gpuarena__empty_slot(uint64_t empty) { return gpuarena__lowest_bit(empty) - 7; }
 
 /* The digests with the one at `shift` set to 0. */
 GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
@@ -3075,8 +2977,7 @@ GPUARENA__NOINLINE void gpuarena__surplus_remove(const gpuarena *arena, gpuarena
 
 /* Inserts a free block for which its class has no empty slot. */
 GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins,
-                                                  uint32_t number,
-                                                  uint32_t index, gpuarena__node *node)
+                                                  uint32_t number, uint32_t index, gpuarena__node *node)
 {
     node->size |= GPUARENA__OVERFLOW;
     node->as.list.number = number;
@@ -3085,8 +2986,7 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
         gpuarena__surplus_move(arena, bins, number);
 }
 
-/* After a class's list became empty: moves the smallest block of the class from the surplus tree into it, if
-   there is one. */
+/* Moves the smallest block of a class from the surplus tree, if it has one, into the class's empty list. */
 GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
@@ -3097,15 +2997,15 @@ GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__
     gpuarena__overflow_insert(arena, bins, number, index, node);
 }
 
+/* Removes a free block that is in no slot. */
 GPUARENA__NOINLINE void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                                   gpuarena__node *node)
 {
-    uint32_t number;
+    uint32_t number = node->as.list.number;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
         gpuarena__surplus_remove(arena, bins, index, node);
         return;
     }
-    number = node->as.list.number;
     gpuarena__list_remove(arena, &bins->overflow[number], node);
     bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
@@ -3117,9 +3017,11 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
                                            gpuarena__node *node)
 {
     gpuarena__bin bin = gpuarena__bin_of(node->size);
-    uint64_t digests = bins->digests[bin.number], empty = gpuarena__empty_slots(digests);
+    uint64_t digests = bins->digests[bin.number];
+    /* The lowest set bit is the top bit of the lowest empty slot, because digests are at most 64. */
+    uint64_t empty = (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
     if (GPUARENA__LIKELY(empty)) {
-        uint32_t shift = gpuarena__empty_slot(empty), at = bin.number * 64 + shift;
+        uint32_t shift = gpuarena__lowest_bit(empty) - 7, at = bin.number * 64 + shift;
         if (!digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
         bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
         bins->nodes[at / 8] = index;
@@ -3162,6 +3064,18 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
     if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
 }
 
+/* The first class from `number` on that has a block; CLASSES: none. */
+GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint32_t number)
+{
+    uint32_t word = number / 64;
+    uint64_t taken = bins->taken[word] & (~(uint64_t)0 << (number % 64));
+    while (!taken) {
+        if (++word == GPUARENA__CLASS_WORDS) return GPUARENA__CLASSES;
+        taken = bins->taken[word];
+    }
+    return word * 64 + gpuarena__lowest_bit(taken);
+}
+
 /* The slot of the tightest block of the request's own class; 8: no slot is certain to hold one that is large
    enough. */
 GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
@@ -3183,21 +3097,9 @@ GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
     return best;
 }
 
-/* The first class from `number` on that has a block; CLASSES: none. */
-GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint32_t number)
-{
-    uint32_t word = number / 64;
-    uint64_t taken = bins->taken[word] & (~(uint64_t)0 << (number % 64));
-    while (!taken) {
-        if (++word == GPUARENA__CLASS_WORDS) return GPUARENA__CLASSES;
-        taken = bins->taken[word];
-    }
-    return word * 64 + gpuarena__lowest_bit(taken);
-}
-
-/* A free block of at least `bytes`, in constant time: from the request's own class, or from the next occupied
-   one. 0: none found, though a fitting block may lie in the own class's list, in the surplus tree, or in a
-   slot of the own class whose digest is one lower. */
+/* A free block of at least `bytes`, in constant time: the tightest in the slots of the request's own class,
+   or one of the next occupied class. 0: none found, though a fitting block may lie in the own class's list,
+   in the surplus tree, or in a slot of the own class whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
@@ -3250,7 +3152,6 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
-
 /* Insertion into the bins, or into their tree if the block is large; and removal. */
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
@@ -3265,11 +3166,6 @@ GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bin
     if (GPUARENA__LIKELY(gpuarena__node_bytes(node) < arena->ordered_bytes))
         gpuarena__bin_remove(arena, bins, index, node);
     else gpuarena__tree_remove(arena, &bins->root[0], index);
-}
-
-static int gpuarena__bins_empty(const gpuarena__bins *bins)
-{
-    return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0];
 }
 
 /* The range that contains the address; NULL: none. Expected O(log ranges). */
@@ -3304,8 +3200,7 @@ GPUARENA__NOINLINE gpuarena__bins *gpuarena__bins_far(gpuarena *arena, const gpu
     return owner ? &arena->heaps.list[owner]->bins : &arena->bins;
 }
 
-/* The bins of a free block. While there is one stream, its pending blocks and the quiet ones share the
-   arena's bins. */
+/* The bins of a free block: the arena's own while there is one stream. */
 GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, gpuarena__heap *heap,
                                                    const gpuarena__node *node)
 {
@@ -3396,16 +3291,7 @@ static void gpuarena__free_remove(gpuarena *arena, uint32_t index)
     gpuarena__free_remove_in(arena, NULL, index);
 }
 
-/* Puts a free block into its bin (free_pull: takes it out). A small block lies in a bin and waits for at most
-   one stream, and needs no call. */
-GPUARENA__INLINE void gpuarena__free_put(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                         gpuarena__node *node)
-{
-    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
-        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
-    else gpuarena__free_insert_in(arena, heap, index);
-}
-
+/* Takes a free block out of its bin. A small block waits for at most one stream, and needs no call. */
 GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                           gpuarena__node *node)
 {
@@ -3445,7 +3331,7 @@ GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena__lookup *lookup, uint32_t
 
 static size_t gpuarena__lookup_bytes(const gpuarena__lookup *lookup)
 {
-    return lookup->table ? ((size_t)lookup->mask + 1) * sizeof *lookup->table : 0;
+    return ((size_t)lookup->mask + 1) * sizeof *lookup->table;
 }
 
 static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
@@ -3455,7 +3341,7 @@ static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
              capacity = old.table ? old_capacity * 2 : GPUARENA__TABLE;
     size_t bytes = capacity * sizeof *lookup->table;
     lookup->mask = capacity - 1;
-    lookup->shift = 63 - gpuarena__highest_bit(lookup->mask | 1);
+    lookup->shift = 63 - gpuarena__highest_bit(lookup->mask);
     lookup->most = capacity / 4 - 1;
     lookup->table = capacity ? (uint32_t *)gpuarena__host_alloc(arena, bytes) : NULL;
     if (!lookup->table) {
@@ -3549,12 +3435,11 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
 /* >>block ==============================================================================================
    Splitting, joining, taking and freeing blocks, and what a freed block waits for. The arena's lock is
    held, and the driver is not called. Only uses of further streams need host memory here, and may fail.
-     block_cut        makes two nodes of one; block_split, block_fit and block_slice use it
+     block_cut        makes two nodes of one; block_split, block_carve and block_slice use it
      block_absorb     makes one node of two: free ones, holes, or a live one that grows
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
      block_take       makes a live block of a free one
-     block_free       makes a free block of a live one: order says what it waits for; then it is joined, or
-                      earmarked for a plan */
+     block_free       makes a free block of a live one, which is then joined, or earmarked for a plan */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -3567,8 +3452,7 @@ static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
     return &range->anchors[gpuarena__page_of(range, address)];
 }
 
-/* A node is cut, and its rest is the first to start in another page. If no node starts there so far, the page
-   gets the owner of the node's. */
+/* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
                                              uint32_t index)
 {
@@ -3597,8 +3481,7 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     }
 }
 
-/* Writes `prev` of a node, which another heap may read at the same time: see heap_joins. heap NULL: all locks
-   are held. */
+/* Writes `prev` of a node, which another heap may read at the same time: see heap_joins. */
 GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__node *node, uint32_t prev)
 {
     if (heap) GPUARENA__STORE(&node->prev, prev, RELAXED);
@@ -3610,7 +3493,7 @@ GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__n
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node, uint64_t keep)
 {
-    gpuarena__pool *unused = gpuarena__pool_of(arena, heap);
+    gpuarena__pool *unused = heap ? &heap->unused : &arena->nodes.unused;
     uint32_t tail = unused->first, after = node->next;
     gpuarena__node *rest = gpuarena__node_take(arena, unused);
     rest->address = node->address + keep;
@@ -3652,7 +3535,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    gpuarena__node_drop(gpuarena__pool_of(arena, heap), dropped, gone);
+    gpuarena__node_drop(heap ? &heap->unused : &arena->nodes.unused, dropped, gone);
 }
 
 static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
@@ -3661,8 +3544,7 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, NULL, index, node, gpuarena__node_at(arena, node->next));
 }
 
-/* Cuts a free node, which is in a bin, in two behind `keep` bytes. Both are in bins then. Takes one reserved
-   node. Returns the upper one. */
+/* Cuts a free node behind `keep` bytes; both are in bins. Takes a reserved node. Returns the upper one. */
 static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
     uint32_t rest;
@@ -3673,21 +3555,32 @@ static uint32_t gpuarena__free_split(gpuarena *arena, uint32_t index, uint64_t k
     return rest;
 }
 
-/* Cuts a free node that is in no bin down to `bytes`. Takes one reserved node. */
-static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
+/* Cuts a node that is in no list down to [begin, begin + bytes) and inserts the rest on both sides. Takes up
+   to two reserved nodes. Returns the node of the part. */
+static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
+                                      void (*put)(gpuarena *arena, uint32_t index))
 {
-    if (gpuarena__node_at(arena, index)->size > bytes)
-        gpuarena__free_insert(arena, gpuarena__block_split(arena, index, bytes));
+    uint64_t lead = begin - gpuarena__node_at(arena, index)->address;
+    uint32_t front = index;
+    if (lead) {
+        index = gpuarena__block_split(arena, front, lead);
+        put(arena, front);
+    }
+    if (bytes < gpuarena__node_at(arena, index)->size) put(arena, gpuarena__block_split(arena, index, bytes));
+    return index;
 }
 
-GPUARENA__NOINLINE void gpuarena__block_slice_large(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                                    uint64_t bytes)
+/* Takes `bytes` at the beginning of a free node, or at its end, out of its bin. Returns the node that has
+   them. Needs what block_slice needs. */
+GPUARENA__NOINLINE uint32_t gpuarena__block_slice_any(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+                                                      uint64_t bytes, int at_end)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__free_remove_in(arena, heap, index);
-    if (node->size == bytes) return;
-    (void)gpuarena__block_cut(arena, heap, index, node, bytes);
-    gpuarena__free_insert_in(arena, heap, node->next);
+    if (node->size == bytes) return index;
+    (void)gpuarena__block_cut(arena, heap, index, node, at_end ? node->size - bytes : bytes);
+    gpuarena__free_insert_in(arena, heap, at_end ? index : node->next);
+    return at_end ? node->next : index;
 }
 
 /* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one stream;
@@ -3697,7 +3590,7 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
 {
     gpuarena__node *rest;
     if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
-        gpuarena__block_slice_large(arena, heap, index, bytes);
+        (void)gpuarena__block_slice_any(arena, heap, index, bytes, 0);
         return;
     }
     gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
@@ -3706,32 +3599,12 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
-/* Takes `bytes` at the end of a free node, whose rest stays in a bin. Returns the node that has them. Needs
-   what block_slice needs. */
-GPUARENA__NOINLINE uint32_t gpuarena__block_slice_end(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                                      uint64_t bytes)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__free_remove_in(arena, heap, index);
-    (void)gpuarena__block_cut(arena, heap, index, node, node->size - bytes);
-    gpuarena__free_insert_in(arena, heap, index);
-    return node->next;
-}
-
 /* Ends the waits of a free node that is about to become a live block. */
 static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
     if (node->record) stats->pending_bytes -= req->bytes;
     if (node->record != req->record) node->ticket = 0;
     GPUARENA__STORE(&node->record, req->record, RELAXED);    /* another heap may look: see heap_joins */
-}
-
-/* Records a peak of live or requested bytes. */
-GPUARENA__NOINLINE void gpuarena__new_peak(gpuarena *arena)
-{
-    gpuarena_stats *stats = &arena->stats;
-    gpuarena__live_peak_note(arena);
-    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
 }
 
 /* Makes a live block of a node that is in no bin. The block is in no lookup table yet. */
@@ -3754,24 +3627,20 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     stats->live_bytes += req->bytes;
     if (!GPUARENA__LIKELY(heap || (stats->requested_bytes <= stats->requested_peak_bytes
                                    && stats->live_bytes <= stats->live_peak_bytes)))
-        gpuarena__new_peak(arena);
+        gpuarena__peaks_note(arena);
 }
 
-/* Makes a live block of a free node, in a bin, that serves the request. Takes up to two nodes and a table
-   slot, all reserved. */
+/* Makes a live block of a free node that serves the request. Takes two reserved nodes and a table slot. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
-    uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), req->alignment);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__free_remove(arena, index);
-    if (lead) {
-        uint32_t front = index;
-        index = gpuarena__block_split(arena, front, lead);
-        gpuarena__free_insert(arena, front);
-    }
-    gpuarena__block_fit(arena, index, req->bytes);
-    gpuarena__block_wake(&arena->stats, gpuarena__node_at(arena, index), req);
-    gpuarena__block_use(arena, NULL, gpuarena__node_at(arena, index), req);
-    gpuarena__lookup_put(arena, index, gpuarena__node_at(arena, index)->address);
+    index = gpuarena__block_carve(arena, index, gpuarena__whole(node->address, req->alignment), req->bytes,
+                                  gpuarena__free_insert);
+    node = gpuarena__node_at(arena, index);
+    gpuarena__block_wake(&arena->stats, node, req);
+    gpuarena__block_use(arena, NULL, node, req);
+    gpuarena__lookup_put(arena, index, node->address);
     return index;
 }
 
@@ -3823,7 +3692,9 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__
         gpuarena__block_absorb(arena, heap, index, prev, node);
         node = prev;
     }
-    gpuarena__free_put(arena, heap, index, node);
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, node), index, node);
+    else gpuarena__free_insert_in(arena, heap, index);
     return index;
 }
 
@@ -3855,15 +3726,23 @@ static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
     arena->uses.unused_count++;
 }
 
-static uint32_t gpuarena__uses_take(gpuarena *arena)
+/* Adds a reserved use to a live block (ticket 0), or to a node that is being freed. */
+static void gpuarena__uses_put(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket)
 {
     gpuarena__stream_uses *uses = &arena->uses;
+    gpuarena__stream *stream = &arena->streams.list[record];
     uint32_t use_at = uses->unused;
     GPUARENA_ASSERT((use_at || uses->count < uses->room) && "uses are reserved before one is taken");
-    if (!use_at) return uses->count++;
-    uses->unused = uses->list[use_at].next;
-    uses->unused_count--;
-    return use_at;
+    if (use_at) {
+        uses->unused = uses->list[use_at].next;
+        uses->unused_count--;
+    } else use_at = uses->count++;
+    if (ticket) stream->use_count++;
+    else stream->ref_count++;
+    uses->list[use_at].ticket = ticket;
+    uses->list[use_at].record = record;
+    uses->list[use_at].next = node->use_at;
+    node->use_at = use_at;
 }
 
 /* Makes room for one more use beside the reserved ones. 0: no host memory. */
@@ -3880,17 +3759,11 @@ static int gpuarena__uses_reserve(gpuarena *arena)
 /* A live block is used on one more stream. 0: no host memory. */
 static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
-    gpuarena__stream_uses *uses = &arena->uses;
     uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
-        if (uses->list[use_at].record == record) return 1;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
+        if (arena->uses.list[use_at].record == record) return 1;
     if (!gpuarena__uses_reserve(arena)) return 0;
-    use_at = gpuarena__uses_take(arena);
-    arena->streams.list[record].ref_count++;
-    uses->list[use_at].ticket = 0;
-    uses->list[use_at].record = record;
-    uses->list[use_at].next = node->use_at;
-    node->use_at = use_at;
+    gpuarena__uses_put(arena, node, record, 0);
     return 1;
 }
 
@@ -3905,14 +3778,14 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 }
 
 /* Makes a node that was just freed wait for its uses on several streams: it goes to the record with this
-   ticket when they are over; or, with sync_wait, to the record's home after a wait for the device. */
+   ticket when they are over; or, with sync_wait and no ticket, to the record's home after a wait for the
+   device. */
 static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket,
                                 int sync_wait)
 {
     if (sync_wait) {
         gpuarena__uses_drop_all(arena, node);
         record = arena->streams.list[record].home;
-        ticket = 0;
         arena->stats.sync_wait_count++;
     }
     node->record = GPUARENA__MULTI_STREAM;
@@ -3923,24 +3796,22 @@ static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t 
 }
 
 /* Ends the waits of a node whose record is MULTI_STREAM. */
-static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
+static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__uses_drop_all(arena, node);
     GPUARENA_ASSERT(arena->streams.list[node->as.held.home].ref_count != 0 && "a held block is counted");
     arena->streams.list[node->as.held.home].ref_count--;
     node->as.held.sync_wait = 0;
 }
 
-/* Gives a free node another record and this ticket, and joins it with its neighbours of that record. Returns
-   the joined node. */
+/* Gives a free node another record and ticket, and joins it with neighbours. Returns the joined node. */
 static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t record, uint64_t ticket)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__free_remove(arena, index);
     if (node->record && !record) arena->stats.pending_bytes -= node->size;
     if (!node->record && record) arena->stats.pending_bytes += node->size;
-    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
     node->record = record;
     node->ticket = ticket;
     return gpuarena__block_join(arena, index);
@@ -3971,34 +3842,36 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     return told;
 }
 
-/* Adds a reserved use to a node that is being freed. 0: the stream will not tell when it is done. */
-static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t record)
+/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
+   MULTI_STREAM: only a wait for the device tells. */
+static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    uint64_t ticket = gpuarena__ticket(&arena->streams.list[record]);
-    uint32_t use_at = ticket ? gpuarena__uses_take(arena) : 0;
-    if (!use_at) return 0;
-    arena->uses.list[use_at].ticket = ticket;
-    arena->uses.list[use_at].record = record;
-    arena->uses.list[use_at].next = node->use_at;
-    arena->streams.list[record].use_count++;
-    node->use_at = use_at;
-    return 1;
-}
-
-/* Determines what a freed block waits for that was used on several streams, or belongs to another capture set
-   than the stream of its free. `from` is the record of its allocation. */
-static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
-{
-    const gpuarena__stream *list = arena->streams.list;
-    uint32_t home = list[from].home, record = freed_on;
-    int told = gpuarena__uses_start(arena, node, freed_on);
+    gpuarena__stream *list = arena->streams.list, *from = &list[node->record];
+    uint32_t home = from->home, record = freed_on;
     uint64_t ticket;
+    int told;
+    if (from->reserved_uses) {
+        from->reserved_uses--;
+        arena->uses.reserved_uses--;
+    }
+    if (!freed_on || freed_on == GPUARENA__MULTI_STREAM) {
+        gpuarena__uses_drop_all(arena, node);
+        if (freed_on) gpuarena__uses_link(arena, node, node->record, 0, 1);
+        else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
+            node->record = home;
+            node->ticket = 0;
+        }
+        return;
+    }
+    told = gpuarena__uses_start(arena, node, freed_on);
     if (!home && list[record].home) record = list[record].under; /* ordinary memory: it belongs to no graph */
     if (list[record].home != home) {             /* memory of a capture set, freed outside its captures */
-        told = gpuarena__uses_spare(arena, node, record) && told;
+        ticket = gpuarena__ticket(&list[record]);
+        if (ticket) gpuarena__uses_put(arena, node, record, ticket);
+        else told = 0;
         record = home;
     }
-    ticket = record == home ? 0 : gpuarena__ticket(&arena->streams.list[record]);
+    ticket = record == home ? 0 : gpuarena__ticket(&list[record]);
     if (ticket && ticket <= list[record].quiet) { /* a forgotten stream that is done */
         record = home;
         ticket = 0;
@@ -4011,65 +3884,39 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
     }
 }
 
-/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
-   MULTI_STREAM: only a wait for the device tells. */
-static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
-{
-    gpuarena__stream *from = &arena->streams.list[node->record];
-    if (from->reserved_uses) {
-        from->reserved_uses--;
-        arena->uses.reserved_uses--;
-    }
-    if (freed_on && freed_on != GPUARENA__MULTI_STREAM) gpuarena__order_uses(arena, node, node->record,
-                                                                             freed_on);
-    else {
-        gpuarena__uses_drop_all(arena, node);
-        if (freed_on) gpuarena__uses_link(arena, node, node->record, 0, 1);
-        else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
-            node->record = from->home;
-            node->ticket = 0;
-        }
-    }
-}
-
-/* Determines what a freed block waits for: usually the stream of the free. plain 1: that stream is plain.
-   Returns 0 if the block waits for several streams. */
-GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on, int plain)
-{
-    gpuarena__stream *from = &arena->streams.list[node->record], *on = from;
-    from->ref_count--;
-    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
-                         && freed_on == node->record && !node->use_at)) {
-        node->ticket = ++from->ticket;
-        return 1;
-    }
-    if (freed_on != node->record && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
-    if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
-                         && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
-        node->record = freed_on;
-        node->ticket = ++on->ticket;
-    } else gpuarena__order_slow(arena, node, freed_on);
-    return node->record != GPUARENA__MULTI_STREAM;
-}
-
-/* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
-   it waits for its own stream at most, it is earmarked. */
+/* Frees a live node, which is in no table any more. It waits for the stream of the free, usually; order_slow
+   determines what else. plain 1: that stream is plain. planned 1: if the node waits for its own stream at
+   most, it is earmarked. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                            gpuarena__node *node, uint32_t freed_on, int plain, int planned)
 {
     gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
-    uint32_t from = node->record;
-    int open;
+    uint32_t record = node->record;
+    gpuarena__stream *from = &arena->streams.list[record], *on = from;
+    int waits_for_one = 1;
     GPUARENA_ASSERT(gpuarena__node_live(node) && stats->live_count && "a block is freed once");
     node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
     stats->live_count--;
     stats->free_count++;
     stats->requested_bytes -= node->as.live.requested;
     stats->live_bytes -= node->size;
-    open = gpuarena__order(arena, node, freed_on, plain);
+    from->ref_count--;
+    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
+                         && freed_on == record && !node->use_at))
+        node->ticket = ++from->ticket;
+    else {
+        if (freed_on != record && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
+        if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
+                             && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
+            node->record = freed_on;
+            node->ticket = ++on->ticket;
+        } else gpuarena__order_slow(arena, node, freed_on);
+        waits_for_one = node->record != GPUARENA__MULTI_STREAM;
+    }
     if (plain || node->record) stats->pending_bytes += node->size;
-    if (planned && open && (!node->record || node->record == from)) node->size |= GPUARENA__EARMARKED;
-    else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, heap, index, node);
+    if (planned && (!node->record || node->record == record)) node->size |= GPUARENA__EARMARKED;
+    else if (GPUARENA__LIKELY(plain && waits_for_one))
+        (void)gpuarena__block_merge_near(arena, heap, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
 
@@ -4085,9 +3932,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena_block block = GPUARENA_INIT;
     int live = gpuarena__node_live(node);
-    block.serial = live ? node->as.live.serial : 0;
     block.ptr = gpuarena__pointer(node->address);
-    block.requested_bytes = live ? node->as.live.requested : 0;
     block.bytes = gpuarena__node_bytes(node);
     block.resident_bytes = node->size & GPUARENA__HOLE ? 0 : block.bytes;
     block.stream = gpuarena__stream_of(arena, node);
@@ -4095,8 +3940,11 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
                   : node->size & GPUARENA__HOLE ? GPUARENA_STATE_HOLE
                   : node->record                   ? GPUARENA_STATE_PENDING
                                                 : GPUARENA_STATE_FREE;
-    block.tag = live ? node->as.live.tag : 0;
     block.memory = arena->memory;
+    if (!live) return block;
+    block.serial = node->as.live.serial;
+    block.requested_bytes = node->as.live.requested;
+    block.tag = node->as.live.tag;
     return block;
 }
 
@@ -4144,8 +3992,7 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
                                                                : GPUARENA_STATUS_FAILED;
 }
 
-/* Evaluates a driver's code. 1: success. 0: *error says what it means; a sticky error marks the arena as
-   lost. */
+/* Evaluates a driver's code. 0: *error says what it means; a sticky error marks the arena as lost. */
 static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
     gpuarena_status status = gpuarena__status_of(arena, code);
@@ -4230,8 +4077,7 @@ static void gpuarena__relax(gpuarena *arena)
         arena->caller_mode = mode;
 }
 
-/* Makes the mode relaxed. 0, and an error: the device is lost, or the mode could not be changed and a driver
-   call would break a capture. */
+/* Relaxes the mode. 0 and an error: the device is lost, or a driver call would break a capture. */
 static int gpuarena__try_relax(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__relax(arena);
@@ -4294,8 +4140,7 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
     return 1;
 }
 
-/* Asks the driver whether a stream is captured. 1, and an error: it is (CAPTURE), or the driver could not
-   tell. */
+/* Asks whether a stream is captured. 1 and an error: it is (CAPTURE), or the driver could not tell. */
 static int gpuarena__ask_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
@@ -4347,21 +4192,15 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
    reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
    is lowered may be below what is reserved. */
 
-/* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
-static uint64_t gpuarena__limit_room(const gpuarena *arena)
-{
-    uint64_t charged = arena->family.reserved + arena->family.growing;
-    return gpuarena__above(arena->limit, charged);
-}
-
-/* The arena, of this one and those above, whose limit leaves the least. */
+/* The arena, of this one and those above, whose limit leaves the least: *room. Under the registry's lock. */
 static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
-    *room = gpuarena__limit_room(arena);
-    for (at = arena->config.parent; at; at = at->config.parent) {
-        if (gpuarena__limit_room(at) >= *room) continue;
-        *room = gpuarena__limit_room(at);
+    *room = UINT64_MAX;
+    for (at = arena; at; at = at->config.parent) {
+        uint64_t left = gpuarena__above(at->limit, at->family.reserved + at->family.growing);
+        if (left >= *room) continue;
+        *room = left;
         narrow = at;
     }
     return narrow;
@@ -4386,8 +4225,7 @@ static uint64_t gpuarena__room(const gpuarena *arena)
     return gpuarena__room_by(arena, &ignored);
 }
 
-/* Adds to the figures of an arena and of those above. Negative changes are two's complements. Under the
-   registry's lock. */
+/* Adds to the figures of an arena and of those above, as account. Under the registry's lock. */
 static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     gpuarena *at;
@@ -4477,7 +4315,7 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     gpuarena__figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__limit_room(top);
+    figures.room = gpuarena__above(top->limit, figures.held);
     figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
@@ -4498,7 +4336,7 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 /* >>range ==============================================================================================
    Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
 
-/* The kind of memory of a backing's segments. */
+/* The kind of memory of a backing's segments. The configuration may not have been checked yet. */
 static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
 {
     switch (backing) {
@@ -4531,9 +4369,8 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
 /* Retires addresses. Their place in the table is reserved. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__page_run *list = arena->paged.retired;
-    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, &ignored)) {
+    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, NULL)) {
         arena->stats.driver_error_count++;       /* the oldest addresses are lost */
         memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
     }
@@ -4566,22 +4403,6 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
     return 1;
 }
 
-/* Waits for the device first, as cudaFree does. After a failure a later call goes on. */
-static int gpuarena__guard_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                     gpuarena__error *error)
-{
-    void *memory = gpuarena__pointer(address);
-    uint64_t bytes = range->bytes;
-    if (range->guarded == GPUARENA__GUARDED
-        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
-    if (range->guarded != GPUARENA__CREATED
-        && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
-    range->guarded = GPUARENA__CREATED;
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
-    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
-    return 1;
-}
-
 /* Requests a segment from the driver. What is granted stays charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
                                    gpuarena_stream stream, gpuarena__error *error)
@@ -4602,13 +4423,11 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
     return done;
 }
 
-/* After a wait for the device: the driver's pool has returned what earlier failed waits may have left in
-   it. */
+/* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, &ignored)
-        || !GPUARENA__ASK(arena, &ignored, events, device_wait, (&arena->driver))) return;
+    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, NULL)
+        || !GPUARENA__ASK(arena, NULL, events, device_wait, (&arena->driver))) return;
     gpuarena__uncharge(arena, arena->unreturned_bytes);
     arena->unreturned_bytes = 0;
 }
@@ -4617,13 +4436,12 @@ static void gpuarena__check_unreturned(gpuarena *arena)
    back, so the limit holds for the pool, too. They stay charged until then. */
 static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     void *event = NULL;
     int done = 0;
     if (!arena->streams.ordered) return;
-    if (GPUARENA__ASK(arena, &ignored, events, create, (&arena->driver, &event))) {
-        done = GPUARENA__ASK(arena, &ignored, events, record, (&arena->driver, event, stream))
-            && GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
+    if (GPUARENA__ASK(arena, NULL, events, create, (&arena->driver, &event))) {
+        done = GPUARENA__ASK(arena, NULL, events, record, (&arena->driver, event, stream))
+            && GPUARENA__ASK(arena, NULL, events, host_wait, (&arena->driver, event));
         gpuarena__event_destroy(arena, event);
     }
     if (done) arena->stats.gpu_wait_count++;
@@ -4633,33 +4451,39 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
+/* Gives a segment back to the driver. A guarded one goes in steps, after a wait for the device as by
+   cudaFree; after a failure a later call goes on. */
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
     uint64_t bytes = range->bytes;
-    if (gpuarena__is_guarded(arena)) return gpuarena__guard_give_back(arena, address, range, error);
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
-    if (!GPUARENA__ASK(arena, error, memory, give_back,
-                       (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
+    if (!gpuarena__is_guarded(arena)) {
+        if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
+        if (!GPUARENA__ASK(arena, error, memory, give_back,
+                           (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
+        if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
+        return 1;
+    }
+    if (range->guarded == GPUARENA__GUARDED
+        && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
+    if (range->guarded != GPUARENA__CREATED
+        && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
+    range->guarded = GPUARENA__CREATED;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
+    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
     return 1;
 }
 
-static size_t gpuarena__anchor_bytes(uint64_t bytes)
+/* The pages of addresses that a range may touch: each has an anchor and an owner. */
+static size_t gpuarena__address_pages(uint64_t bytes)
 {
-    /* + 2: both ends may lie inside a page */
-    return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
-}
-
-static size_t gpuarena__owner_bytes(uint64_t bytes)
-{
-    return gpuarena__anchor_bytes(bytes) / sizeof(uint32_t);
+    return (size_t)(bytes >> GPUARENA__PAGE_LOG2) + 2;       /* both ends may lie inside a page */
 }
 
 static size_t gpuarena__range_bytes(uint64_t bytes)
 {
-    return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes);
+    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t));
 }
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
@@ -4727,20 +4551,15 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     ranges->count--;
 }
 
-/* A block of these bytes became a hole. A page in which nothing else starts belongs to the arena again. */
-static void gpuarena__page_free(const gpuarena *arena, uint64_t address, uint64_t bytes)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
-    if (address % page == 0 && bytes >= page) range->owners[gpuarena__page_of(range, address)] = 0;
-}
-
-/* Adds a hole that may be backed to the list of holes. */
+/* Adds an open hole to the list. A page in which nothing else starts belongs to the arena again. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
     gpuarena__list_insert(arena, &arena->paged.holes, index, node);
-    gpuarena__page_free(arena, node->address, node->size);
+    if (node->address % page == 0 && node->size >= page)
+        range->owners[gpuarena__page_of(range, node->address)] = 0;
     node->size |= GPUARENA__HOLE;
 }
 
@@ -4765,7 +4584,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused.first;
     gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-    memset(range->anchors, 0, gpuarena__anchor_bytes(bytes) + gpuarena__owner_bytes(bytes));
+    memset(range->anchors, 0, gpuarena__range_bytes(bytes) - sizeof *range);         /* and the owners */
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4790,18 +4609,6 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* Rejects a range although the driver reported success: NULL, a misaligned range or one that overlaps another
-   is a driver error. The range goes back, unless its base is that of a held one, which the call would then
-   take away. */
-static void gpuarena__segment_refuse(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                     gpuarena_stream stream, gpuarena__error *error)
-{
-    const gpuarena__range *held = gpuarena__range_of(arena, address);
-    if (address && (!held || held->address != address))
-        (void)gpuarena__driver_give_back(arena, address, range, stream, error);
-    if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-}
-
 /* Host memory for one more range: the range itself with its anchors, and four nodes, which are kept: one for
    the range and three for blocks that are split off. NULL: no host memory. */
 enum { GPUARENA__RANGE_NODES = 4 };
@@ -4815,14 +4622,13 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
         memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
         range->bytes = bytes;
         range->anchors = (uint32_t *)(void *)(range + 1);
-        range->owners = (uint8_t *)range->anchors + gpuarena__anchor_bytes(bytes);
+        range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     return range;
 }
 
-/* Tells whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several
-   streams may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
-   nothing. */
+/* Tells whether a segment is idle: it has no live block and no memory of a capture set. quiet 1: nothing in
+   it is pending either, so that releasing it waits for nothing. */
 static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     gpuarena__iterator at;
@@ -4853,7 +4659,7 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
             gone += gpuarena__node_bytes(node);
             if (node->record) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__free_remove(arena, index);
-            if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
+            if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
         }
         gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
@@ -4868,42 +4674,28 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
 }
 
-/* Takes the blocks of an idle segment out of their bins, so that no other thread gets them during the
-   release. */
-static void gpuarena__segment_claim(gpuarena *arena, const gpuarena__range *range)
-{
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        gpuarena__free_remove(arena, at.index);
-        at.node->size |= GPUARENA__CLAIMED;
-    }
-}
-
-/* Puts the blocks of a claimed segment back into their bins. */
-static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *range)
-{
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        at.node->size &= ~GPUARENA__CLAIMED;
-        gpuarena__free_insert(arena, at.index);
-    }
-}
-
 /* Gives one idle segment back to the driver without a wait of its own; the caller knows that no stream is
-   captured. 0: the driver refused, and *error says why, or the segment is not idle any more. It is still held
-   then. */
+   captured. Its blocks are in no bin meanwhile, so that no other thread gets them. 0: the driver refused, and
+   *error says why, or the segment is not idle any more. It is still held then. */
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
-    int waits;
+    gpuarena__iterator at;
+    int waits = 0;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
     if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
-    waits = !gpuarena__segment_idle(arena, range, 1);
-    gpuarena__segment_claim(arena, range);
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        waits |= at.node->record != 0;
+        gpuarena__free_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
+    }
     if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
-        gpuarena__segment_unclaim(arena, range);
+        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+            at.node->size &= ~GPUARENA__CLAIMED;
+            gpuarena__free_insert(arena, at.index);
+        }
         return 0;
     }
     gpuarena__range_forget(arena, range);
@@ -4914,22 +4706,25 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
 }
 
 /* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
-   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
+   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. NULL, a
+   misaligned range or one that overlaps another is a driver error, although the driver reported success. Such
+   a range goes back, unless its base is that of a held one, which the call would then take away. */
 static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
                                          gpuarena__error *error)
 {
-    uint64_t address;
-    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
+    uint64_t address;
     uint32_t index;
-    int done = 0;
+    int granted, done;
     if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (gpuarena__driver_obtain(arena, &address, range, stream, error)) {
-        done = gpuarena__range_neighbour(arena, address, bytes, &before);
-        if (!done) {
-            gpuarena__segment_refuse(arena, address, range, stream, error);
-            gpuarena__uncharge(arena, bytes);
-        }
+    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
+    done = granted && gpuarena__range_neighbour(arena, address, bytes, &before);
+    if (granted && !done) {
+        const gpuarena__range *held = gpuarena__range_of(arena, address);
+        if (address && (!held || held->address != address))
+            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
+        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        gpuarena__uncharge(arena, bytes);
     }
     arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     if (!done) {
@@ -4939,7 +4734,7 @@ static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuare
     index = gpuarena__range_enter(arena, before, address, range);
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
-    (void)gpuarena__segment_give_back(arena, range, stream, &ignored);
+    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
     return 0;
 }
 
@@ -4952,17 +4747,14 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* Tells whether an idle segment is released before another: the smallest that covers the excess goes first,
+/* The rank of an idle segment in the order of release: the smallest that covers the excess goes first,
    otherwise the largest, so that little more is released than needed. */
-static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__range *right, uint64_t over)
+static uint64_t gpuarena__release_rank(const gpuarena__range *range, uint64_t over)
 {
-    int covers = right->bytes >= over;
-    if ((left->bytes >= over) != covers) return !covers;
-    return covers ? left->bytes < right->bytes : left->bytes > right->bytes;
+    return range->bytes >= over ? range->bytes : UINT64_MAX - range->bytes;
 }
 
-/* Sorts the first `count` ranges of a list by the order of their release; a stable sort. *rest is what
-   follows them. */
+/* Sorts the first `count` ranges of a list by rank; a stable sort. *rest: what follows them. */
 static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
                                               gpuarena__range **rest)
 {
@@ -4975,7 +4767,8 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
     left = gpuarena__ranges_sort(first, count / 2, over, &right);
     right = gpuarena__ranges_sort(right, count - count / 2, over, rest);
     while (left && right) {
-        gpuarena__range **least = gpuarena__goes_before(right, left, over) ? &right : &left;
+        gpuarena__range **least =
+            gpuarena__release_rank(right, over) < gpuarena__release_rank(left, over) ? &right : &left;
         *link = *least;
         link = &(*least)->next;
         *least = *link;
@@ -4984,8 +4777,7 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
     return sorted;
 }
 
-/* The idle segments that a pass may release and whose release was not refused in this pass, linked by `next`.
-   *count: their number. */
+/* The idle segments whose release was not refused in this pass, linked by `next`. *count: their number. */
 static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
 {
     gpuarena__range *range, *list = NULL;
@@ -5198,7 +4990,7 @@ static void gpuarena__heaps_begin(gpuarena *arena)
     memset(&arena->bins, 0, sizeof arena->bins);
     first->live_seen = first->stats.live_count = arena->stats.live_count;
     for (range = arena->ranges.first; range; range = range->after)
-        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));
+        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));
     arena->streams.list[1].heap = number;
     for (at = 2; at < arena->streams.count; at++) {
         gpuarena__stream *stream = &arena->streams.list[at];
@@ -5361,7 +5153,7 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
     uint32_t n;
     if (!arena->streams.many) return arena->stats.pending_bytes != 0;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-        if (!gpuarena__bins_empty(bins)) return 1;
+        if (bins->root[0] || gpuarena__class_next(bins, 0) < GPUARENA__CLASSES) return 1;
     return 0;
 }
 
@@ -6324,21 +6116,6 @@ static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
         index = prev;
     }
     gpuarena__hole_list(arena, index);
-    return index;
-}
-
-/* Cuts a node that is in no list down to [begin, begin + bytes) and inserts the rest on both sides. Takes up
-   to two reserved nodes. Returns the node of the part. */
-static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
-                                      void (*put)(gpuarena *arena, uint32_t index))
-{
-    uint64_t lead = begin - gpuarena__node_at(arena, index)->address;
-    uint32_t front = index;
-    if (lead) {
-        index = gpuarena__block_split(arena, front, lead);
-        put(arena, front);
-    }
-    if (bytes < gpuarena__node_at(arena, index)->size) put(arena, gpuarena__block_split(arena, index, bytes));
     return index;
 }
 
@@ -8038,8 +7815,7 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
         arena->plans.is_making = 0;
     }
     if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
-    gpuarena__free_remove(arena, index);
-    gpuarena__block_fit(arena, index, bytes);
+    (void)gpuarena__block_slice_any(arena, NULL, index, bytes, 0);
     node = gpuarena__node_at(arena, index);
     node->size |= GPUARENA__EARMARKED;
     region->address = node->address;
@@ -9700,7 +9476,7 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
         arena->last = *failure;
     }
     gpuarena__thread_failure = *failure;
-    if (arena && !gpuarena__inside(arena))
+    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
         gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
                        failure);
     return result;
@@ -10462,7 +10238,7 @@ static int gpuarena__check_range(gpuarena__audit *audit, uint32_t at, const gpua
     uint64_t address = range->address, end = address + range->bytes,
              granule = arena->config.debug ? arena->unit : GPUARENA__GRANULE;
     uint32_t index = range->first, prev = 0;
-    size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
+    size_t page, pages = gpuarena__address_pages(range->bytes);
     GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : granule)
                     || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);
@@ -10751,7 +10527,7 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
 static int gpuarena__check_host(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
+    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)GPUARENA__CHUNK_BYTES
         + gpuarena__lookup_bytes(&arena->lookup);
     const gpuarena__range *range;
     uint32_t at;
@@ -10779,6 +10555,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
+    gpuarena__fast fast = gpuarena__fast_now(arena);
     const gpuarena__lookup *lookup;
     const gpuarena__range *range;
     uint32_t at, slot;
@@ -10791,10 +10568,10 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
-    GPUARENA__NEVER(arena->plain_limit != gpuarena__plain_limit(arena),
-                    "frees take another way than their releases need", arena->plain_limit);
-    GPUARENA__NEVER(arena->fast_max_bytes != gpuarena__fast_max_bytes(arena)
-                    || arena->slow_free_flags != gpuarena__slow_free_flags(arena),
+    GPUARENA__NEVER(arena->fast.plain_limit != fast.plain_limit,
+                    "frees take another way than their releases need", arena->fast.plain_limit);
+    GPUARENA__NEVER(arena->fast.max_bytes != fast.max_bytes
+                    || arena->fast.slow_free_flags != fast.slow_free_flags,
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
@@ -11358,7 +11135,8 @@ static gpuarena_result gpuarena__may_enter(gpuarena *arena)
     }
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
         return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
-    if (gpuarena__inside(arena)) return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
+        return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
     gpuarena__lock(arena);
     result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
@@ -11442,7 +11220,7 @@ static int gpuarena__count_living(gpuarena *arena)
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
-    if (gpuarena__inside(arena)) return arena->self;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return arena->self;
     gpuarena__lock(arena->self);
     if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
         gpuarena__unlock(arena->self);
@@ -11453,7 +11231,8 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 
 static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
+    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
+        (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
 /* >>family =============================================================================================
@@ -12042,7 +11821,7 @@ static void gpuarena__free_host(gpuarena *arena)
         const gpuarena__node *first =
             gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
         gpuarena__host_free(arena, ((const gpuarena__chunk *)(const void *)first)->memory,
-                            gpuarena__chunk_bytes());
+                            GPUARENA__CHUNK_BYTES);
     }
     while (arena->events.count > 1) {
         void *event = arena->events.list[--arena->events.count].handle;
@@ -12260,8 +12039,6 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
         arena->ordered_bytes = gpuarena__round_down(config->large_bytes, GPUARENA__UNIT);
     }
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
-    if (!(config->scrub & GPUARENA_SCRUB_ALLOC) && !config->debug)
-        arena->fast_config_bytes = GPUARENA__MAX_BYTES;
     arena->unit = config->alignment;
     arena->step = config->step_bytes;
     arena->release_due = config->release_age;
@@ -13226,7 +13003,7 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
         bytes = gpuarena__node_bytes(node) + arena->unit;
         at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
         if (!GPUARENA__LIKELY(!at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;
-        if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+        if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
         gpuarena__block_slice(arena, locked, index, node, req->bytes);
         return index;
     }
@@ -13264,7 +13041,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__node *node;
     uint32_t index, planned;
     if (!GPUARENA__LIKELY((arena->plans.now || arena->config.observe || arena->heaps.count) && ptr
-                          && bytes - 1 < gpuarena__hit_max_bytes(arena)
+                          && bytes - 1 < arena->fast.hit_max_bytes
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
@@ -13295,7 +13072,7 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     gpuarena__request req;
     uint32_t index = 0;
     gpuarena__spin_enter(&heap->lock);
-    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast_max_bytes
+    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast.max_bytes
                          && bytes <= GPUARENA__HEAP_MOST
                          && gpuarena__heap_find_plain(arena, heap, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
@@ -13333,7 +13110,7 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     int may;
     gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
-    may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->slow_free_flags)
+    may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->fast.slow_free_flags)
         && gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
         && !node->use_at && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
@@ -13371,7 +13148,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
     }
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__find_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
     gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
@@ -13482,7 +13259,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t excess;
     int done = 1;
-    if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
+    if (arena->stats.reserved_bytes <= arena->fast.plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream, &ignored);
     if (done && arena->over_limit) {             /* its own limit, or one of an arena above */
@@ -13535,7 +13312,7 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
     }
     return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
-        && arena->stats.reserved_bytes <= arena->plain_limit;
+        && arena->stats.reserved_bytes <= arena->fast.plain_limit;
 }
 
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
@@ -13546,7 +13323,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
 {
     uint32_t freed_on, index;
     int done = 0;
-    if (GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags & ~GPUARENA__PLANNED)
+    if (GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags & ~GPUARENA__PLANNED)
                          && gpuarena__find_plain(arena, stream))) {
         index = *slot;
         *slot = 0;
@@ -13589,7 +13366,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
         return gpuarena__free_heap(arena, ptr, stream);
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
-    if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
+    if (!GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags)
                           && gpuarena__find_plain(arena, stream)))
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;
@@ -13648,7 +13425,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->record];
-    uint32_t tail, use_at, copy, place = gpuarena__place_of(node);
+    uint32_t tail, use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__STATE_BITS;
@@ -13664,13 +13441,8 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         stream->reserved_uses++;
         arena->uses.reserved_uses++;
     }
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        copy = gpuarena__uses_take(arena);
-        arena->uses.list[copy] = arena->uses.list[use_at];
-        arena->uses.list[copy].next = rest->use_at;
-        arena->streams.list[arena->uses.list[copy].record].ref_count++;
-        rest->use_at = copy;
-    }
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
+        gpuarena__uses_put(arena, rest, arena->uses.list[use_at].record, 0);
     gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
@@ -13753,7 +13525,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
         if (gone->record == node->record) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
-    gpuarena__live_peak_note(arena);
+    gpuarena__peaks_note(arena);
 }
 
 /* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. */

@@ -93,7 +93,9 @@ my @planted = (
            if (arena->streams.list[at].home == home)
                index = gpuarena__record_search(arena, at, bytes, req);@],
     ['what is freed outside a capture is for the set\'s next one at once',
-     q@told = gpuarena__uses_spare(arena, node, record) && told;@, q@@],
+     q@        if (ticket) gpuarena__uses_put(arena, node, record, ticket);
+        else told = 0;
+@, q@@],
     ['a released set\'s memory is quiet',
      q@uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;@, q@uint64_t ticket = 0;

@@ -46,7 +46,7 @@ my @planted = (
     ['a heap cuts what is to lie at the end into a page that it does not own',
      q@if (!GPUARENA__LIKELY(!at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;@, q@@],
     ['a heap takes the beginning of a block whose end it may take',
-     q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_end(arena, locked, index, req->bytes);
+     q@    if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
 @, q@@],
     ['a heap joins blocks of two streams',
      q@    return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);@,
@@ -60,12 +60,12 @@ my @planted = (
     ['a heap frees a block that further streams use as if it were its own alone',
      q@ && node->record == heap->recent_record
         && !node->use_at@, q@ && node->record == heap->recent_record@,
-     q@                         && freed_on == node->record && !node->use_at)) {@,
-     q@                         && freed_on == node->record)) {@],
+     q@                         && freed_on == record && !node->use_at))@,
+     q@                         && freed_on == record))@],
     ['a heap believes a record that was forgotten',
      q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
-     q@        memset(range->owners, (int)number, gpuarena__owner_bytes(range->bytes));@, q@        ;@],
+     q@        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));@, q@        ;@],
     ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
      q@        stream->bins->foreign = NULL;
         empty->foreign = stream->bins;

@@ -31,7 +31,7 @@ my @planted = (
     ['a heap\'s serials are given again',
      q@    if (heap->serial > heap->serial_base) arena->serial = gpuarena__max(arena->serial, heap->serial);@, q@@],
     ['a heap serves while reserved memory exceeds the limit',
-     q@ptr && bytes - 1 < arena->fast_max_bytes
+     q@ptr && bytes - 1 < arena->fast.max_bytes
                          && bytes@, q@ptr && bytes
                          && bytes@],
     ['what a heap frees is counted twice', q@    stats->free_count += own->free_count;@,

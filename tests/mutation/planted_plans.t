@@ -23,7 +23,7 @@ my @planted = (
     ['the region moves for another kind, and its live blocks stay planned',
      q@if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;@, q@@],
     ['what another stream freed is set aside, and taken without a wait',
-     q@if (planned && open && (!node->record || node->record == from))@, q@if (planned && open)@,
+     q@if (planned && (!node->record || node->record == record))@, q@if (planned && node->record != GPUARENA__MULTI_STREAM)@,
      q@
                           && node->record == record)) {
         int begins@, q@)) {
@@ -33,7 +33,7 @@ my @planted = (
         gpuarena__unlock(arena);@, q@1);
         gpuarena__unlock(arena);@],
     ['what several streams used is set aside',
-     q@if (planned && open && (!node->record || node->record == from))@, q@if (planned)@],
+     q@if (planned && (!node->record || node->record == record))@, q@if (planned)@],
     ['a plan takes what another stream freed',
      q@
             || (at.node->record && at.node->record != record)) return 0;@, q@) return 0;@],

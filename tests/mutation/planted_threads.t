@@ -14,9 +14,9 @@ my @about_plans = (
     ['what is recorded late is taken for later than what was recorded before',
      q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
     ['an allocation from another thread is not recorded',
-     q@return arena->plans.now || arena->config.observe ? 0@, q@return arena->config.observe ? 0@],
+     q@arena->plans.now || config->observe ? 0@, q@config->observe ? 0@],
     ['a free from another thread is not recorded',
-     q@(recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);@, q@(recorded ? 0 : GPUARENA__PLANNED);@],
+     q@!arena->streams.ordered || is_recorded)@, q@!arena->streams.ordered)@],
 );
 my @about_hits = (
     ['pages that were not mapped are unmapped, since a hit has taken those that were to move',
@@ -30,8 +30,8 @@ my @about_hits = (
 my @about_locks = (
     ['an unlock wakes nobody', q@    (void)pthread_cond_broadcast(&spin->unlocked);@, q@@],
     ['an unlock wakes one of those who wait', q@pthread_cond_broadcast(&spin->unlocked);@, q@pthread_cond_signal(&spin->unlocked);@],
-    ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED)@, q@__ATOMIC_RELEASE) && 0)@],
-    ['who waits long asks again and again', q@        else gpuarena__spin_park(spin);@, q@        else gpuarena__pause(GPUARENA__YIELDS);@],
+    ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED))@, q@__ATOMIC_RELEASE) && 0))@],
+    ['who waits long asks again and again', q@asked / 32 < GPUARENA__YIELDS) gpuarena__pause@, q@1) gpuarena__pause@],
     ['who waits for an observer waits as for a hit', q@    gpuarena__spin_stay(&arena->lock);@, q@@],
     ['a visitor runs with the lock that hits need',
      q@    gpuarena__unlock(arena);

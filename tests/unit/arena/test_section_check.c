@@ -42,7 +42,7 @@ static void test_blocks(void)
     VIOLATE(arena, live->next, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena, idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
     VIOLATE(arena, arena->limit, arena->limit - 1, "the limit is not the configuration's");
-    VIOLATE(arena, arena->plain_limit, 0, "frees take another way than their releases need");
+    VIOLATE(arena, arena->fast.plain_limit, 0, "frees take another way than their releases need");
     VIOLATE(arena, arena->release_due, 1000, "the next release is due too late");
     VIOLATE(arena, arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
     VIOLATE(arena, live->size, SECTION_LIVE, "a block has a size that cannot be");
