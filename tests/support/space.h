@@ -144,6 +144,13 @@ static inline int space_is_by_rounding(gpuarena_reason reason)
     return space.config.debug && (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM);
 }
 
+/* A dedicated block begins its segment, and only the driver knows how that one will be aligned. */
+static inline int space_is_by_alignment(const gpuarena_request *request, gpuarena_reason reason)
+{
+    return reason == GPUARENA_REASON_ALIGNMENT && request->flags & GPUARENA_ALLOC_DEDICATED
+        && request->alignment_bytes && space.obtained_address % request->alignment_bytes;
+}
+
 /* A call that the world refused: was there a way? */
 static inline void space_judge(const gpuarena_request *request, uint64_t refused)
 {
@@ -161,7 +168,7 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
     space.reasons[failure.reason]++;
     if (space.plain) plain_judge(request, &failure, refused);
     if (space.plain || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
-    if (space_is_by_rounding(failure.reason)) return;
+    if (space_is_by_rounding(failure.reason) || space_is_by_alignment(request, failure.reason)) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
     if (way)
         space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
@@ -323,6 +330,7 @@ static inline void space_do_alloc(const space_op *op)
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     int fits = plain_fits(&request);
     uint64_t refused = space.refused_count;
+    space.obtained_address = 0;
     space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, &space, 0 };
     if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
     else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))

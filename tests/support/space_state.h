@@ -51,6 +51,7 @@ typedef struct space_state {
     shadow_range other_range;                    /* its segment */
     uint64_t free_count, misuse_count, requested_peak_bytes, refused_count;     /* refused: calls of obtain */
     uint64_t largest_bytes;                      /* that the device obtains at once */
+    uint64_t obtained_address;                   /* by the latest allocation, of the driver; 0: by none */
     int host_fails;
     uint64_t reasons[GPUARENA_REASON_END];       /* how often each was judged */
     uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
@@ -114,6 +115,7 @@ static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind
     space.refused_count += code == SIM_OUT_OF_MEMORY;
     if (space.fault.kind == SPACE_FAULT && sim_fail_fired(space.machine)) space.struck = 1;
     if (!code) space.asked_bytes += bytes;
+    if (!code) space.obtained_address = bench_number(*ptr);
     if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
     return code;
 }
