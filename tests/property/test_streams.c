@@ -6,16 +6,6 @@
 
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DEFAULT_OPS 100000u
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define DEFAULT_OPS 100000u
-#endif
-#endif
-#ifndef DEFAULT_OPS
-#define DEFAULT_OPS 400000u
-#endif
 
 enum { PROGRAM_OPS = 2000, ALIKE_ONE_IN = 4, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
 
@@ -280,12 +270,6 @@ static void test_hits_call_nothing(void)
 
 /* ---- all */
 
-static uint64_t environment_number(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 /* Each of these must have happened, or the test does not test it. */
 static void test_it_all_happened(uint64_t ops)
 {
@@ -299,12 +283,12 @@ static void test_it_all_happened(uint64_t ops)
 
 int main(void)
 {
-    uint64_t seed = environment_number("GPUARENA_STREAM_SEED", 1), done = 0;
-    uint64_t ops = environment_number("GPUARENA_STREAM_OPS", DEFAULT_OPS), program = 0;
+    uint64_t seed = tap_number("GPUARENA_STREAM_SEED", 1), done = 0;
+    uint64_t ops = tap_number("GPUARENA_STREAM_OPS", TAP_SANITIZED ? 100000 : 400000), program = 0;
     uint64_t all = ops + ops / ALIKE_ONE_IN;     /* with those of many blocks that are alike, behind the others */
     printf("# seed %" PRIu64 ", %" PRIu64 " operations\n", seed, all);
     for (; done < all; program++) {
-        int alike = done >= ops || environment_number("GPUARENA_STREAM_ALIKE", 0);
+        int alike = done >= ops || tap_number("GPUARENA_STREAM_ALIKE", 0);
         uint64_t end = alike ? all : ops, length = end - done < PROGRAM_OPS ? end - done : PROGRAM_OPS;
         uint64_t at = run_program(seed + program, alike, length);
         done += at;
