@@ -203,6 +203,11 @@ static inline void space_measure(shadow_block *block)
         if (found.bytes < block->held) space_uncount(block->tag, block->held - found.bytes);
         else space_count(block->tag, found.bytes - block->held);
         block->held = found.bytes;
+        if (found.serial <= block->mark) space_blame("a block is not behind an earlier mark");
+        for (int at = 0; at < SHADOW_SLOTS; at++)
+            if (&space.shadow.blocks[at] != block && space.shadow.blocks[at].address
+                && space.shadow.blocks[at].serial == found.serial) space_blame("two blocks have one serial");
+        block->serial = found.serial;
     }
 }
 
@@ -346,8 +351,9 @@ static inline void space_do_alloc(const space_op *op)
     }
     space_judge_host(result);
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
+    int ends_plans = space.has_steps && result == GPUARENA_OK;       /* whose memory no estimate knows */
     int may_differ = space.struck || (!can && space.largest_bytes < UINT64_MAX) || space_is_the_drivers(&request);
-    if (result != can && !may_differ && !fits_beside
+    if (result != can && !may_differ && !fits_beside && !ends_plans
         && (result || (request.alignment_bytes <= unit && !drains)))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
@@ -361,6 +367,7 @@ static inline void space_do_alloc(const space_op *op)
     block->tag = tag;
     space_sum(tag)->live_count++;
     space_sum(tag)->alloc_count++;
+    block->mark = space.last_mark;
     block->owner = ++space.owner;
     block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
     block->any = op->stream == SPACE_ANY;
@@ -416,7 +423,7 @@ static inline void space_do_free(const space_op *op)
 
 static inline void space_do_mark(int at)
 {
-    space.marks[at] = gpuarena_mark(space.arena);
+    space.marks[at] = space.last_mark = gpuarena_mark(space.arena);
     space.marked[at] = space.owner;
 }
 
@@ -535,6 +542,29 @@ static inline void space_do_reset(int stream)
     if (result) space_blame("reset fails");
 }
 
+/* A step that comes again may have a plan, which pages that move are worth: the arena believes that some did. */
+static inline void space_do_plan(uint32_t number)
+{
+    space.has_steps = 1;
+    space.arena->plans.moved_count++;
+    gpuarena_result result = gpuarena_step(space.arena, number);
+    if (result && !space.struck) space_blame("step answers %s", gpuarena_result_name(result));
+    space.arena->plans.moved_count = 0;
+}
+
+/* What the stream has is freed on it before. */
+static inline void space_do_renew(int stream)
+{
+    for (int at = 0; at < SHADOW_SLOTS; at++) {
+        const space_op gone = { SPACE_FREE, at, stream, 0, 0, 0 };
+        if (space.shadow.blocks[at].address && space.shadow.blocks[at].stream == stream) space_do_free(&gone);
+    }
+    gpuarena_result result = gpuarena_forget(space.arena, space.streams[stream]);
+    if (result && !space.struck) space_blame("forget answers %s", gpuarena_result_name(result));
+    (void)sim_stream_destroy(space.machine, 0, space.streams[stream]);
+    (void)sim_stream_create(space.machine, 0, 0, &space.streams[stream]);
+}
+
 static inline void space_do_fault(const space_op *op)
 {
     int code = op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN
@@ -571,6 +601,9 @@ static inline void space_do(const space_op *op)
     case SPACE_FAULT: space_do_fault(op); break;
     case SPACE_LARGEST: space.largest_bytes = op->bytes; break;
     case SPACE_MISUSE: space_do_misuse(op); break;
+    case SPACE_HEAPS: space.arena->heaps.wanted = 1; break;
+    case SPACE_STEP: space_do_plan((uint32_t)op->slot); break;
+    case SPACE_RENEW: space_do_renew(1 + op->stream % (SPACE_STREAMS - 1)); break;
     default: break;
     }
     sim_advance(space.machine, 2000);
@@ -701,6 +734,10 @@ static inline void space_judge_left(void)
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
+        gpuarena_stats stats;
+        gpuarena_get_stats(space.arena, &stats);
+        space.planned_count = stats.planned_count;
+        space.unplanned_count = stats.unplanned_count;
         space_do_rival(0);
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
