@@ -1,7 +1,6 @@
 /* Property: random programs of streams, waits, uses, destroys and captures, legal by CUDA's rules and by the header's
    contracts: the simulated device's judge finds nothing, sums hold after every operation, no refusal is spurious.
    It must not know how order is kept. (GPUARENA_STREAM_OPS, .._SEED); a failure prints its repro. */
-#define GPUARENA__HANDLE_PART 2                  /* large handles, though the devices are small */
 #include "world_sets.h"
 
 #include <stdlib.h>
@@ -33,6 +32,22 @@ static void audit_limit(uint64_t reserved)
     reserved_before = reserved;
 }
 
+static int world_has_sets(void)
+{
+    for (uint32_t at = 1; at < world.arena->streams.count; at++)
+        if (world.arena->streams.list[at].home) return 1;
+    return 0;
+}
+
+static void audit_whole(void)
+{
+    char message[200];
+    const char *wrong = pages_audit(world.machine, world.arena);
+    if (wrong[0]) blame(wrong, 0);
+    if (gpuarena_check(world.arena, message, sizeof message) && !world.trouble[0])
+        snprintf(world.trouble, sizeof world.trouble, "property: check finds nothing: %s", message);
+}
+
 static void audit(int thorough)
 {
     gpuarena_stats stats;
@@ -40,10 +55,11 @@ static void audit(int thorough)
     if (thorough || !with(WITH_SILENCE) || world.op % SILENT_CHECK_EVERY == 0) {
         gpuarena_walk_stats(world.arena, &stats);
         audit_sums(&stats);
-        audit_largest(&stats);
-        if (block_count && !draw_look(6)) audit_idle_pages(blocks[draw_look((uint64_t)block_count)].ptr);
-        if (thorough) world_count_figures();
-        if (thorough) audit_walk(&stats);
+        if (!world_has_sets() && stats.largest_free_bytes != pages_longest(world.arena))
+            blame("largest_free is the longest run, or what is idle", (int)(stats.largest_free_bytes >> 10));
+        if (!pages_span_is_so(world.arena, pages_mix(world.op, 0)))
+            blame("idle pages outside of a span are those walked", 0);
+        if (thorough) audit_whole();
     }
     if (sim_finding_count(world.machine) && !world.trouble[0])
         snprintf(world.trouble, sizeof world.trouble, "finding: %s", sim_finding(world.machine, 0));
@@ -250,6 +266,7 @@ int main(void)
     uint64_t seed = tap_number("GPUARENA_STREAM_SEED", 1), done = 0;
     uint64_t ops = tap_number("GPUARENA_STREAM_OPS", TAP_SANITIZED ? 100000 : 400000), program = 0;
     uint64_t all = ops + ops / ALIKE_ONE_IN;     /* with those of many blocks that are alike, behind the others */
+    space_handle_part = 2;                       /* large handles, though the devices are small */
     printf("# seed %" PRIu64 ", %" PRIu64 " operations\n", seed, all);
     for (; done < all; program++) {
         int alike = done >= ops || tap_number("GPUARENA_STREAM_ALIKE", 0);

@@ -135,6 +135,8 @@ static inline void space_audit(int whole)
     if (whole) gpuarena_walk_stats(space.arena, &stats);
     if (whole && stats.largest_free_bytes != pages_longest(space.arena))
         space_blame("the longest free block is another");
+    if (whole && !pages_span_is_so(space.arena, pages_mix(space.op, 0)))
+        space_blame("idle pages outside of a span are those walked");
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
