@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Plants one mistake about plans after the other in a copy of gpuarena.h, and demands that tests/property/test_plans.c
-# finds each within 4,000 programs: by a finding of the simulated device's judge, by a property that it names, or it
+# Plants one mistake about plans after the other in a copy of gpuarena.h, and demands that tests/property/test_space.c
+# finds each in steps that come again: by a finding of the simulated device's judge, by a property that it names, or it
 # crashes.
 # It must not know the test. Run: prove tests/mutation/planted_plans.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
@@ -66,15 +66,10 @@ my @planted = (
 
 sub found {
     my ($result) = @_;
-    my ($found) = $result =~ /^not ok \d+ - (program .*(?:finding|property): .*)$/m;
+    my ($found) = $result =~ /^not ok \d+ - (seed .*)$/m;
     $found //= 'it crashes' if $result =~ /^Segmentation fault/m;        # what a list leads to that is broken
     return $result !~ /^status 0$/m && $found;
 }
 
-# Plans whose stream is forgotten while they are packed are rare: these programs have one early.
-my @rare = grep { $_->[0] =~ /^a forgotten stream/ } @planted;
-my @often = grep { $_->[0] !~ /^a forgotten stream/ } @planted;
-planted(test => 'tests/property/test_plans.c', environment => 'GPUARENA_PLAN_PROGRAMS=4000', mistakes => \@often,
-        found => \&found, goes_on => 1);
-planted(test => 'tests/property/test_plans.c', environment => 'GPUARENA_PLAN_SEED=6 GPUARENA_PLAN_PROGRAMS=1000',
-        mistakes => \@rare, found => \&found);
+planted(test => 'tests/property/test_space.c', mistakes => \@planted, found => \&found,
+        environment => 'GPUARENA_SPACE_STEPS=1 GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=6000000');

@@ -241,8 +241,7 @@ int main(void)
 {
     static const char *const kinds[] = { "backing=segments", "backing=paged" };
     static const uint64_t streams[] = { 2, 3, 20 };
-    const char *asked = getenv("GPUARENA_HEAP_OPS");
-    uint64_t ops = asked ? strtoull(asked, NULL, 10) : 180000;
+    uint64_t ops = tap_number("GPUARENA_HEAP_OPS", 180000);
     for (size_t at = 0; at < COUNT(kinds) * COUNT(streams); at++) {
         const char *trouble = NULL, *kind = kinds[at / COUNT(streams)];
         uint64_t count = streams[at % COUNT(streams)];

@@ -2,21 +2,17 @@
    marks, and memory that scrub is to clear; one in ten on a small device, where paged arenas are looked into and
    driver calls fail; and as many on plain devices, where each refusal's reason and figures are known. What fails is
    shrunk, and printed on stderr as a test in C.
-   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N, GPUARENA_SPACE_SMALL=1: all on small devices. */
+   And steps that come again, for which there are plans.
+   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N, GPUARENA_SPACE_SMALL=1: all on small devices; GPUARENA_SPACE_STEPS=1:
+   steps alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
 #include "space_shrink.h"
 
 enum { DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, SMALL_ONE_IN = 10 };
 static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
-                fired_count, stuck_count;
+                fired_count, stuck_count, planned_count, unplanned_count;
 static int all_small;
 static uint64_t plain_reasons[GPUARENA_REASON_END], plain_fired_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
-
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* No key is forgotten here: the header names all that it has. */
 static void test_keys(void)
@@ -79,6 +75,20 @@ static const char *run_plain(uint64_t seed, uint64_t ops, shrink_program *progra
     return space.trouble;
 }
 
+/* Steps that come again. */
+static const char *run_steps(uint64_t seed, uint64_t ops, shrink_program *program)
+{
+    (void)ops;                                   /* a plan takes more */
+    draw_state = seed << 20 | 2;
+    program->device_bytes = DRAW_DEVICE;
+    draw_value(draw_step_texts, program->text, DRAW_TEXT);
+    program->count = draw_steps(program->ops, SHRINK_OPS);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    planned_count += space.planned_count;
+    unplanned_count += space.unplanned_count;
+    return space.trouble;
+}
+
 /* One sequence from its seed. "": all well. */
 static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *program)
 {
@@ -92,6 +102,7 @@ static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *pro
     else if (!draw_valid(program)) return space.trouble;
     count_keys(program->text);
     like = draw(DRAW_LIKES);
+    if (like & DRAW_HEAPS && !small) program->ops[program->count++].kind = SPACE_HEAPS;
     for (; program->count < ops; program->count++)
         program->ops[program->count] = small
             ? draw_small_op(program->count ? &program->ops[program->count - 1] : NULL) : draw_op(like);
@@ -114,7 +125,7 @@ static void report(shrink_program *program, uint64_t seed)
     printf("# repro: GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=%d build/tests/test_space\n", seed,
            (int)SEQUENCE_OPS);
     fflush(stdout);
-    if (!program->count) return;
+    if (!program->count || !tap_number("GPUARENA_SPACE_SHRINK", 1)) return;
     shrink(program, trouble);
     shrink_print(stderr, program, seed, shrink_run(program));
 }
@@ -124,15 +135,16 @@ int main(void)
     static const gpuarena_reason reasons[] = { GPUARENA_REASON_OVER_LIMIT, GPUARENA_REASON_HEADROOM,
                                                GPUARENA_REASON_DRIVER_REFUSED, GPUARENA_REASON_FRAGMENTED,
                                                GPUARENA_REASON_TOO_LARGE, GPUARENA_REASON_TRY_ONLY };
+    static const char *(*const runs[])(uint64_t, uint64_t, shrink_program *) = { run_sequence, run_plain, run_steps };
     static shrink_program program;
-    uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS);
-    uint64_t done = 0;
-    all_small = number_of("GPUARENA_SPACE_SMALL", 0) != 0;
+    int only_steps = tap_number("GPUARENA_SPACE_STEPS", 0) != 0;
+    uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
+    uint64_t done = only_steps ? 0 : ops;        /* by each kind of program that is judged below */
+    all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
     test_keys();
-    for (int plain = 0; plain < (all_small ? 1 : 2); plain++)
-        for (done = 0; done < ops; done += SEQUENCE_OPS) {
-            uint64_t own = seed + done / SEQUENCE_OPS;
-            if (!(plain ? run_plain : run_sequence)(own, SEQUENCE_OPS, &program)[0]) continue;
+    for (int kind = only_steps ? 2 : 0; kind < (all_small ? 1 : 3); kind++)
+        for (uint64_t own = seed, did = 0; did < ops; did += program.count, own++) {
+            if (!runs[kind](own, SEQUENCE_OPS, &program)[0]) continue;
             report(&program, own);
             return tap_done();
         }
@@ -151,6 +163,8 @@ int main(void)
         CHECK_MSG(done < 50000 || all_small || plain_reasons[reasons[at]] > 0,
                   "on plain devices %" PRIu64 " refusals: %s", plain_reasons[reasons[at]],
                   gpuarena_reason_name(reasons[at]));
+    CHECK_MSG(ops < 50000 || all_small || planned_count > unplanned_count, "%" PRIu64 " allocations were served by a "
+              "plan, %" PRIu64 " were not", planned_count, unplanned_count);
     CHECK_MSG(done < 50000 || all_small || plain_fired_count > done / 500,
               "on plain devices %" PRIu64 " faults", plain_fired_count);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);

@@ -122,8 +122,8 @@ static const char *run_tree(uint64_t seed, uint64_t ops)
 
 int main(void)
 {
-    const char *asked = getenv("GPUARENA_TENANT_OPS"), *trouble = NULL;
-    uint64_t ops = asked ? strtoull(asked, NULL, 10) : 150, seed;
+    const char *trouble = NULL;
+    uint64_t ops = tap_number("GPUARENA_TENANT_OPS", 150), seed;
     for (seed = 1; seed <= TREES && !trouble; seed++) trouble = run_tree(seed, ops);
     CHECK_MSG(!trouble, "tree of seed %" PRIu64 ": %s", seed - 1, trouble ? trouble : "and all before are in order");
     CHECK_U64(alloc_count, >, TREES);

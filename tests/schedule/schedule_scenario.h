@@ -98,8 +98,8 @@ static inline void scenario_blame(const char *name, uint64_t seed)
 /* How many schedules of this; one alone, or none: where GPUARENA_SCHEDULE says so. */
 static inline uint64_t scenario_count(const scenario *self, const char *name, uint64_t *first)
 {
-    const char *only = getenv("GPUARENA_SCHEDULE"), *count = getenv("GPUARENA_SCHEDULES");
-    uint64_t usual = count ? strtoull(count, NULL, 10) : SCENARIO_COUNT;
+    const char *only = getenv("GPUARENA_SCHEDULE");
+    uint64_t usual = tap_number("GPUARENA_SCHEDULES", SCENARIO_COUNT);
     *first = 1;
     if (!only) return usual * (uint64_t)(self->share ? self->share : 16) / 16;
     if (strncmp(only, name, strlen(name)) || only[strlen(name)] != ':') return 0;

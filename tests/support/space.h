@@ -135,6 +135,8 @@ static inline void space_audit(int whole)
     if (whole) gpuarena_walk_stats(space.arena, &stats);
     if (whole && stats.largest_free_bytes != pages_longest(space.arena))
         space_blame("the longest free block is another");
+    if (whole && !pages_span_is_so(space.arena, pages_mix(space.op, 0)))
+        space_blame("idle pages outside of a span are those walked");
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
@@ -142,6 +144,13 @@ static inline void space_audit(int whole)
 static inline int space_is_by_rounding(gpuarena_reason reason)
 {
     return space.config.debug && (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM);
+}
+
+/* A dedicated block begins its segment, and only the driver knows how that one will be aligned. */
+static inline int space_is_by_alignment(const gpuarena_request *request, gpuarena_reason reason)
+{
+    return reason == GPUARENA_REASON_ALIGNMENT && request->flags & GPUARENA_ALLOC_DEDICATED
+        && request->alignment_bytes && space.obtained_address % request->alignment_bytes;
 }
 
 /* A call that the world refused: was there a way? */
@@ -161,7 +170,7 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
     space.reasons[failure.reason]++;
     if (space.plain) plain_judge(request, &failure, refused);
     if (space.plain || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
-    if (space_is_by_rounding(failure.reason)) return;
+    if (space_is_by_rounding(failure.reason) || space_is_by_alignment(request, failure.reason)) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
     if (way)
         space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
@@ -196,6 +205,11 @@ static inline void space_measure(shadow_block *block)
         if (found.bytes < block->held) space_uncount(block->tag, block->held - found.bytes);
         else space_count(block->tag, found.bytes - block->held);
         block->held = found.bytes;
+        if (found.serial <= block->mark) space_blame("a block is not behind an earlier mark");
+        for (int at = 0; at < SHADOW_SLOTS; at++)
+            if (&space.shadow.blocks[at] != block && space.shadow.blocks[at].address
+                && space.shadow.blocks[at].serial == found.serial) space_blame("two blocks have one serial");
+        block->serial = found.serial;
     }
 }
 
@@ -323,6 +337,7 @@ static inline void space_do_alloc(const space_op *op)
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     int fits = plain_fits(&request);
     uint64_t refused = space.refused_count;
+    space.obtained_address = 0;
     space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, &space, 0 };
     if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
     else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
@@ -338,8 +353,9 @@ static inline void space_do_alloc(const space_op *op)
     }
     space_judge_host(result);
     int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
+    int ends_plans = space.has_steps && result == GPUARENA_OK;       /* whose memory no estimate knows */
     int may_differ = space.struck || (!can && space.largest_bytes < UINT64_MAX) || space_is_the_drivers(&request);
-    if (result != can && !may_differ && !fits_beside
+    if (result != can && !may_differ && !fits_beside && !ends_plans
         && (result || (request.alignment_bytes <= unit && !drains)))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
@@ -353,6 +369,7 @@ static inline void space_do_alloc(const space_op *op)
     block->tag = tag;
     space_sum(tag)->live_count++;
     space_sum(tag)->alloc_count++;
+    block->mark = space.last_mark;
     block->owner = ++space.owner;
     block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
     block->any = op->stream == SPACE_ANY;
@@ -408,7 +425,7 @@ static inline void space_do_free(const space_op *op)
 
 static inline void space_do_mark(int at)
 {
-    space.marks[at] = gpuarena_mark(space.arena);
+    space.marks[at] = space.last_mark = gpuarena_mark(space.arena);
     space.marked[at] = space.owner;
 }
 
@@ -527,6 +544,29 @@ static inline void space_do_reset(int stream)
     if (result) space_blame("reset fails");
 }
 
+/* A step that comes again may have a plan, which pages that move are worth: the arena believes that some did. */
+static inline void space_do_plan(uint32_t number)
+{
+    space.has_steps = 1;
+    space.arena->plans.moved_count++;
+    gpuarena_result result = gpuarena_step(space.arena, number);
+    if (result && !space.struck) space_blame("step answers %s", gpuarena_result_name(result));
+    space.arena->plans.moved_count = 0;
+}
+
+/* What the stream has is freed on it before. */
+static inline void space_do_renew(int stream)
+{
+    for (int at = 0; at < SHADOW_SLOTS; at++) {
+        const space_op gone = { SPACE_FREE, at, stream, 0, 0, 0 };
+        if (space.shadow.blocks[at].address && space.shadow.blocks[at].stream == stream) space_do_free(&gone);
+    }
+    gpuarena_result result = gpuarena_forget(space.arena, space.streams[stream]);
+    if (result && !space.struck) space_blame("forget answers %s", gpuarena_result_name(result));
+    (void)sim_stream_destroy(space.machine, 0, space.streams[stream]);
+    (void)sim_stream_create(space.machine, 0, 0, &space.streams[stream]);
+}
+
 static inline void space_do_fault(const space_op *op)
 {
     int code = op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN
@@ -563,6 +603,9 @@ static inline void space_do(const space_op *op)
     case SPACE_FAULT: space_do_fault(op); break;
     case SPACE_LARGEST: space.largest_bytes = op->bytes; break;
     case SPACE_MISUSE: space_do_misuse(op); break;
+    case SPACE_HEAPS: space.arena->heaps.wanted = 1; break;
+    case SPACE_STEP: space_do_plan((uint32_t)op->slot); break;
+    case SPACE_RENEW: space_do_renew(1 + op->stream % (SPACE_STREAMS - 1)); break;
     default: break;
     }
     sim_advance(space.machine, 2000);
@@ -581,7 +624,7 @@ static inline void space_heal(void)
 /* An op that is no fault, with what is judged on small devices. */
 static inline void space_step(const space_op *op)
 {
-    pages_state before;
+    pages_state before = { .walked = 0 };
     int gives_back = space.small && small_gives_back(op);
     if (space.small) before = pages_look(space.machine, space.arena);
     space.result = GPUARENA_OK;
@@ -693,6 +736,10 @@ static inline void space_judge_left(void)
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
+        gpuarena_stats stats;
+        gpuarena_get_stats(space.arena, &stats);
+        space.planned_count = stats.planned_count;
+        space.unplanned_count = stats.unplanned_count;
         space_do_rival(0);
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");

@@ -18,7 +18,7 @@ static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bou
 /* What sequences are like; each has about half of it. */
 enum { DRAW_FAULTS = 1, DRAW_LIMITS = 2, DRAW_ALIGNED = 4, DRAW_STREAMS = 8, DRAW_RIVAL = 16, DRAW_FLAGS = 32,
        DRAW_LARGE = 64, DRAW_RESIZE = 128, DRAW_CALM = 256, DRAW_TAGS = 512, DRAW_MARKS = 1024,
-       DRAW_THREADS = 2048, DRAW_LIKES = 4096 };
+       DRAW_THREADS = 2048, DRAW_HEAPS = 4096, DRAW_LIKES = 8192 };
 
 static uint64_t draw_bytes(uint64_t like)
 {
@@ -57,7 +57,7 @@ static space_op draw_rare(uint64_t like)
         op.alignment = 1 + draw(3);
         op.flags = (uint32_t)draw(2);
         break;
-    case 6: op.kind = SPACE_WORK; break;
+    case 6: op.kind = draw(4) ? SPACE_WORK : SPACE_RENEW; break;
     case 7: op.kind = SPACE_PEAKS; break;
     case 8: case 9:
         if (!(like & DRAW_MARKS)) break;
@@ -100,6 +100,68 @@ static space_op draw_op(uint64_t like)
     if (op.kind == SPACE_WORK) op.bytes = draw(300000);
     return op;
 }
+
+/* ---- steps that come again, more or less: of the same calls, for which the arena makes plans */
+
+enum { STEP_KINDS = 2, STEP_LEAST = 20, STEP_MOST = 120, STEPS = 20 };
+
+/* With another stream a free follows the block's own. Slots are taken and empty in turn, whatever went before. */
+static space_op draw_step_op(uint64_t slots)
+{
+    space_op op = { SPACE_ALLOC, (int)draw(slots), draw(3) == 0, 0, 0, 0 };
+    uint64_t what = draw(24);
+    if (what >= 12) {
+        op.kind = what < 21 ? SPACE_FREE : what < 23 ? SPACE_WORK : SPACE_USE;
+        if (op.kind == SPACE_FREE) op.stream = SPACE_OWN;
+        op.bytes = draw(30000);
+        return op;
+    }
+    op.bytes = draw(4) ? 1 + draw(draw(2) ? KIB(300) : MIB(5)) : KIB(256) << draw(4);
+    if (draw(9) == 0) op.flags = SPACE_TAG;
+    return op;
+}
+
+/* Instead of an op: another or none, or one that ends all plans. */
+static space_op draw_odd_op(uint64_t slots)
+{
+    space_op op = draw_step_op(slots);
+    switch (draw(16)) {
+    case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(64)); break;
+    case 1: op.kind = SPACE_RENEW; op.stream = 0; break;
+    case 2: case 3: case 4: op.kind = SPACE_PASS; break;
+    case 5: case 6: case 7: op.kind = SPACE_FREE; op.stream = (int)draw(2); break;
+    default: break;
+    }
+    return op;
+}
+
+/* Draws ops, at most `most`; how many. Of each eight steps four are the same, the others as orderly as it comes. */
+static size_t draw_steps(space_op *ops, size_t most)
+{
+    static const uint64_t disorders[] = { 0, 0, 3, 20, 100 };
+    static space_op steps[STEP_KINDS][STEP_MOST];
+    size_t counts[STEP_KINDS], count = 0;
+    uint64_t slots = 12 + draw(SHADOW_SLOTS - 12), disorder = disorders[draw(COUNT(disorders))];
+    for (int kind = 0; kind < STEP_KINDS; kind++) {
+        counts[kind] = STEP_LEAST + draw(STEP_MOST - STEP_LEAST);
+        for (size_t at = 0; at < counts[kind]; at++) {
+            steps[kind][at] = draw_step_op(slots);
+            if (at && draw(4) == 0) steps[kind][at].bytes = steps[kind][draw(at)].bytes;
+        }
+    }
+    if (draw(2)) ops[count++] = (space_op){ SPACE_HEAPS, 0, 0, 0, 0, 0 };
+    for (int step = 0; step < STEPS; step++) {
+        int kind = step % 8 < 4 ? step / 8 % STEP_KINDS : draw(4) == 0;
+        if (count + counts[kind] >= most) break;
+        ops[count++] = (space_op){ SPACE_STEP, 1 + kind, 0, 0, 0, 0 };
+        for (size_t at = 0; at < counts[kind]; at++)
+            ops[count++] = step % 8 >= 4 && draw(1000) < disorder ? draw_odd_op(slots) : steps[kind][at];
+    }
+    return count;
+}
+
+static const char *const draw_step_texts = "backing=paged|backing=paged,limit=24M|backing=segments"
+                                           "|backing=paged,idle=0|backing=paged,streams=events";
 
 /* ---- small devices: large handles, and driver calls that fail, at any of them */
 

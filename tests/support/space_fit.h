@@ -15,6 +15,7 @@ enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's me
 typedef struct shadow_block {                    /* address 0: the slot is empty */
     uint64_t address, bytes, held, owner;        /* held: what it occupies, as gpuarena_lookup tells */
     int stream, any, tag;                        /* tag: a place of SPACE_TAGS */
+    uint64_t mark, serial;                       /* the arena's latest mark when it was allocated; its own number */
 } shadow_block;
 typedef struct shadow_range { uint64_t address, bytes; } shadow_range;
 typedef struct space_shadow {

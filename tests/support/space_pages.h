@@ -1,6 +1,6 @@
 /* Paged ranges from inside: which page backs what, which handles are spare, and so the state that a call which fails
-   must leave as it was. The implementation is private here.
-   It must not know what is tested. Included by space_state.h. */
+   must leave as it was; figures that few looks find. The implementation is private here.
+   It must not know what is tested. Included by space_state.h and world.h. */
 #ifndef TESTS_SPACE_PAGES_H
 #define TESTS_SPACE_PAGES_H
 
@@ -131,6 +131,21 @@ static inline const char *pages_audit(const sim *machine, const gpuarena *arena)
         && counters.mapping_count + arena->paged.spare_count != counters.handle_count)
         return "handles are not those mapped and those spare";
     return arena->paged.idle_count == pages_idle(arena) ? "" : "idle pages are not those counted";
+}
+
+/* 1: the idle pages outside of a span, counted by few looks, are those that a walk over all blocks counts. */
+static inline int pages_span_is_so(const gpuarena *arena, uint64_t chance)
+{
+    const gpuarena__range *range = arena->ranges.first;
+    uint64_t page = arena->paged.page_bytes, begin, end;
+    while (range && !range->pages) range = range->after;
+    if (!range) return 1;
+    begin = chance % (range->bytes < MIB(64) ? range->bytes : MIB(64));
+    end = begin + 1 + (chance >> 32) % (range->bytes - begin < MIB(64) ? range->bytes - begin : MIB(64));
+    gpuarena__seen walked = { 0, 0, gpuarena__round_down(range->address + begin, page),
+                              gpuarena__whole(range->address + end, page) };
+    gpuarena__free_runs(arena, &walked);
+    return gpuarena__idle_pages(arena, range->address + begin, range->address + end) == walked.page_count;
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "space_draw.h"
 
-enum { SHRINK_OPS = 512 };
+enum { SHRINK_OPS = 2048 };
 typedef struct shrink_program {
     uint64_t device_bytes;
     char text[DRAW_TEXT];
@@ -125,10 +125,9 @@ static void shrink(shrink_program *program, const char *trouble)
 /* A whole file, for tests/. */
 static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed, const char *trouble)
 {
-    static const char *const kinds[] = { "SPACE_ALLOC", "SPACE_FREE", "SPACE_USE", "SPACE_RESIZE", "SPACE_TRIM",
-                                         "SPACE_LIMIT", "SPACE_RESERVE", "SPACE_RESET", "SPACE_MARK",
-                                         "SPACE_SINCE", "SPACE_PEAKS", "SPACE_WORK", "SPACE_PASS",
-                                         "SPACE_RIVAL", "SPACE_FAULT", "SPACE_LARGEST", "SPACE_MISUSE" };
+#define X(name) "SPACE_" #name,
+    static const char *const kinds[] = { SPACE_ALL_KINDS(X) };
+#undef X
     fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"
             "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\n"
             "int main(void)\n{\n    static const space_op ops[] = {\n", seed, trouble);

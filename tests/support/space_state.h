@@ -8,6 +8,7 @@
 
 enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
+       SPACE_GUARD = 96,                            /* bytes behind host memory, and what is in each */
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
@@ -16,21 +17,26 @@ enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
 /* Of a fault: its code is SIM_UNKNOWN, or a capture's; every later call fails too; only the next op meets it. */
 enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4, SPACE_CAPTURING = 8,
        SPACE_HOST = SIM_CALL_KINDS + 1 };           /* its slot: host memory fails, for as long as it lasts */
-typedef enum space_kind {                        /* what an op is: */
-    SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
-    SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
-    SPACE_TRIM, SPACE_LIMIT, SPACE_RESERVE, SPACE_RESET,
-    SPACE_MARK, SPACE_SINCE,                     /* slot: of a mark; SINCE: on a stream, of a tag or of all */
-    SPACE_PEAKS,                                 /* peaks begin again */
-    SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
-    SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
-    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on,
-                                                    at most what is free */
-    SPACE_FAULT,                                 /* slot: kind of driver call; alignment: which of the next fails */
-    SPACE_LARGEST,                               /* bytes: from now on the device obtains no more at once */
-    SPACE_MISUSE,                                /* bytes: of a free, where; slot: of whom, see space_wrong_address */
-    SPACE_KINDS
-} space_kind;
+/* What an op is. X(name) */
+#define SPACE_ALL_KINDS(X) \
+    X(ALLOC)                                     /* into an empty slot, bytes, aligned, on a stream */ \
+    X(FREE) X(USE) X(RESIZE)                     /* of a slot that is taken, else nothing */ \
+    X(TRIM) X(LIMIT) X(RESERVE) X(RESET) \
+    X(MARK) X(SINCE)                             /* slot: of a mark; SINCE: on a stream, of a tag or of all */ \
+    X(PEAKS)                                     /* peaks begin again */ \
+    X(WORK)                                      /* bytes: nanoseconds that the GPU works on the stream */ \
+    X(PASS)                                      /* bytes: nanoseconds that the host does nothing */ \
+    X(RIVAL)                                     /* bytes: what another process holds of the device from now on, \
+                                                    at most what is free */ \
+    X(FAULT)                                     /* slot: kind of driver call; alignment: which of the next fails */ \
+    X(LARGEST)                                   /* bytes: from now on the device obtains no more at once */ \
+    X(MISUSE)                                    /* bytes: of a free, where; slot: of whom: space_wrong_address */ \
+    X(HEAPS)                                     /* streams have heaps: as if another thread had named one */ \
+    X(STEP)                                      /* a step of this number (slot) begins, as if pages had moved */ \
+    X(RENEW)                                     /* a stream, not the first, ends, and another takes its place */
+#define X(name) SPACE_##name,
+typedef enum space_kind { SPACE_ALL_KINDS(X) SPACE_KINDS } space_kind;
+#undef X
 typedef struct space_op {
     space_kind kind;
     int slot, stream;
@@ -51,6 +57,7 @@ typedef struct space_state {
     shadow_range other_range;                    /* its segment */
     uint64_t free_count, misuse_count, requested_peak_bytes, refused_count;     /* refused: calls of obtain */
     uint64_t largest_bytes;                      /* that the device obtains at once */
+    uint64_t obtained_address;                   /* by the latest allocation, of the driver; 0: by none */
     int host_fails;
     uint64_t reasons[GPUARENA_REASON_END];       /* how often each was judged */
     uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
@@ -65,10 +72,13 @@ typedef struct space_state {
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
     int small;                                   /* the device: see space_small.h */
+    int has_steps;                               /* gpuarena_step was called */
     int plain;                                   /* without events and work: see space_plain.h */
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
+    uint64_t last_mark;                          /* what gpuarena_mark said last: later blocks lie behind it */
     uint64_t small_count, compared_count, fired_count, stuck_count;
+    uint64_t planned_count, unplanned_count;     /* of allocations, at the end */
     char trouble[400];
 } space_state;
 
@@ -114,6 +124,7 @@ static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind
     space.refused_count += code == SIM_OUT_OF_MEMORY;
     if (space.fault.kind == SPACE_FAULT && sim_fail_fired(space.machine)) space.struck = 1;
     if (!code) space.asked_bytes += bytes;
+    if (!code) space.obtained_address = bench_number(*ptr);
     if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
     return code;
 }
@@ -162,13 +173,18 @@ static inline void *space_host_alloc(size_t bytes, void *user)
         return NULL;
     }
     space.host_bytes += bytes;
-    return malloc(bytes);
+    char *memory = malloc(bytes + SPACE_GUARD);
+    if (memory) memset(memory + bytes, SPACE_GUARD, SPACE_GUARD);
+    return memory;
 }
 
 static inline void space_host_free(void *memory, size_t bytes, void *user)
 {
     (void)user;
     space.host_bytes -= bytes;
+    const char *guard = (const char *)memory + bytes;
+    for (int at = 0; at < SPACE_GUARD; at++)
+        if (guard[at] != SPACE_GUARD) space_blame("host memory is written behind its end");
     free(memory);
 }
 

@@ -1,5 +1,6 @@
 /* TAP for C tests, whole: CHECK prints one line a check, with both values when an integer comparison fails.
-   Knows nothing of what is tested. Each test program ends with `return tap_done();` and is run under prove. */
+   And what the environment says of a test's length. Knows nothing of what is tested. Each test program ends with
+   `return tap_done();` and is run under prove. */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
 
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int tap_count, tap_failed;
@@ -53,6 +55,25 @@ static int tap_ok(int passed, const char *file, int line, const char *format, ..
 
 /* One skipped check, said aloud. */
 #define SKIP(...) do { printf("ok %d # SKIP ", ++tap_count); printf(__VA_ARGS__); printf("\n"); } while (0)
+
+/* TAP_SANITIZED 1: under a sanitizer, where everything takes longer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TAP_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define TAP_SANITIZED 1
+#endif
+#endif
+#ifndef TAP_SANITIZED
+#define TAP_SANITIZED 0
+#endif
+
+/* The number that the environment has under a name. */
+static inline uint64_t tap_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
 
 #if defined(__GNUC__)
 __attribute__((unused))

@@ -4,13 +4,10 @@
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
-/* The implementation is private here, so that its idea of the calling thread can be set along with the machine's. */
-#ifndef GPUARENA_STATIC
-#define GPUARENA_STATIC
-#endif
-#include "sim_device.h"
+/* The implementation is private there, so that its idea of the calling thread can be set along with the machine's. */
+#include "space_pages.h"
 
-enum { WORLD_LEGACY = 0, WORLD_OWN = 1, WORLD_MADE = 3, WORLD_STREAMS = 9, WORLD_THREADS = 3, WORLD_RANGES = 128 };
+enum { WORLD_LEGACY = 0, WORLD_OWN = 1, WORLD_MADE = 3, WORLD_STREAMS = 9, WORLD_THREADS = 3 };
 enum {                                           /* features; each program has about half of them */
     WITH_LEGACY = 1 << 0, WITH_PER_THREAD = 1 << 1, WITH_BLOCKING = 1 << 2, WITH_DESTROYS = 1 << 3,
     WITH_FAULTS = 1 << 4, WITH_HOST_FAULTS = 1 << 5, WITH_CAPTURES = 1 << 6, WITH_RELEASE = 1 << 7,
@@ -30,15 +27,13 @@ typedef struct world_stream {
     int capture;                                 /* that it is in, from 1; 0: none */
 } world_stream;
 
-typedef struct world_range { uint64_t address, bytes; int is_addresses; } world_range;
-
 /* What happened in all programs, so that the test can tell that it happens at all. */
 #define WORLD_TALLY(X) \
     X(allocs) X(refused) X(looked) X(settled) X(grown) X(released) X(waited) X(stolen) X(gpu_waits) X(event_errors) \
     X(relieved) X(any_allocs) X(try_refused) X(own_frees) X(other_frees) X(any_frees) X(uses) X(destroys) \
     X(same_handles) X(faults) X(host_faults) X(must_fit) X(captures) X(joins) X(forks) X(launches) X(set_allocs) \
-    X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) X(judged) \
-    X(own_segments) X(grown_blocks) X(shrunk_blocks) X(quick_figures) X(idle_spans) X(crowded)
+    X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) \
+    X(own_segments) X(grown_blocks) X(shrunk_blocks)
 typedef struct world_tally {
 #define X(field) uint64_t field;
     WORLD_TALLY(X)
@@ -51,14 +46,11 @@ typedef struct world_state {
     gpuarena *arena;
     void *bridge;                                /* the event that orders streams */
     world_stream streams[WORLD_STREAMS];
-    uint64_t random, looks, op, id, features, thread, limit;
-    world_range ranges[WORLD_RANGES];            /* segments and addresses that the arena holds, in no order */
-    uint32_t range_count;
-    uint64_t host_bytes, device_bytes, page_bytes;
+    uint64_t random, op, id, features, thread, limit;
+    uint64_t host_bytes, device_bytes;
     int host_fails, host_failed, faulty;         /* this call's: host memory fails; it did; a driver call may */
     int captures, blocking_captures;             /* under way */
     gpuarena_streams streams_in_force;
-    int idle_moves;                              /* pages may move */
     int struck;                                  /* a driver call has failed in this program */
     char trouble[320];                           /* the first thing that went wrong; "" */
 } world_state;
@@ -67,8 +59,6 @@ static world_state world;
 static world_tally tally;
 
 static inline uint64_t draw(uint64_t bound) { return splitmix64_next(&world.random) % bound; }
-/* For looks at the arena, which change no program. */
-static inline uint64_t draw_look(uint64_t bound) { return splitmix64_next(&world.looks) % bound; }
 static inline int one_in(uint64_t count) { return draw(count) == 0; }
 static inline int with(uint64_t feature) { return (world.features & feature) != 0; }
 
@@ -127,22 +117,6 @@ static inline sim_counters world_counters(void)
 
 static inline uint64_t world_held(void) { return world_counters().held_bytes; }
 
-static inline void world_enter_range(const void *ptr, uint64_t bytes, int is_addresses)
-{
-    world_range made = { bench_number(ptr), bytes, is_addresses };
-    if (world.range_count < WORLD_RANGES) world.ranges[world.range_count++] = made;
-    else blame("more ranges than the test can watch", 0);
-}
-
-static inline void world_forget_range(const void *ptr)
-{
-    for (uint32_t at = 0; at < world.range_count; at++) {
-        if (world.ranges[at].address != bench_number(ptr)) continue;
-        world.ranges[at] = world.ranges[--world.range_count];
-        return;
-    }
-}
-
 /* The device holds more for the arena: never more than it may, not for an instant. */
 static inline int world_grown(int code)
 {
@@ -153,31 +127,7 @@ static inline int world_grown(int code)
 static inline int world_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                                gpuarena_stream stream)
 {
-    int code = world_grown(world.driver.memory.obtain(self, kind, ptr, bytes, stream));
-    if (!code) world_enter_range(*ptr, bytes, 0);
-    return code;
-}
-
-static inline int world_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                  gpuarena_stream stream)
-{
-    int code = world.driver.memory.give_back(self, kind, ptr, bytes, stream);
-    if (!code) world_forget_range(ptr);
-    return code;
-}
-
-static inline int world_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
-{
-    int code = world.driver.vm.reserve(self, address, bytes, alignment);
-    if (!code) world_enter_range(*address, bytes, 1);
-    return code;
-}
-
-static inline int world_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    int code = world.driver.vm.release(self, address, bytes);
-    if (!code) world_forget_range(address);
-    return code;
+    return world_grown(world.driver.memory.obtain(self, kind, ptr, bytes, stream));
 }
 
 static inline int world_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
@@ -290,8 +240,6 @@ static inline void world_config_pages(gpuarena_config *config)
     config->page_bytes = one_in(4) ? MIB(4) : 0;
     config->idle_fraction = idles[draw(COUNT(idles))];
     config->large_bytes = larges[draw(COUNT(larges))];
-    world.page_bytes = config->page_bytes ? config->page_bytes : MIB(2);
-    world.idle_moves = config->idle_fraction < 1;
 }
 
 static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t device_bytes)
@@ -304,9 +252,6 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
     *table = world.driver;
     table->per_thread = (gpuarena_stream)(intptr_t)2;       /* cudaStreamPerThread's handle */
     table->memory.obtain = world_obtain;
-    table->memory.give_back = world_give_back;
-    table->vm.reserve = world_reserve;
-    table->vm.release = world_release;
     table->vm.create = world_create;
     config.environment = "";
     config.driver = table;

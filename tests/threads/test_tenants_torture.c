@@ -4,16 +4,6 @@
 #include <pthread.h>
 #include "tenant_device.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DEFAULT_OPS 60
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define DEFAULT_OPS 60
-#endif
-#endif
-#ifndef DEFAULT_OPS
-#define DEFAULT_OPS 400
-#endif
 
 enum { TENANTS = 8, THREADS_EACH = 8, LIVE_EACH = 3, BLOCK_MIB = 8 };
 enum { NEED_MIB = THREADS_EACH * LIVE_EACH * BLOCK_MIB, ALL_MIB = NEED_MIB * TENANTS, LIVE_MIB = ALL_MIB / 3 };
@@ -193,8 +183,7 @@ int main(void)
         { "pages, limits below need", "backing=paged", 0, 0, 0, 8 * ALL_MIB },
         { "segments, limits below need", "backing=segments", 0, 0, 0, 8 * ALL_MIB },
         { "a tower, limits below need", "backing=paged,idle=0", 0, 0, 1, 8 * ALL_MIB } };
-    const char *asked = getenv("GPUARENA_TORTURE_OPS");
-    ops = asked ? strtoull(asked, NULL, 10) : DEFAULT_OPS;
+    ops = tap_number("GPUARENA_TORTURE_OPS", TAP_SANITIZED ? 60 : 400);
     for (size_t at = 0; at < COUNT(runs); at++) test_run(&runs[at]);
     return tap_done();
 }

@@ -258,12 +258,6 @@ static void give_all_back(worker *self)
         }
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 /* Adds what the arena has of a tag; nothing of it is live. */
 static void add_tag(const gpuarena *arena, uint32_t tag, uint64_t *count)
 {
@@ -308,7 +302,7 @@ static void judge_end(const char *name, int arena_count, int count, const worker
 static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms, int has_own)
 {
     static worker sum;
-    int count = (int)number_of("GPUARENA_THREADS", 4);
+    int count = (int)tap_number("GPUARENA_THREADS", 4);
     if (count < 1 || count > MOST_THREADS) count = 4;
     memset(workers, 0, sizeof workers);
     memset(&sum, 0, sizeof sum);
@@ -323,7 +317,7 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
             workers[at].index = (uint32_t)at;
             workers[at].random = (uint64_t)(life * MOST_THREADS + at + 1) << 32;
             workers[at].arena_count = arena_count;
-            workers[at].ops = number_of("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)count;
+            workers[at].ops = tap_number("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)count;
             pthread_create(&workers[at].thread, NULL, work, &workers[at]);
         }
         for (int at = 0; at < count; at++) pthread_join(workers[at].thread, NULL);

@@ -5,16 +5,6 @@
 #include "thread_world.h"
 #include "space_fit.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DEFAULT_OPS 200
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define DEFAULT_OPS 200
-#endif
-#endif
-#ifndef DEFAULT_OPS
-#define DEFAULT_OPS 1600
-#endif
 
 enum { THREADS = 8, LIVE_EACH = 6, EXCHANGE = 16, DEVICE_MIB = 128 };
 
@@ -276,8 +266,7 @@ static int point_text(const draw_key *key, int which, char text[DRAW_TEXT])
 
 int main(void)
 {
-    const char *asked = getenv("GPUARENA_TORTURE_OPS");
-    uint64_t ops = asked && *asked ? strtoull(asked, NULL, 10) : DEFAULT_OPS, points = 0, refused = 0;
+    uint64_t ops = tap_number("GPUARENA_TORTURE_OPS", TAP_SANITIZED ? 200 : 1600), points = 0, refused = 0;
     static worker sum;
     char text[DRAW_TEXT];
     for (size_t key = 0; key < DRAW_KEYS; key++)

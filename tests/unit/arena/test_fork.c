@@ -148,13 +148,13 @@ static void test_child(void)
     gpuarena *arena = state_arena(&config);
     void *block = state_alloc(arena, MIB(5));
     arena_state before, after;
-    state_take(arena, &device, &before);
+    state_take(arena, &before);
     CHECK_INT(in_child(child_is_refused, arena, block), ==, 0);
     CHECK_INT(in_child(child_makes_no_driver_call, arena, block), ==, 0);
     CHECK_INT(in_child(child_reads_nothing, arena, block), ==, 0);
     CHECK_INT(in_child(child_makes_its_own, arena, block), ==, 0);
     CHECK_INT(in_child(child_forks_again, arena, block), ==, 0);
-    state_take(arena, &device, &after);
+    state_take(arena, &after);
     CHECK(after.digest == before.digest && after.failure_serial == before.failure_serial);
     CHECK_STR(state_audit(arena, &device), "");
     CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);

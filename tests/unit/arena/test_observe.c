@@ -227,14 +227,14 @@ static void test_reentrant(void)
     in.arena = arena;
     in.other = other;
     in.ptr = state_alloc(arena, 1000);
-    state_take(arena, &device, &before);
+    state_take(arena, &before);
     CHECK_INT(gpuarena_walk(arena, visit_and_call, &in), ==, GPUARENA_OK);
     CHECK_MSG(in.called > 0 && in.wrong == 0, "calls from a visitor: %d wrong", in.wrong);
     in.called = 0;
     CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_and_call, &in), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_and_call, &in), ==, GPUARENA_OK);
     CHECK_MSG(in.called > 0 && in.wrong == 0, "calls from a writer: %d wrong", in.wrong);
-    state_take(arena, &device, &after);
+    state_take(arena, &after);
     CHECK_MSG(state_same(&before, &after), "nothing changed");
     in.called = 0;
     CHECK_INT(gpuarena_observe(arena, observe_and_call, &in), ==, GPUARENA_OK);

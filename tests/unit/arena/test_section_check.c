@@ -163,13 +163,13 @@ static void test_arguments(void)
     arena_state before, after;
     char message[2] = "x";
     state_alloc(arena, 1000);
-    state_take(arena, &device, &before);
+    state_take(arena, &before);
     CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_check(arena, message, 0), ==, GPUARENA_OK);
     CHECK_MSG(message[0] == 'x', "size 0: nothing written");
     CHECK_INT(gpuarena_check(arena, message, 1), ==, GPUARENA_OK);
     CHECK_MSG(message[0] == '\0', "size 1: the NUL");
-    state_take(arena, &device, &after);
+    state_take(arena, &after);
     CHECK_MSG(state_same(&before, &after) && before.stats.misuse_count == after.stats.misuse_count,
               "check changes nothing");
     state_end(arena, &device, "arguments");

@@ -14,16 +14,6 @@ CUDA_TEST_MAIN(run)
 #endif
 
 /* Sanitizers take address space without end. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* What <<< >>> calls first; the toolkit declares it for its own compiler alone. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
@@ -342,7 +332,7 @@ static void test_other_threads_are_at_work(void)
 
 static void test_no_host_memory(void)
 {
-    if (SANITIZED) {
+    if (TAP_SANITIZED) {
         SKIP("no limit of address space under a sanitizer");
         return;
     }

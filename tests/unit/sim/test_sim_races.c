@@ -191,8 +191,7 @@ static int race_program(uint64_t seed, uint64_t *unordered)
 
 static void test_random_programs(void)
 {
-    const char *text = getenv("GPUARENA_RACE_PROGRAMS");
-    uint64_t count = text ? strtoull(text, NULL, 10) : 20000, unordered = 0, state = 5;
+    uint64_t count = tap_number("GPUARENA_RACE_PROGRAMS", 20000), unordered = 0, state = 5;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = splitmix64_next(&state);
         if (!race_program(seed, &unordered)) {

@@ -167,8 +167,7 @@ static void test_random_calls_equal_a_shadow(void)
     static void (*const steps[])(shadow *) = { shadow_create, shadow_destroy, shadow_map, shadow_map, shadow_access,
                                                shadow_access, shadow_unmap, shadow_fill, shadow_fill, shadow_verify,
                                                shadow_verify, shadow_count };
-    const char *asked = getenv("GPUARENA_VM_STEPS");
-    long step_count = asked ? strtol(asked, NULL, 10) : 200000;
+    long step_count = (long)tap_number("GPUARENA_VM_STEPS", 200000);
     shadow self;
     memset(&self, 0, sizeof self);
     self.bench = bench_open_sized(GIB(1), NULL);
