@@ -58,13 +58,9 @@ int table_files_write(const output_list *outputs, const csv_table *table, const 
     for (size_t line = 0; line < list.count; line++) table_row_of(table, line, list.kind, path, &list.rows[line]);
     const char *name = list.count ? csv_table_cell(table, 0, csv_table_column(table, "device")) : "";
     const output_material material = { .list = &list, .device = name, .gates = gates, .table = table };
-    int failed = 0;
-    for (size_t index = 0; index < outputs->count; index++) {
-        failed |= output_write(&outputs->items[index], &material, why);
-    }
-    failed |= output_summary(&material, why);
+    int failed = output_list_files(outputs, &material, why);
     free(list.rows);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */

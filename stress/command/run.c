@@ -176,21 +176,6 @@ static int run_interrupted(run *self, pass_status status)
     return interrupt_signal() != 0;
 }
 
-/* A crash can tell no more than what was made ready for it. */
-static void run_ready(const run *self, const runner_job *job)
-{
-    char *text = NULL;
-    size_t length = 0;
-    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, !row_is_run(self->kind) };
-    const repro line = run_repro(self, job, &whole);
-    FILE *out = open_memstream(&text, &length);
-    if (out) {
-        repro_write(out, &line);
-        if (!fclose(out)) interrupt_repro(text);
-    }
-    free(text);
-}
-
 /* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
    others are not run. */
 static int run_ends(run *self, size_t row_count)
@@ -232,7 +217,6 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
                              self->plan.timed, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
-    run_ready(self, &job);
     const pass_settings *settings = &self->plan.settings;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
@@ -241,7 +225,6 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     else runner_row(&job, settings, made, &outcome);
     self->record_bytes += record_bytes(made->recording);
     progress_clear(&self->progress);
-    interrupt_repro("");
     if (run_interrupted(self, outcome.status)) return 1;
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */

@@ -120,27 +120,6 @@ static void environment_version(FILE *out, const char *name, int version)
     fprintf(out, ",\"%s\":\"%d.%d\"", name, version / 1000, version % 1000 / 10);
 }
 
-/* "" is not known; so is what nvidia-smi says it does not know or support: [N/A], [Not Supported]. */
-static void environment_text(FILE *out, const char *name, const char *text, size_t length)
-{
-    char word[96];
-    snprintf(word, sizeof word, "%.*s", (int)length, text);
-    fprintf(out, ",\"%s\":", name);
-    if (*word && *word != '[') json_text(out, word);
-    else fputs("null", out);
-}
-
-static void environment_modes(FILE *out, const char *modes)
-{
-    static const char *const names[] = { "persistence", "ecc_mode", "mig_mode", "compute_mode" };
-    for (size_t at = 0; at < sizeof names / sizeof names[0]; at++) {
-        size_t length = strcspn(modes, ",");
-        environment_text(out, names[at], modes, length);
-        modes += length;
-        modes += strspn(modes, ", ");
-    }
-}
-
 void environment_json(FILE *out, const cuda_environment *self)
 {
     fputs("{\"name\":", out);
@@ -154,11 +133,7 @@ void environment_json(FILE *out, const cuda_environment *self)
     fputs(",\"other_processes\":", out);
     if (self->process_count < 0) fputs("null", out);
     else fprintf(out, "%d", self->process_count);
-    environment_text(out, "clocks", self->clocks, sizeof self->clocks);
     fprintf(out, ",\"free_bytes\":%" PRIu64 ",\"pci\":\"%s\",\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d,"
-            "\"ecc\":%s", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
+            "\"ecc\":%s}", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
             self->capability % 10, self->multiprocessors, self->corrects ? "true" : "false");
-    environment_modes(out, self->modes);
-    environment_text(out, "throttle_reasons", self->throttle, sizeof self->throttle);
-    fputc('}', out);
 }

@@ -27,7 +27,7 @@ typedef struct figure {
 
 /* What figures need beside their rows. */
 typedef struct figure_sheet {
-    const row_list *list;                        /* without baselines */
+    const row_list *list;
     size_t          map_bytes;                   /* about what a map may take in the document */
     unsigned        grain;                       /* of lines over time: units with at most four points */
     size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at */

@@ -94,7 +94,6 @@ void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
-    const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                  "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
     json_text(out, material->device);
@@ -114,10 +113,8 @@ void json_write(FILE *out, const output_material *material)
     }
     fputs(",\"cases\":[", out);
     for (size_t index = 0; index < list->count; index++) {
-        if (list->rows[index].is_baseline) continue;
-        fprintf(out, "%s\n", comma);
+        fputs(index ? ",\n" : "\n", out);
         json_row(out, &list->rows[index], list->kind);
-        comma = ",";
     }
     fputs("\n]", out);
     if (row_is_run(list->kind)) json_repeats(out, list);

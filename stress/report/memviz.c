@@ -454,14 +454,12 @@ static void memviz_annotations(memviz *self, size_t ordinal, pickle_list *all)
     }
 }
 
-/* The rows in files, each begun. NULL: no host memory. */
-static memviz *memviz_rows(const row_list *list, pickle *to, size_t *count)
+/* The rows, each begun. NULL: no host memory. */
+static memviz *memviz_rows(const row_list *list, pickle *to)
 {
     memviz *rows = calloc(list->count + 1, sizeof *rows);
-    *count = 0;
     for (size_t index = 0; rows && index < list->count; index++) {
-        memviz *made = &rows[*count];
-        if (list->rows[index].is_baseline) continue;
+        memviz *made = &rows[index];
         made->to = to;
         made->shown = &list->rows[index];
         made->drawn = made->shown->recording;
@@ -471,7 +469,6 @@ static memviz *memviz_rows(const row_list *list, pickle *to, size_t *count)
             made->step_us = calloc(made->drawn->step_count + 1, sizeof *made->step_us);
             if (!made->deaths || !made->step_us) made->drawn = NULL;
         }
-        ++*count;
     }
     return rows;
 }
@@ -481,9 +478,9 @@ void memviz_write(FILE *out, const output_material *material)
     const row_list *list = material->list;
     pickle one = { out, { NULL }, 0 };
     pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
-    size_t count;
     char note[ROW_NOTE_ROOM];
-    memviz *rows = memviz_rows(list, &one, &count);
+    memviz *rows = memviz_rows(list, &one);
+    const size_t count = rows ? list->count : 0;
     pickle_mark(&one, PICKLE_BEGIN);
     pickle_mark(&one, PICKLE_DICT_BEGIN);
     pickle_word(&one, "segments");

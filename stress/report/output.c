@@ -191,7 +191,7 @@ static const output_kind output_kinds[] = {
     { "map", " run ", 0, RECORD_MAP, map_write },
     { "series", " run ", 0, RECORD_SERIES, series_write },
     { "latency", " run ", 0, 0, latency_write },
-    { "perfetto", " run ", 0, RECORD_SERIES | RECORD_MAP, perfetto_write },
+    { "perfetto", " run ", 0, RECORD_SERIES, perfetto_write },
     { "memviz", " run ", 0, RECORD_MAP, memviz_write },
     { "trace", " run shrink ", 1, 0, output_trace },
     { "costs", " costs ", 0, 0, output_costs },
@@ -389,12 +389,14 @@ int output_write(const output *self, const output_material *material, problem *w
     return output_file_close(&file, self->kind->name, why);
 }
 
-int output_summary(const output_material *material, problem *why)
+/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set.
+   EXIT_HARNESS: not all of it arrived. */
+static int output_summary(const output_material *material, problem *why)
 {
     output_file file;
     problem trouble = { 0, "" };
     const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (!path || !*path || !material->list) return 0;
+    if (!path || !*path) return 0;
     if (output_file_append(&file, path, &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
@@ -444,13 +446,29 @@ int output_list_try(const output_list *self, const cli *asked, problem *why)
     return failed;
 }
 
+int output_list_files(const output_list *self, const output_material *material, problem *why)
+{
+    row_list kept = *material->list;
+    output_material made = *material;
+    int failed = 0;
+    made.list = &kept;
+    kept.rows = calloc(kept.count + 1, sizeof *kept.rows);
+    if (!kept.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of files");
+    kept.count = 0;
+    for (size_t index = 0; index < material->list->count; index++) {
+        if (!material->list->rows[index].is_baseline) kept.rows[kept.count++] = material->list->rows[index];
+    }
+    for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], &made, why);
+    failed |= output_summary(&made, why);
+    free(kept.rows);
+    return failed ? -1 : 0;
+}
+
 int output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
                       problem *why)
 {
     FILE *shown = self->takes_stdout ? stderr : stdout;
-    int failed = 0;
-    for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], material, why);
-    failed |= output_summary(material, why);
+    int failed = output_list_files(self, material, why);
     if (!is_quiet) {
         const table_style style = table_style_for(shown, color);
         table_write(shown, material->list, material->environment, &style);

@@ -33,10 +33,6 @@ int output_apart(const output *self, const cli *asked, problem *why);
 /* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
 int output_write(const output *self, const output_material *material, problem *why);
 
-/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set
-   and there are rows. EXIT_HARNESS: not all of it arrived. */
-int output_summary(const output_material *material, problem *why);
-
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);
 
@@ -57,7 +53,9 @@ void output_list_free(output_list *self);
 
 /* Before anything runs: each can be written, is a file of its own, and none that the command reads. */
 int  output_list_try(const output_list *self, const cli *asked, problem *why);
-/* Every file, whatever becomes of another; then, unless quiet, the table. color: as table_style_for. */
+/* Every file, whatever becomes of another, and the step summary, where there is one: the rows without baselines. */
+int  output_list_files(const output_list *self, const output_material *material, problem *why);
+/* Those; then, unless quiet, the table. color: as table_style_for. */
 int  output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
                        problem *why);
 

@@ -72,8 +72,7 @@ static int summary_is_shown(const row_list *list, const summary_column *shown)
     if (shown->is_always || !row_has(list->kind, shown->column)) return row_has(list->kind, shown->column);
     for (size_t index = 0; index < list->count; index++) {
         const cell *value = &list->rows[index].cells[shown->column];
-        if (list->rows[index].is_baseline || value->kind == CELL_NONE) continue;
-        if (!table_is_dull(&list->rows[index], shown->column)) return 1;
+        if (value->kind != CELL_NONE && !table_is_dull(&list->rows[index], shown->column)) return 1;
     }
     return 0;
 }
@@ -102,7 +101,6 @@ static void summary_rows(FILE *out, const row_list *list)
         if (summary_is_shown(list, &summary_columns[at])) shown[count++] = summary_columns[at].column;
     }
     for (size_t line = 0; line < list->count + 2 && line < SUMMARY_MOST + 2; line++) {
-        if (line > 1 && list->rows[line - 2].is_baseline) continue;
         for (size_t at = 0; at < count; at++) {
             fputs("| ", out);
             if (line > 1) summary_cell(out, &list->rows[line - 2], shown[at]);
@@ -137,7 +135,7 @@ static void summary_sentences(FILE *out, const row_list *list)
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
-        if (shown->is_baseline || !*why) continue;
+        if (!*why) continue;
         snprintf(text, sizeof text, ": %s", why);
         if (told < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, text, 0);
         left_out += told++ >= SUMMARY_MOST_SENTENCES;

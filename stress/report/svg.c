@@ -8,16 +8,6 @@
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 
-row *svg_rows(const row_list *list, size_t *count)
-{
-    row *kept = calloc(list->count + 1, sizeof *kept);
-    *count = 0;
-    for (size_t index = 0; kept && index < list->count; index++) {
-        if (!list->rows[index].is_baseline) kept[(*count)++] = list->rows[index];
-    }
-    return kept;
-}
-
 static size_t svg_keep_maps(figure *figures, size_t count)
 {
     size_t kept = 0;
@@ -85,11 +75,9 @@ static void svg_open(FILE *out, size_t count, const char *device, const row_list
 static void svg_document(FILE *out, const row_list *list, const char *device, int maps_only)
 {
     size_t count = 0, left_out = 0;
-    row_list kept = *list;
-    kept.rows = svg_rows(list, &kept.count);
-    figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
+    figure *figures = figure_list(list, &count, &left_out);
     if (maps_only && figures) count = svg_keep_maps(figures, count);
-    const figure_sheet sheet = figure_sheet_for(&kept, figures, figures ? count : 0, SVG_MAPS_BYTES);
+    const figure_sheet sheet = figure_sheet_for(list, figures, figures ? count : 0, SVG_MAPS_BYTES);
     if (!figures) count = 0;
     svg_open(out, svg_places(figures, count, maps_only), device, list);
     for (size_t at = 0, place = 0; at < count; at++) {
@@ -104,7 +92,6 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
     if (!figures) fputs("<text x=\"20\" y=\"60\">not enough host memory to draw this</text>\n", out);
     fputs("</svg>\n", out);
     free(figures);
-    free(kept.rows);
 }
 
 void svg_write(FILE *out, const output_material *material)

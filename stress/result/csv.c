@@ -40,9 +40,7 @@ void csv_write(FILE *out, const row_list *list)
     size_t count = row_columns(list->kind, &columns);
     for (size_t at = 0; at < count; at++) fprintf(out, "%s%s", at ? "," : "", row_column_name(columns[at]));
     fputc('\n', out);
-    for (size_t index = 0; index < list->count; index++) {
-        if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index], columns, count);
-    }
+    for (size_t index = 0; index < list->count; index++) csv_row(out, &list->rows[index], columns, count);
     if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
