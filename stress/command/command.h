@@ -52,11 +52,4 @@ int help_write(FILE *out, const char *topic, help_usage *usage, problem *why);
 int help_command(FILE *out, const char *name, help_usage *usage, problem *why);
 int help_list(FILE *out, const char *topic, help_usage *usage, problem *why);
 
-/* ---- Files of what compare and merge have read: rows, and their verdicts */
-
-/* Every output, and the step summary where there is one, of the rows of this table, which were read from path.
-   -1 and a problem: no host memory, or not all was written. */
-int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
-                      problem *why);
-
 #endif

@@ -258,7 +258,7 @@ static int holes_rules(const holes *self, problem *why)
 
 static int holes_judge(holes *self, problem *why)
 {
-    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
     if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     return 0;
 }

@@ -115,9 +115,9 @@ static int run_outputs(run *self, problem *why)
     if (run_paths(self, items, why)
         || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
-        trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
-            && plan_asks_many(self->asked);
-        self->record |= output_record(&self->outputs.items[index]);
+        const output_kind *kind = self->outputs.items[index].kind;
+        trace_of_many |= kind->needs_one_workload && plan_asks_many(self->asked);
+        if (row_is_run(self->kind)) self->record |= kind->record;
     }
     return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
                          : 0;
@@ -311,7 +311,7 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
 
 static int run_judge(run *self, problem *why)
 {
-    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
     if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
     return 0;

@@ -148,18 +148,6 @@ static int output_file_close(output_file *self, const char *format, problem *why
 
 /* ---- The kinds of files, and trying them before anything runs */
 
-struct output_kind {
-    const char *name, *commands;                /* commands: that write it, each between spaces */
-    int         needs_one_workload;
-    unsigned    record;                          /* record_part bits of every row */
-    output_writer *write;
-};
-
-static void output_table(FILE *out, const output_material *material)
-{
-    csv_table_write(out, material->table);
-}
-
 /* Of a shard the first line says which it is. */
 static void output_csv(FILE *out, const output_material *material)
 {
@@ -179,24 +167,40 @@ static void output_costs(FILE *out, const output_material *material)
 }
 
 static const output_kind output_kinds[] = {
-    { "csv", " run capacity batch holes bench ", 0, 0, output_csv },
-    { "csv", " merge ", 0, 0, output_table },
-    { "json", " run capacity batch holes ", 0, 0, json_write },
-    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write },
-    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write },
-    { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, html_write },
-    { "html", " capacity batch holes ", 0, 0, html_write },
-    { "svg", " run ", 0, RECORD_SERIES | RECORD_MAP, svg_write },
-    { "svg", " capacity batch holes ", 0, 0, svg_write },
-    { "map", " run ", 0, RECORD_MAP, map_write },
-    { "series", " run ", 0, RECORD_SERIES, series_write },
-    { "latency", " run ", 0, 0, latency_write },
-    { "perfetto", " run ", 0, RECORD_SERIES, perfetto_write },
-    { "memviz", " run ", 0, RECORD_MAP, memviz_write },
-    { "trace", " run shrink ", 1, 0, output_trace },
-    { "costs", " costs ", 0, 0, output_costs },
+    { "csv", " run capacity batch holes bench merge ", 0, 0, output_csv, "a line a row (stress help columns)" },
+    { "json", " run capacity batch holes ", 0, 0, json_write,
+      "the same, with whole histograms of latencies: schema gpuarena-stress/1, stress/report/schema.json" },
+    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write,
+      "a case a row and a case a verdict (stress help gates); of compare, too, as md is, with --fail-if" },
+    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write,
+      "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together" },
+    { "html", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, html_write,
+      "a report: verdict, command lines that show failures again, table, figures" },
+    { "svg", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, svg_write,
+      "the figures alone: overhead by policy; time x addresses; requested, live and reserved memory over time; "
+      "fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own" },
+    { "map", " run ", 0, RECORD_MAP, map_write,
+      "of run: time x addresses alone. Live blocks have the colour of their step, or of their age; red: slack; "
+      "black: too small to draw; white: free; grey: addresses without memory; red lines: where memory ran out" },
+    { "series", " run ", 0, RECORD_SERIES, series_write,
+      "of run: samples over time, as CSV: of 1,024 parts of the ops those that are extreme in something" },
+    { "latency", " run ", 0, 0, latency_write,
+      "of run: percentiles of allocations and frees, as CSV, where they were timed" },
+    { "perfetto", " run ", 0, RECORD_SERIES, perfetto_write,
+      "of run: trace events for ui.perfetto.dev: a process a row, memory as counters, steps, out of memory; in "
+      "microseconds of the simulated clock (on CUDA: in operations)" },
+    { "memviz", " run ", 0, RECORD_MAP, memviz_write,
+      "of run: a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps. "
+      "replay:FILE.pickle plays it again" },
+    { "trace", " run shrink ", 1, 0, output_trace, "the operations of one workload, as replay: reads them" },
+    { "costs", " costs ", 0, 0, output_costs, "a file for --costs" },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
+
+const output_kind *output_kind_at(size_t index)
+{
+    return index < OUTPUT_KINDS ? &output_kinds[index] : NULL;
+}
 
 static int output_is_of(const output_kind *kind, const char *command)
 {
@@ -265,21 +269,6 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     }
     made->path = text + length + 1;
     return 0;
-}
-
-const char *output_name(const output *self)
-{
-    return self->kind->name;
-}
-
-int output_needs_one_workload(const output *self)
-{
-    return self->kind->needs_one_workload;
-}
-
-unsigned output_record(const output *self)
-{
-    return self->kind->record;
 }
 
 int output_is_stdout(const output *self)
@@ -452,6 +441,8 @@ int output_list_files(const output_list *self, const output_material *material, 
     output_material made = *material;
     int failed = 0;
     made.list = &kept;
+    if (!made.device) made.device = kept.count && kept.rows->cells[COLUMN_DEVICE].text
+                                  ? kept.rows->cells[COLUMN_DEVICE].text : "";
     kept.rows = calloc(kept.count + 1, sizeof *kept.rows);
     if (!kept.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of files");
     kept.count = 0;

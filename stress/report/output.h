@@ -11,7 +11,15 @@
 
 struct plan;
 
-typedef struct output_kind output_kind;
+typedef struct output_kind {
+    const char *name, *commands;                 /* commands: that write it, each between spaces */
+    int         needs_one_workload;
+    unsigned    record;                          /* record_part bits: what of every row's run it is made of */
+    output_writer *write;
+    const char *note;                            /* for help */
+} output_kind;
+const output_kind *output_kind_at(size_t index); /* NULL past the last */
+
 typedef struct output {
     const output_kind *kind;
     const char        *path;                     /* "-": stdout */
@@ -20,9 +28,6 @@ typedef struct output {
 
 /* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
 int output_parse(const char *text, const char *command, output *made, problem *why);
-const char *output_name(const output *self);     /* its kind's */
-int output_needs_one_workload(const output *self);
-unsigned output_record(const output *self);      /* record_part bits: what of every row's run it is made of */
 int output_is_stdout(const output *self);
 /* EXIT_HARNESS: cannot be written. What the file holds stays; where there was none there is an empty one, for
    output_is_file to compare, until output_tried. */

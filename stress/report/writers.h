@@ -15,13 +15,12 @@
 
 typedef struct output_material {                 /* what files are made of */
     const row_list    *list;                     /* without baselines */
-    const char        *device;
+    const char        *device;                   /* NULL: as the rows say, which were read */
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
     const struct shard_mark *shard;              /* NULL: all rows are here */
-    const csv_table   *table;                    /* of the command merge: all rows */
     const cli         *asked;                    /* this and the next: of html */
     const char *const *argv;
 } output_material;

@@ -42,6 +42,11 @@ const column_info *column_of(row_column which)
     return &row_table[which];
 }
 
+row_column column_which(const column_info *of)
+{
+    return (row_column)(of - row_table);
+}
+
 const column_info *column_find(const char *name)
 {
     for (int at = 0; at < COLUMN_COUNT; at++) {
@@ -107,6 +112,11 @@ int row_has(row_kind kind, row_column column)
     size_t count = row_columns(kind, &columns);
     while (count && columns[count - 1] != column) count--;
     return count != 0;
+}
+
+int row_list_has(const row_list *list, row_column column)
+{
+    return !list->lacks[column] && row_has(list->kind, column);
 }
 
 const char *row_column_name(row_column column)
@@ -198,4 +208,9 @@ const char *cell_print(const cell *self, char *text, size_t size)
     case CELL_TEXT:   snprintf(text, size, "%s", self->text); break;
     }
     return text;
+}
+
+const char *cell_text(const cell *self, char text[CELL_ROOM])
+{
+    return self->kind == CELL_TEXT ? self->text : cell_print(self, text, CELL_ROOM);
 }

@@ -162,6 +162,7 @@ typedef struct column_info {
 } column_info;
 const column_info *column_of(row_column which);
 const column_info *column_find(const char *name);     /* NULL: there is no such column */
+row_column         column_which(const column_info *of);
 const char        *column_words(const column_info *of);       /* "|ok|oom"; NULL: any */
 int                column_decimals(row_column which);
 
@@ -195,11 +196,14 @@ typedef struct row_list {
     row_kind    kind;
     const char *partial;                         /* why there are more rows, not here; NULL: these are all */
     const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
+    char        lacks[COLUMN_COUNT];             /* 1: the file that it was read from has no such column */
+    char       *text;                            /* of a file, which cells point into; NULL: rows that were run */
 } row_list;
 
 /* The columns that files of this command have, in order; how many. */
 size_t      row_columns(row_kind kind, const row_column **columns);
 int         row_has(row_kind kind, row_column column);
+int         row_list_has(const row_list *list, row_column column);
 int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
 
 void        row_free(row *self);
@@ -220,7 +224,10 @@ int  row_is_first(const row_list *list, size_t first, size_t row_index);
 enum { ROW_NOTE_ROOM = 256 };
 const char *row_list_note(const row_list *list, char *text, size_t size);
 
-/* As files have it: no quotes, "" for none. Texts longer than size are cut: use cell.text for those. Returns text. */
+/* As files have it: no quotes, "" for none. Texts longer than size are cut. Returns text. */
 const char *cell_print(const cell *self, char *text, size_t size);
+/* The same, whole: text, or the cell's own. */
+enum { CELL_ROOM = 64 };
+const char *cell_text(const cell *self, char text[CELL_ROOM]);
 
 #endif

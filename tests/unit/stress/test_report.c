@@ -56,7 +56,7 @@ static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-01
 static void test_cuda_json(void)
 {
     row rows[1] = { make_row("train", "raw") };
-    row_list list = { rows, 1, ROW_RUN, NULL, NULL };
+    row_list list = { .rows = rows, .count = 1 };
     cuda_environment bare = gpu;
     const output_material made = { .list = &list, .device = "cuda:0", .environment = &gpu };
     const output_material barely = { .list = &list, .device = "cuda:0", .environment = &bare };
@@ -81,7 +81,7 @@ static void test_cuda_json(void)
 static void test_cuda_table(void)
 {
     row rows[2] = { make_row("train", "raw"), make_row("train", "segments") };
-    row_list list = { rows, 2, ROW_RUN, NULL, NULL };
+    row_list list = { .rows = rows, .count = 2 };
     const table_style style = { 200, 0 };
     for (int index = 0; index < 2; index++) {
         rows[index].cells[COLUMN_DRIVER_VNS].kind = CELL_NONE;
