@@ -179,7 +179,7 @@ static int bench_start(bench *self, problem *why)
     const cli_value *files = &self->asked->values[CLI_OUT];
     if (bench_options(self->asked, why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
-        || output_list_try(&self->outputs, self->asked, why) || rounds_second_thread(why)) return -1;
+        || output_list_try(&self->outputs, self->asked, NULL, why) || rounds_second_thread(why)) return -1;
     self->rows.kind = ROW_BENCH;
     self->rows.rows = calloc(BENCH_MOST_ROWS, sizeof *self->rows.rows);
     self->stage = malloc(sizeof *self->stage);

@@ -282,7 +282,7 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
 {
     const cli_value *files = &asked->values[CLI_OUT];
     if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
-        || output_list_try(&self->outputs, asked, why)) return -1;
+        || output_list_try(&self->outputs, asked, NULL, why)) return -1;
     if (self->outputs.takes_stdout) {
         return problem_set(why, EXIT_USAGE, "--out -: expected a file: what compare says goes to stdout");
     }

@@ -11,14 +11,14 @@
 #include "../report/writers.h"
 #include "../report/output.h"
 
-static int costs_output(const cli *asked, output *made, problem *why)
+static int costs_output(const cli *asked, output_list *made, problem *why)
 {
+    static char to_stdout[] = "costs=-";
+    char *const plain[] = { to_stdout };
     const cli_value *items = &asked->values[CLI_OUT];
     if (items->item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
-    if (output_parse(items->item_count ? items->items[0] : "costs=-", "costs", made, why)) return -1;
-    int failed = output_try(made, why) || output_apart(made, asked, why);
-    output_tried(made);
-    return failed ? -1 : 0;
+    return output_list_parse(made, items->item_count ? items->items : plain, 1, "costs", why)
+        || output_list_try(made, asked, NULL, why) ? -1 : 0;
 }
 
 static int costs_of_device(const plan *self, costs_table *made, problem *why)
@@ -86,7 +86,7 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_act(const cli *asked, const char *const *argv, output *made, problem *why)
+static int costs_act(const cli *asked, const char *const *argv, output_list *made, problem *why)
 {
     plan self;
     costs_table table;
@@ -99,15 +99,16 @@ static int costs_act(const cli *asked, const char *const *argv, output *made, pr
     const output_material material = { .device = about, .environment = plan_environment(&self), .costs = &table };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    failed = failed || output_write(made, &material, why);
+    failed = failed || output_list_files(made, &material, why);
     free(about);
     return failed;
 }
 
 int costs_command(const cli *asked, const char *const *argv, problem *why)
 {
-    output made;
+    output_list made;
     memset(&made, 0, sizeof made);
     int failed = costs_act(asked, argv, &made, why);
+    output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }

@@ -166,9 +166,8 @@ static void help_list_devices(FILE *out)
     }
 }
 
-int help_list(FILE *out, const char *topic, help_usage *usage, problem *why)
+int help_list(FILE *out, const char *topic, problem *why)
 {
-    (void)usage;
     static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
         { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
     };
@@ -564,7 +563,7 @@ const char *help_names(char *text, size_t size, const char *between)
     return text;
 }
 
-int help_write(FILE *out, const char *topic, help_usage *usage, problem *why)
+int help_write(FILE *out, const char *topic, problem *why)
 {
     static const char *const first[] = { "run", "list", "help", "version" };
     char hint[96], names[256];
@@ -572,7 +571,7 @@ int help_write(FILE *out, const char *topic, help_usage *usage, problem *why)
     for (size_t at = 0; topic && at < sizeof first / sizeof first[0]; at++) is_first |= !strcmp(topic, first[at]);
     if (is_first) {
         fputs(help_top, out);
-        usage(out);
+        command_usage(out);
         cli_help(out);
         return help_plain(out, help_bottom);
     }
@@ -587,9 +586,9 @@ int help_write(FILE *out, const char *topic, help_usage *usage, problem *why)
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
 }
 
-int help_command(FILE *out, const char *name, help_usage *usage, problem *why)
+int help_command(FILE *out, const char *name, problem *why)
 {
     const help_topic *found = help_topics;
     while (found < help_topics + HELP_TOPICS && strcmp(found->name, name)) found++;
-    return help_write(out, found < help_topics + HELP_TOPICS ? name : NULL, usage, why);
+    return help_write(out, found < help_topics + HELP_TOPICS ? name : NULL, why);
 }

@@ -270,7 +270,7 @@ static int holes_start(holes *self, problem *why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
         || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
-        || output_list_try(&self->outputs, self->asked, why) || plan_present(&self->plan, why)
+        || output_list_try(&self->outputs, self->asked, NULL, why) || plan_present(&self->plan, why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;

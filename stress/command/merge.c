@@ -172,7 +172,7 @@ static int merge_formats(const merge *self, const cli *asked, problem *why)
         if (self->gates.rule_count || !strcmp(name, "csv")) continue;
         return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
     }
-    return output_list_try(outputs, asked, why);
+    return output_list_try(outputs, asked, NULL, why);
 }
 
 static int merge_all(merge *self, const cli *asked, problem *why)

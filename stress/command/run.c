@@ -123,15 +123,6 @@ static int run_outputs(run *self, problem *why)
                          : 0;
 }
 
-static int run_try_outputs(const run *self, problem *why)
-{
-    if (output_list_try(&self->outputs, self->asked, why)) return -1;
-    for (size_t index = 0; index < self->outputs.count; index++) {
-        if (output_apart_of(&self->outputs.items[index], &self->plan, why)) return -1;
-    }
-    return 0;
-}
-
 /* What is needed to see a failure again, cut where it happened. */
 static repro run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
 {
@@ -388,7 +379,8 @@ static int run_all(run *self, problem *why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
         || run_check_rules(&self->plan, &self->gates, self->kind, why)
         || sweep_start(&self->sweep, self->asked, &self->plan, why)
-        || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
+        || output_list_try(&self->outputs, self->asked, &self->plan, why)
+        || plan_present(&self->plan, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
         run_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
     }
@@ -398,9 +390,11 @@ static int run_all(run *self, problem *why)
     return run_rows(self, why) || run_finish(self, why) ? -1 : 0;
 }
 
-int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
+int run_command(const cli *asked, const char *const *argv, problem *why)
 {
     run self;
+    row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
+                  : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
     memset(&self, 0, sizeof self);
     self.asked = asked;
     self.argv = argv;

@@ -106,19 +106,6 @@ int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
         || device_table_reserve(&self->mapped, pages) || device_pages_reserve_memory(self) ? -1 : 0;
 }
 
-#ifndef GPUARENA_NO_CUDA
-static void device_pages_add_range(device_pages *self, uint64_t address, uint64_t bytes)
-{
-    device_table_add(&self->ranges, address, bytes);
-}
-
-static void device_pages_remove_range(device_pages *self, uint64_t address)
-{
-    if (!device_table_find(&self->ranges, address)) return;
-    device_table_remove(&self->ranges, device_table_slot(&self->ranges, address));
-}
-#endif
-
 static void device_pages_leave(device_pages *self, uint64_t number)
 {
     device_memory *memory = &self->memories[number - 1];
@@ -302,16 +289,18 @@ static int cuda_table_vm_reserve(const gpuarena_driver *table, void **address, u
     if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
     self->calls++;
     int code = self->inner.vm.reserve(&self->inner, address, bytes, alignment);
-    if (!code && *address && bytes) device_pages_add_range(&self->pages, (uint64_t)(uintptr_t)*address, bytes);
+    if (!code && *address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)*address, bytes);
     return code;
 }
 
 static int cuda_table_vm_release(const gpuarena_driver *table, void *address, uint64_t bytes)
 {
     cuda_table *self = table->user;
+    device_table *ranges = &self->pages.ranges;
+    uint64_t from = (uint64_t)(uintptr_t)address;
     self->calls++;
     int code = self->inner.vm.release(&self->inner, address, bytes);
-    if (!code) device_pages_remove_range(&self->pages, (uint64_t)(uintptr_t)address);
+    if (!code && device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
     return code;
 }
 

@@ -241,7 +241,7 @@ static const output_kind *output_by_ending(const char *path, const char *command
     return NULL;
 }
 
-int output_parse(const char *text, const char *command, output *made, problem *why)
+static int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
     char name[40], hint[96], names[128] = "";
@@ -271,7 +271,7 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     return 0;
 }
 
-int output_is_stdout(const output *self)
+static int output_is_stdout(const output *self)
 {
     return !strcmp(self->path, "-");
 }
@@ -284,7 +284,7 @@ static int output_is_pipe(const output *self)
 
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
    alone, when it is written: its reader takes the first end of it for the last. */
-int output_try(output *self, problem *why)
+static int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self)) return 0;
@@ -298,7 +298,7 @@ int output_try(output *self, problem *why)
     return 0;
 }
 
-void output_tried(output *self)
+static void output_tried(output *self)
 {
     if (self->is_new) unlink(self->path);
     self->is_new = 0;
@@ -312,13 +312,14 @@ static int output_is_file(const output *self, const char *path)
         && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
+/* No output may be a file that is read: -1 and a problem, EXIT_USAGE. */
 static int output_is_read(const output *self, const char *path, const char *option, problem *why)
 {
     if (!path || !output_is_file(self, path)) return 0;
     return problem_set(why, EXIT_USAGE, "--out: %s is what %s%s reads; give another file", self->path, option, path);
 }
 
-int output_apart(const output *self, const cli *asked, problem *why)
+static int output_is_asked(const output *self, const cli *asked, problem *why)
 {
     const cli_value *rules = &asked->values[CLI_FAIL_IF];
     char command[24];
@@ -331,7 +332,7 @@ int output_apart(const output *self, const cli *asked, problem *why)
     for (size_t index = 0; index < asked->words.item_count && !failed; index++) {
         failed = output_is_read(self, asked->words.items[index], command, why);
     }
-    return failed ? -1 : 0;
+    return failed;
 }
 
 /* Whether a recording that the workload replays is this file. */
@@ -347,9 +348,9 @@ static int output_replays(const char *text, const output *made)
     return 0;
 }
 
-int output_apart_of(const output *made, const plan *self, problem *why)
+static int output_is_replayed(const output *made, const plan *self, problem *why)
 {
-    for (size_t index = 0; index < self->workload_count; index++) {
+    for (size_t index = 0; self && index < self->workload_count; index++) {
         if (output_replays(self->workloads[index].text, made)) {
             return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
                                made->path, self->workloads[index].text);
@@ -366,7 +367,7 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
-int output_write(const output *self, const output_material *material, problem *why)
+static int output_write(const output *self, const output_material *material, problem *why)
 {
     output_file file;
     if (output_is_stdout(self)) {
@@ -414,9 +415,9 @@ void output_list_free(output_list *self)
     free(self->items);
 }
 
-static int output_list_try_one(const output_list *self, output *made, const cli *asked, problem *why)
+static int output_list_try_one(const output_list *self, output *made, const cli *asked, const plan *of, problem *why)
 {
-    if (output_try(made, why) || output_apart(made, asked, why)) return -1;
+    if (output_try(made, why) || output_is_asked(made, asked, why) || output_is_replayed(made, of, why)) return -1;
     for (const output *other = self->items; other < made; other++) {
         if (!output_is_file(made, other->path)) continue;
         return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
@@ -425,11 +426,11 @@ static int output_list_try_one(const output_list *self, output *made, const cli 
     return 0;
 }
 
-int output_list_try(const output_list *self, const cli *asked, problem *why)
+int output_list_try(const output_list *self, const cli *asked, const plan *of, problem *why)
 {
     int failed = 0;
     for (size_t index = 0; index < self->count && !failed; index++) {
-        failed = output_list_try_one(self, &self->items[index], asked, why);
+        failed = output_list_try_one(self, &self->items[index], asked, of, why);
     }
     for (size_t index = 0; index < self->count; index++) output_tried(&self->items[index]);
     return failed;
@@ -437,20 +438,22 @@ int output_list_try(const output_list *self, const cli *asked, problem *why)
 
 int output_list_files(const output_list *self, const output_material *material, problem *why)
 {
-    row_list kept = *material->list;
+    static const row_list none;
+    const row_list *all = material->list ? material->list : &none;
+    row_list kept = *all;
     output_material made = *material;
     int failed = 0;
     made.list = &kept;
+    kept.count = 0;
+    kept.rows = calloc(all->count + 1, sizeof *kept.rows);
+    if (!kept.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of files");
+    for (size_t index = 0; index < all->count; index++) {
+        if (!all->rows[index].is_baseline) kept.rows[kept.count++] = all->rows[index];
+    }
     if (!made.device) made.device = kept.count && kept.rows->cells[COLUMN_DEVICE].text
                                   ? kept.rows->cells[COLUMN_DEVICE].text : "";
-    kept.rows = calloc(kept.count + 1, sizeof *kept.rows);
-    if (!kept.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of files");
-    kept.count = 0;
-    for (size_t index = 0; index < material->list->count; index++) {
-        if (!material->list->rows[index].is_baseline) kept.rows[kept.count++] = material->list->rows[index];
-    }
     for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], &made, why);
-    failed |= output_summary(&made, why);
+    if (material->list) failed |= output_summary(&made, why);
     free(kept.rows);
     return failed ? -1 : 0;
 }

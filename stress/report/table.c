@@ -54,22 +54,13 @@ table_style table_style_for(FILE *out, const char *choice)
 
 /* ---- Below the table: what rows that are there more than once say together */
 
-/* The row that was added as number so-and-so: those of the table alone were not. */
-static const row *table_added(const row_list *list, size_t number)
-{
-    size_t index = 0;
-    for (;; index++) {
-        if (!list->rows[index].is_baseline && !number--) return &list->rows[index];
-    }
-}
-
 static void table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text, size_t size)
 {
     if (!histogram_supports(latency, per_mille)) return;
     text_add(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
 }
 
-static const char *table_repeats_text(const repeats_group *of, char *text, size_t size)
+static const char *table_repeats_text(const repeats *of, char *text, size_t size)
 {
     char interval[64] = " (an interval takes six times)", ends[200] = "";
     rounds_interval time = repeats_time(of);
@@ -86,17 +77,15 @@ static const char *table_repeats_text(const repeats_group *of, char *text, size_
 size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width)
 {
     char text[512];
-    repeats all = { NULL, 0, 0, 0 };
     size_t told = 0;
-    int failed = repeats_add_all(&all, list);
-    for (size_t at = 0; at < all.count && !failed; at++) {
-        const repeats_group *of = &all.groups[at];
-        if (of->ns_count > 1 && of->sums[REPEATS_ALLOC]) {
+    for (size_t index = 0; index < list->count; index++) {
+        repeats of;
+        if (repeats_of(&of, list, index) > 0 && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
             told++;
-            say(out, table_added(list, of->first), table_repeats_text(of, text, sizeof text), width);
+            say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
         }
+        repeats_free(&of);
     }
-    repeats_free(&all);
     return told;
 }
 

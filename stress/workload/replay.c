@@ -724,7 +724,7 @@ static int replay_text(stream_builder *builder, slice text)
         text.bytes += sizeof mark - 1;
         text.length -= sizeof mark - 1;
     }
-    reader in = { builder, text, { NULL, 0, 0 } };
+    reader in = { builder, text, { .count = 0 } };
     slice rest = text, first_line = text;
     if (text.length == 0) {
         builder->line = 1;
