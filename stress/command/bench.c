@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../report/output.h"
 #include "../measure/stage.h"
 
@@ -181,9 +182,9 @@ static int bench_start(bench *self, problem *why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
         || output_list_try(&self->outputs, self->asked, NULL, why) || rounds_second_thread(why)) return -1;
     self->rows.kind = ROW_BENCH;
-    self->rows.rows = calloc(BENCH_MOST_ROWS, sizeof *self->rows.rows);
-    self->stage = malloc(sizeof *self->stage);
-    return self->rows.rows && self->stage ? 0 : problem_set(why, EXIT_HARNESS, "no host memory");
+    self->rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self->rows.rows);
+    self->stage = program_need(1, sizeof *self->stage);
+    return 0;
 }
 
 int bench_command(const cli *asked, const char *program, problem *why)

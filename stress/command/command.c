@@ -38,15 +38,11 @@ typedef int command_write(FILE *out, const char *topic, problem *why);
 /* Pages are written as a whole, for they name the program. Who reads no further, as head does, is told nothing. */
 static int command_page(command_write *write, const char *topic, problem *why)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *page = open_memstream(&text, &length);
-    if (!page) {
-        problem_set(why, EXIT_HARNESS, "no host memory for a page");
-        return why->exit_code;
-    }
+    char *text;
+    size_t length;
+    FILE *page = program_stream(&text, &length);
     int failed = write(page, topic, why);
-    if (fclose(page) && !failed) failed = problem_set(why, EXIT_HARNESS, "no host memory for a page");
+    fclose(page);
     signal(SIGPIPE, SIG_DFL);
     if (!failed) program_page(stdout, text);
     free(text);

@@ -29,17 +29,6 @@ static int costs_of_device(const plan *self, costs_table *made, problem *why)
     return device_close(measured, why) || failed ? -1 : 0;
 }
 
-/* A newline of the command line would end the comment that it stands in. */
-static void costs_print_word(FILE *out, const char *word)
-{
-    char *text = strdup(word);
-    for (char *at = text; at && *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
-    }
-    cli_print_word(out, text ? text : "?");
-    free(text);
-}
-
 /* Numbers of a GPU are worth what is known of where they come from. A simulated device's are the same every day. */
 static void costs_origin(FILE *about, const char *const *argv)
 {
@@ -50,28 +39,20 @@ static void costs_origin(FILE *about, const char *const *argv)
     fprintf(about, "\nmeasured on %s by:", date);
     for (; *argv; argv++) {
         fputc(' ', about);
-        costs_print_word(about, *argv);
+        cli_print_word(about, *argv);
     }
 }
 
-/* NULL and a problem: no host memory. */
-static char *costs_about(const plan *self, const char *const *argv, problem *why)
+static char *costs_about(const plan *self, const char *const *argv)
 {
-    char *text = NULL, line[512];
-    size_t length = 0;
+    char *text, line[512];
+    size_t length;
     const cuda_environment *environment = plan_environment(self);
-    FILE *about = open_memstream(&text, &length);
-    if (about) {
-        fprintf(about, "%s: %s", self->device,
-                environment ? cuda_environment_line(environment, line, sizeof line)
-                            : "simulated, virtual nanoseconds");
-        if (environment) costs_origin(about, argv);
-    }
-    if (!about || fclose(about) || !text) {
-        free(text);
-        problem_set(why, EXIT_HARNESS, "no host memory for the text about the device");
-        return NULL;
-    }
+    FILE *about = program_stream(&text, &length);
+    fprintf(about, "%s: %s", self->device, environment ? cuda_environment_line(environment, line, sizeof line)
+                                                       : "simulated, virtual nanoseconds");
+    if (environment) costs_origin(about, argv);
+    fclose(about);
     return text;
 }
 
@@ -93,8 +74,7 @@ static int costs_act(const cli *asked, const char *const *argv, output_list *mad
     memset(&self, 0, sizeof self);
     if (costs_output(asked, made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
-    char *about = costs_about(&self, argv, why);
-    if (!about) return -1;
+    char *about = costs_about(&self, argv);
     if (asked->values[CLI_VERBOSE].given) program_say("device %.*s\n", (int)strcspn(about, "\n"), about);
     const output_material material = { .device = about, .environment = plan_environment(&self), .costs = &table };
     int failed = costs_of_device(&self, &table, why);

@@ -309,7 +309,7 @@ static const char help_bottom[] =
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
     "  stress run -w train --seed 3 -p cudaMalloc --out trace=train.trace\n"
     "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
-    "  stress run -w train -p cudaMalloc,paged --fail-if '*/paged: footprint > 1.05' --out gate.xml   exit 1 if so\n"
+    "  stress run -w train -p cudaMalloc,paged --fail-if '*/paged: footprint > 1.05'   exit 1 if so\n"
     "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
     "  stress capacity -w train -p cudaMalloc,segments             the smallest limit that is enough\n"
     "  stress batch -w train:zero3=8 -p cudaMalloc,paged --device sim:24G   the largest batch, and why no more\n"

@@ -179,15 +179,15 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
     return failed ? -1 : 0;
 }
 
-/* The command line of a run that does the same, untimed; NULL: no host memory. The caller frees the list. */
+/* The command line of a run that does the same, untimed. The caller frees the list. */
 static const char **holes_words(const holes *self, const char *program)
 {
     static const struct { cli_id id; const char *word; } shaping[] = {
         { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
     };
     enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
-    const char **words = calloc(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words), **at = words;
-    if (!words) return NULL;
+    const char **words = program_need(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words);
+    const char **at = words;
     *at++ = program;
     *at++ = "holes";
     *at++ = "--no-timing";
@@ -225,9 +225,8 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
 static int holes_count(holes *self, const char *program, problem *why)
 {
     const char **words = holes_words(self, program);
-    uint64_t *counted = calloc(self->rows.count, sizeof *counted);
-    int failed = words && counted ? holes_count_rows(self, words, counted, why)
-               : problem_set(why, EXIT_HARNESS, "no host memory for the counts");
+    uint64_t *counted = program_need(self->rows.count, sizeof *counted);
+    int failed = holes_count_rows(self, words, counted, why);
     free(words);
     free(counted);
     return failed;
@@ -282,9 +281,9 @@ static int holes_start(holes *self, problem *why)
     }
     self->rounds.random = values[CLI_SEED].number;
     self->rows.kind = ROW_HOLES;
-    self->rows.rows = calloc(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
-    self->steps = calloc(HOLES_STEPS, sizeof *self->steps);
-    return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
+    self->rows.rows = program_need(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
+    self->steps = program_need(HOLES_STEPS, sizeof *self->steps);
+    return 0;
 }
 
 static void holes_interrupted(holes *self)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../result/gate.h"
 #include "../result/csv.h"
@@ -124,8 +125,7 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
     }
     uint64_t count = self->files[0].mark.count;
     self->missing = count;
-    self->of = calloc((size_t)count, sizeof *self->of);
-    if (!self->of) return problem_set(why, EXIT_HARNESS, "no host memory for %" PRIu64 " shards", count);
+    self->of = program_need((size_t)count, sizeof *self->of);
     for (size_t index = 0; index < self->file_count; index++) {
         if (merge_place(self, &self->files[index], why)) return -1;
     }
@@ -133,19 +133,17 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
 }
 
 /* Row by row, from shard after shard. */
-static int merge_rows(merge *self, problem *why)
+static void merge_rows(merge *self)
 {
     row_list *all = &self->rows;
     const shard_mark *mark = &self->files[0].mark;
-    all->rows = calloc((size_t)mark->rows + 1, sizeof *all->rows);
-    if (!all->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
+    all->rows = program_need((size_t)mark->rows, sizeof *all->rows);
     all->count = (size_t)mark->rows;
     all->kind = self->files[0].rows.kind;
     memcpy(all->lacks, self->files[0].rows.lacks, sizeof all->lacks);
     for (uint64_t at = 0; at < mark->rows; at++) {
         all->rows[at] = self->of[at % mark->count]->rows.rows[at / mark->count];
     }
-    return 0;
 }
 
 /* What is merged, in the files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do
@@ -155,6 +153,7 @@ static int merge_write(merge *self, problem *why)
     const output_list *outputs = &self->outputs;
     const gate *gates = &self->gates;
     const output_material material = { .list = &self->rows, .gates = gates };
+    merge_rows(self);
     if (gate_judge(&self->gates, &self->rows, "the merged file", why)) return -1;
     if (!outputs->count) csv_write(stdout, &self->rows);
     if (self->is_quiet) gate_tell(stderr, gates);
@@ -181,13 +180,12 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
-    self->files = calloc(asked->words.item_count, sizeof *self->files);
-    if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
+    self->files = program_need(asked->words.item_count, sizeof *self->files);
     self->is_quiet = asked->values[CLI_QUIET].given;
     return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
         || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
-        || merge_rows(self, why) || merge_write(self, why) ? -1 : 0;
+        || merge_write(self, why) ? -1 : 0;
 }
 
 int merge_command(const cli *asked, const char *const *argv, problem *why)

@@ -96,24 +96,17 @@ static void run_raise(run *self, int exit_code)
     if (exit_code > self->exit_code) self->exit_code = exit_code;
 }
 
-static int run_paths(run *self, const cli_value *items, problem *why)
-{
-    self->paths = calloc(items->item_count + 1, sizeof *self->paths);
-    if (!self->paths) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
-    for (; self->path_count < items->item_count; self->path_count++) {
-        char *made = shard_path(items->items[self->path_count], self->sweep.part.index, self->sweep.part.count);
-        self->paths[self->path_count] = made;
-        if (!made) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
-    }
-    return 0;
-}
-
 static int run_outputs(run *self, problem *why)
 {
     const cli_value *items = &self->asked->values[CLI_OUT];
     int trace_of_many = 0;
-    if (run_paths(self, items, why)
-        || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
+    self->paths = program_need(items->item_count, sizeof *self->paths);
+    for (; self->path_count < items->item_count; self->path_count++) {
+        const char *text = items->items[self->path_count];
+        self->paths[self->path_count] = shard_path(text, self->sweep.part.index, self->sweep.part.count);
+        if (!self->paths[self->path_count]) return problem_set(why, EXIT_HARNESS, "no host memory");
+    }
+    if (output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
         const output_kind *kind = self->outputs.items[index].kind;
         trace_of_many |= kind->needs_one_workload && plan_asks_many(self->asked);
@@ -308,16 +301,14 @@ static int run_judge(run *self, problem *why)
     return 0;
 }
 
-static int run_rows(run *self, problem *why)
+static void run_rows(run *self)
 {
     size_t most = run_row_count(self);
-    self->rows.rows = calloc(most + 1, sizeof *self->rows.rows);
-    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    self->rows.rows = program_need(most, sizeof *self->rows.rows);
     self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         if (run_workload(self, &self->plan.workloads[index], most)) break;
     }
-    return 0;
 }
 
 static int run_write(const run *self, problem *why)
@@ -387,7 +378,8 @@ static int run_all(run *self, problem *why)
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
-    return run_rows(self, why) || run_finish(self, why) ? -1 : 0;
+    run_rows(self);
+    return run_finish(self, why);
 }
 
 int run_command(const cli *asked, const char *const *argv, problem *why)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/interrupt.h"
+#include "../base/program.h"
 #include "../run/pass.h"
 #include "../run/plan.h"
 #include "../report/output.h"
@@ -125,16 +126,13 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     return problem_set(self->why, EXIT_HARNESS, "%s", result.message);
 }
 
-static int shrink_prepare(shrink *self)
+static void shrink_prepare(shrink *self)
 {
     size_t ops = self->stream->op_count;
-    self->keep_ops = calloc(ops + 1, 1);
-    self->keep_blocks = calloc(self->stream->block_count + 1, 1);
-    self->keep = calloc(ops + 1, 1);
-    self->units = calloc(ops + 1, sizeof *self->units);
-    if (!self->keep_ops || !self->keep_blocks || !self->keep || !self->units) {
-        return problem_set(self->why, EXIT_HARNESS, "no host memory for %zu operations", ops);
-    }
+    self->keep_ops = program_need(ops, 1);
+    self->keep_blocks = program_need(self->stream->block_count, 1);
+    self->keep = program_need(ops, 1);
+    self->units = program_need(ops, sizeof *self->units);
     uint64_t counted = 0, needed_ops = shrink_needed(&self->failure);
     for (; self->op_count < ops && counted < needed_ops; self->op_count++) {
         const op *next = &self->stream->ops[self->op_count];
@@ -142,7 +140,6 @@ static int shrink_prepare(shrink *self)
         if (shrink_is_unit(self, next)) self->units[self->unit_count++] = self->op_count;
     }
     memset(self->keep, 1, self->unit_count);
-    return 0;
 }
 
 /* The workload as it is: it must fail. */
@@ -186,7 +183,8 @@ static int shrink_confirm(shrink *self, const op_stream *made, pass_result *resu
 
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
-    if (shrink_fail(self) || shrink_prepare(self)) return -1;
+    if (shrink_fail(self)) return -1;
+    shrink_prepare(self);
     if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) {
         return problem_set(self->why, EXIT_HARNESS, "shrink: no host memory");
     }

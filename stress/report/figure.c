@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../result/record.h"
@@ -299,9 +300,8 @@ static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_in
     const record *drawn = sheet->list->rows[row_index].recording;
     char data[96];
     size_t count = 0;
-    plot_point *points = calloc(drawn->sample_count + 1, sizeof *points);
+    plot_point *points = program_need(drawn->sample_count, sizeof *points);
     figure_column column = { 0, 0, 0, 0 };
-    if (!points) return;
     for (size_t at = 0; at < drawn->sample_count; at++) {
         double here = value(&drawn->samples[at].use);
         int is_same = (unsigned)plot_x(on, (double)drawn->samples[at].op) / sheet->grain
@@ -541,7 +541,7 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     row_column column = is_ns ? COLUMN_NS_PER_PAIR : COLUMN_PAIR_INSTRUCTIONS;
     plot_axis x = { 1e18, 1.0, 1, PLOT_COUNT, "free blocks around it", 0 };
     plot_axis y = { 0.0, 0.0, 0, PLOT_RATIO, is_ns ? "ns an allocation and a free" : "instructions of both", 0 };
-    plot_point *points = calloc(list->count + 1, sizeof *points);
+    plot_point *points = program_need(list->count, sizeof *points);
     plot on;
     size_t used;
     figure_holes_axes(list, column, &x, &y);
@@ -549,7 +549,7 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
     figure_legend(&on, list, 0, list->count, 0);
     plot_axes(&on);
-    for (size_t at = 0; points && at < list->count;) {
+    for (size_t at = 0; at < list->count;) {
         size_t rows = figure_holes_points(list, at, column, points, &used);
         figure_curve(&on, list, 0, at, points, used, row_column_name(column));
         at += rows;
@@ -607,8 +607,7 @@ static void figure_add_holes(figure_maker *maker, const row_list *list)
 
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
 {
-    figure_maker maker = { calloc(list->count * 7 + 2, sizeof *maker.made), 0, 0, 0 };
-    if (!maker.made) return NULL;
+    figure_maker maker = { program_need(list->count * 7 + 2, sizeof *maker.made), 0, 0, 0 };
     if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
     for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
         row_group(list, at, &first, &rows);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../run/sweep.h"
@@ -232,12 +233,12 @@ static void html_intro(FILE *out, const output_material *page)
 /* What a function writes, escaped. */
 static void html_escaped(FILE *out, void (*write)(FILE *to, const void *user), const void *user)
 {
-    char *text = NULL;
+    char *text;
     size_t length;
-    FILE *memory = open_memstream(&text, &length);
-    if (!memory) return;
+    FILE *memory = program_stream(&text, &length);
     write(memory, user);
-    if (!fclose(memory) && text) xml_text(out, text);
+    fclose(memory);
+    xml_text(out, text);
     free(text);
 }
 
@@ -333,17 +334,16 @@ void html_write(FILE *out, const output_material *page)
     const row_list *list = page->list;
     figure *figures = figure_list(list, &count, &left_out);
     int has_maps = 0;
-    for (size_t at = 0; figures && at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
+    for (size_t at = 0; at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
     html_head(out, page);
     html_intro(out, page);
-    if (!figures) fputs("<p>Not enough host memory for this report.</p>\n", out);
     fputs("<pre>", out);
     html_escaped(out, html_words, page->argv);
     fputs("</pre>\n", out);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
     html_table(out, list);
-    if (figures) html_failures(out, page);
-    if (figures) html_figures(out, list, figures, count);
+    html_failures(out, page);
+    html_figures(out, list, figures, count);
     html_legend(out, left_out, has_maps);
     fputs("</body></html>\n", out);
     free(figures);

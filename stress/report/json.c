@@ -123,13 +123,13 @@ static void json_repeats_parts(FILE *out, const char *name, const char *unit, co
     fputc('}', out);
 }
 
-/* Rows that are there more than once; those for whose sums there is no host memory are left out. */
+/* Rows that are there more than once. */
 static void json_repeats(FILE *out, const row_list *list)
 {
     const char *comma = ",\"repeats\":[";
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, list, index) > 0) {
+        if (repeats_of(&of, list, index)) {
             fprintf(out, "%s\n{", comma);
             for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
                 json_cell(out, &list->rows[index], (row_column)column, 0);

@@ -13,6 +13,7 @@
 
 #include "../base/text.h"
 #include "../base/problem.h"
+#include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../result/record.h"
@@ -72,9 +73,9 @@ static int output_file_beside(output_file *self)
 {
     struct stat found;
     self->target = output_target(self->path, &found);
-    size_t room = self->target ? strlen(self->target) + 40 : 0;
-    self->made = room ? malloc(room) : NULL;
-    if (!self->made) return -1;
+    if (!self->target) return -1;
+    size_t room = strlen(self->target) + 40;
+    self->made = program_need(room, 1);
     snprintf(self->made, room, "%s.%ld.part", self->target, (long)getpid());
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file < 0) return -1;
@@ -223,24 +224,6 @@ static const char *output_names(const char *command, char *text, size_t size)
     return text;
 }
 
-/* Files are told apart by how their names end: .csv, or what other programs call it. A kind of the command; NULL. */
-static const output_kind *output_by_ending(const char *path, const char *command)
-{
-    static const struct { const char *ending, *kind; } others[] = {
-        { "xml", "junit" }, { "htm", "html" }, { "pickle", "memviz" },
-    };
-    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.'), *kind = dot ? dot + 1 : "";
-    for (size_t at = 0; at < sizeof others / sizeof others[0]; at++) {
-        if (!strcmp(kind, others[at].ending)) kind = others[at].kind;
-    }
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (output_is_of(&output_kinds[index], command) && !strcmp(kind, output_kinds[index].name)) {
-            return &output_kinds[index];
-        }
-    }
-    return NULL;
-}
-
 static int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
@@ -253,15 +236,9 @@ static int output_parse(const char *text, const char *command, output *made, pro
         if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
         nearest_offer(&search, output_kinds[index].name);
     }
-    if (!text[length] && !made->kind) {
-        made->kind = output_by_ending(text, command);
-        made->path = text;
-        if (made->kind) return 0;
-    }
     if (!made->kind) {
-        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s%s",
+        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
                            output_names(command, names, sizeof names), name,
-                           text[length] ? "" : ", whose ending is that of none",
                            nearest_hint(&search, hint, sizeof hint));
     }
     if (!text[length] || !text[length + 1]) {
@@ -398,8 +375,7 @@ static int output_summary(const output_material *material, problem *why)
 
 int output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why)
 {
-    self->items = calloc(count + 1, sizeof *self->items);
-    if (!self->items) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    self->items = program_need(count, sizeof *self->items);
     for (; self->count < count; self->count++) {
         output *made = &self->items[self->count];
         if (output_parse(texts[self->count], command, made, why)) return -1;
@@ -445,8 +421,7 @@ int output_list_files(const output_list *self, const output_material *material, 
     int failed = 0;
     made.list = &kept;
     kept.count = 0;
-    kept.rows = calloc(all->count + 1, sizeof *kept.rows);
-    if (!kept.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of files");
+    kept.rows = program_need(all->count, sizeof *kept.rows);
     for (size_t index = 0; index < all->count; index++) {
         if (!all->rows[index].is_baseline) kept.rows[kept.count++] = all->rows[index];
     }

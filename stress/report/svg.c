@@ -76,9 +76,8 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
 {
     size_t count = 0, left_out = 0;
     figure *figures = figure_list(list, &count, &left_out);
-    if (maps_only && figures) count = svg_keep_maps(figures, count);
-    const figure_sheet sheet = figure_sheet_for(list, figures, figures ? count : 0, SVG_MAPS_BYTES);
-    if (!figures) count = 0;
+    if (maps_only) count = svg_keep_maps(figures, count);
+    const figure_sheet sheet = figure_sheet_for(list, figures, count, SVG_MAPS_BYTES);
     svg_open(out, svg_places(figures, count, maps_only), device, list);
     for (size_t at = 0, place = 0; at < count; at++) {
         char placement[96];
@@ -89,7 +88,6 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
                  PLOT_HEIGHT);
         figure_write(out, &sheet, &figures[at], (unsigned)at + 1, placement);
     }
-    if (!figures) fputs("<text x=\"20\" y=\"60\">not enough host memory to draw this</text>\n", out);
     fputs("</svg>\n", out);
     free(figures);
 }

@@ -80,7 +80,7 @@ size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t w
     size_t told = 0;
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, list, index) > 0 && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
+        if (repeats_of(&of, list, index) && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
             told++;
             say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
         }
@@ -365,25 +365,6 @@ static void table_batch_legend(FILE *out, const cuda_environment *environment, s
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
-/* Where measuring goes on until it is precise enough: of how many rows it was, and what ended it for the others. */
-static void table_ended(FILE *out, const row_list *list, size_t width)
-{
-    char text[200];
-    size_t precise = 0, rounds = 0, late = 0;
-    for (size_t index = 0; index < list->count; index++) {
-        const cell *ended = &list->rows[index].cells[COLUMN_ENDED];
-        if (ended->kind == CELL_NONE) continue;
-        precise += !strcmp(ended->text, "precise");
-        rounds += !strcmp(ended->text, "rounds");
-        late += !strcmp(ended->text, "time");
-    }
-    if (!(precise + rounds + late)) return;
-    snprintf(text, sizeof text, "measuring ended as precise as asked for (--precision) in %zu of %zu rows; in %zu "
-             "there were no more rounds, in %zu no more time (--budget).", precise, precise + rounds + late, rounds,
-             late);
-    table_fold(out, text, width);
-}
-
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
@@ -431,5 +412,4 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
     table_notes(out, list, style->width);
     if (row_is_run(list->kind) && table_repeats(out, list, table_sum, style->width)) fputc('\n', out);
     table_legend(out, list, &layout, environment, style->width);
-    table_ended(out, list, style->width);
 }

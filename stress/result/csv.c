@@ -76,21 +76,20 @@ char *csv_slurp(const char *path, size_t *length, problem *why)
     int failed = 0;
     errno = 0;
     FILE *file = fopen(path, "rb");
-    char *text = file ? malloc(room) : NULL;
-    while (text && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
+    char *text = program_need(room, 1);
+    while (file && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
         failed = csv_check_bytes(text + used, got, used + got, path, why);
         used += got;
         if (room - used > 1) continue;
-        char *larger = realloc(text, room *= 2);
-        if (!larger) free(text);
+        char *larger = memcpy(program_need(room *= 2, 1), text, used);
+        free(text);
         text = larger;
     }
-    size_t mark = text && used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t mark = used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (mark) memmove(text, text + mark, used -= mark);
-    if (text) text[used] = '\0';
+    text[used] = '\0';
     *length = used;
     if (!file || ferror(file)) failed = problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
-    else if (!text) failed = problem_set(why, EXIT_HARNESS, "no host memory for %s", path);
     if (file) fclose(file);
     if (!failed) return text;
     free(text);
@@ -139,15 +138,6 @@ static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
     return 0;
 }
 
-static int csv_add_cell(csv_table *self, size_t *room, size_t used, char *made, problem *why)
-{
-    if (ARRAY_RESERVE(self->cells, *room, used + 1)) {
-        return problem_set(why, EXIT_HARNESS, "no host memory for the rows");
-    }
-    self->cells[used] = made;
-    return 0;
-}
-
 static int csv_is_header(const csv_table *self, size_t from)
 {
     for (size_t at = 0; at < self->column_count; at++) {
@@ -180,8 +170,8 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        char *made;
-        if (csv_cell(reader, &made, &last, why) || csv_add_cell(self, room, *used, made, why)) return -1;
+        if (ARRAY_RESERVE(self->cells, *room, *used + 1)) return problem_set(why, EXIT_HARNESS, "no host memory");
+        if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
     size_t count = *used - from;
     if (!self->column_count) {
@@ -240,12 +230,11 @@ static void csv_cell_of(const char *text, row_column column, row *made)
     else if (*text || column == COLUMN_POLICY) row_text(made, column, text);     /* a row has a policy, be it "" */
 }
 
-static int csv_rows_of(const csv_table *table, const char *name, row_list *made, problem *why)
+static void csv_rows_of(const csv_table *table, const char *name, row_list *made)
 {
     made->kind = csv_kind(table);
     made->partial = table->partial;
-    made->rows = calloc(table->row_count + 1, sizeof *made->rows);
-    if (!made->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", name);
+    made->rows = program_need(table->row_count, sizeof *made->rows);
     made->count = table->row_count;
     memset(made->lacks, 1, sizeof made->lacks);
     for (size_t at = 0; at < table->column_count; at++) {
@@ -261,7 +250,6 @@ static int csv_rows_of(const csv_table *table, const char *name, row_list *made,
         if (status->kind != CELL_TEXT || !strcmp(status->text, "ok") || !strcmp(status->text, "oom")) continue;
         snprintf(made->rows[line].note, sizeof made->rows[line].note, "%.100s, as %.300s says", status->text, name);
     }
-    return 0;
 }
 
 int csv_parse(row_list *made, const char *name, const char *text, size_t length, problem *why)
@@ -269,13 +257,11 @@ int csv_parse(row_list *made, const char *name, const char *text, size_t length,
     csv_table table;
     memset(made, 0, sizeof *made);
     memset(&table, 0, sizeof table);
-    table.text = made->text = malloc(length + 1);
-    if (!made->text) return problem_set(why, EXIT_HARNESS, "no host memory for %s", name);
-    memcpy(made->text, text, length);
-    made->text[length] = '\0';
-    int failed = csv_take_all(&table, name, length, why) || csv_rows_of(&table, name, made, why);
+    table.text = made->text = program_copy(text, length);
+    int failed = csv_take_all(&table, name, length, why);
+    if (!failed) csv_rows_of(&table, name, made);
     free(table.cells);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 void csv_free(row_list *self)

@@ -16,8 +16,7 @@ void csv_write(FILE *out, const row_list *list);             /* write errors: fe
 
 /* Rows as files have them: the columns that this version knows; row_list.lacks says which of the command's are not
    there. What is read is written again to the byte. A header said again (files joined by cat) is passed over.
-   -1 and a problem that names file and line: EXIT_USAGE where it is none of ours, EXIT_HARNESS without host memory.
-   csv_free in both cases. */
+   -1 and a problem, EXIT_USAGE, that names file and line: it is none of ours. csv_free in both cases. */
 int  csv_read(row_list *made, const char *path, problem *why);
 int  csv_parse(row_list *made, const char *name, const char *text, size_t length, problem *why);
 void csv_free(row_list *self);

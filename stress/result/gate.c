@@ -188,14 +188,12 @@ static int case_number(const case_row *of, row_column column, long double *value
     return metric_read(slice_of(case_cell(of, column, text)), UNIT_COUNT, value);
 }
 
-int case_samples(const row_list *list, const case_row *like, const char *policy, row_column column, int is_timed,
-                 interval *made)
+interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column, int is_timed)
 {
     long double low = 0.0L, high = 0.0L;
-    long double *samples = calloc(list->count + 1, sizeof *samples);
+    long double *samples = program_need(list->count, sizeof *samples);
     size_t count = 0;
     int has_interval = 0;
-    if (!samples) return -1;
     for (size_t line = 0; line < list->count; line++) {
         const case_row of = { list, line };
         if (!case_fits(list, line, like, policy) || case_number(&of, column, &samples[count])) continue;
@@ -203,14 +201,14 @@ int case_samples(const row_list *list, const case_row *like, const char *policy,
             && !case_number(&of, COLUMN_RATIO_HIGH, &high);
         count++;
     }
-    *made = interval_of(samples, count, is_timed || has_interval);
+    interval made = interval_of(samples, count, is_timed || has_interval);
     free(samples);
     if (has_interval && count == 1) {
-        made->is_known = 1;
-        made->low = low;
-        made->high = high;
+        made.is_known = 1;
+        made.low = low;
+        made.high = high;
     }
-    return 0;
+    return made;
 }
 
 /* ---- Rules: reading them, and what they say about one number */
@@ -227,29 +225,22 @@ static const char *rule_space(const char *at)
     return at;
 }
 
-static int rule_keep(char **kept, const char *from, size_t length, problem *why)
-{
-    *kept = malloc(length + 1);
-    if (!*kept) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
-    memcpy(*kept, from, length);
-    (*kept)[length] = '\0';
-    return 0;
-}
-
 /* A name up to one of the ends, or in quotes: *at moves behind it. -1: none, or no end of the quote. */
-static int rule_name(const char **at, const char *ends, char **name, problem *why)
+static int rule_name(const char **at, const char *ends, char **name)
 {
     const char *from = rule_space(*at);
     if (*from == '"' || *from == '\'') {
         const char *end = strchr(from + 1, *from);
         if (!end || end == from + 1) return -1;
         *at = rule_space(end + 1);
-        return rule_keep(name, from + 1, (size_t)(end - from - 1), why);
+        *name = program_copy(from + 1, (size_t)(end - from - 1));
+        return 0;
     }
     size_t length = strcspn(from, ends);
     *at = from + length;
     while (length && isspace((unsigned char)from[length - 1])) length--;
-    return length ? rule_keep(name, from, length, why) : -1;
+    if (length) *name = program_copy(from, length);
+    return length ? 0 : -1;
 }
 
 /* Whether a selector stands before the metric: a ':' outside quotes. */
@@ -267,9 +258,9 @@ static int rule_has_selector(const char *text)
 static int rule_selector(rule *self, const char **at, problem *why)
 {
     if (!rule_has_selector(*at)) return 0;
-    if (!rule_name(at, "/:", &self->workload, why) && **at == '/') {
+    if (!rule_name(at, "/:", &self->workload) && **at == '/') {
         ++*at;
-        if (!rule_name(at, "/:", &self->policy, why) && **at == ':') {
+        if (!rule_name(at, "/:", &self->policy) && **at == ':') {
             ++*at;
             return 0;
         }
@@ -287,7 +278,7 @@ static const char *rule_quotes(const char *rest)
 static int rule_metric(rule *self, const char **at, problem *why)
 {
     char hint[96];
-    if (rule_name(at, "<>=! \t", &self->column, why)) {
+    if (rule_name(at, "<>=! \t", &self->column)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
     }
     self->measure = column_find(self->column);
@@ -349,7 +340,8 @@ static int rule_reference(rule *self, const char *at, problem *why)
     static const char operators[] = "*/+-";
     int is_quoted = *at == '"' || *at == '\'';
     size_t length = is_quoted ? 0 : rule_bare(at);
-    if (is_quoted ? rule_name(&at, "", &self->reference, why) : rule_keep(&self->reference, at, length, why)) {
+    if (!is_quoted) self->reference = program_copy(at, length);
+    else if (rule_name(&at, "", &self->reference)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': a quote that does not end", self->text);
     }
     policy_name_shorten(self->reference);
@@ -380,7 +372,7 @@ static int rule_value(rule *self, const char *at, problem *why)
     if (self->measure->unit != UNIT_TEXT) {
         return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
     }
-    if (!*at || rule_name(&at, "", &self->word, why) || *at) {
+    if (!*at || rule_name(&at, "", &self->word) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
     }
     if (strcmp(self->word, "base")) return rule_word(self, why);
@@ -392,7 +384,7 @@ static int rule_value(rule *self, const char *at, problem *why)
 int rule_parse(rule *self, const char *text, problem *why)
 {
     memset(self, 0, sizeof *self);
-    if (rule_keep(&self->text, text, strlen(text), why)) return -1;
+    self->text = program_copy(text, strlen(text));
     const char *at = self->text;
     return rule_selector(self, &at, why) || rule_metric(self, &at, why) || rule_operation(self, &at, why)
         || rule_value(self, at, why) ? -1 : 0;
@@ -455,8 +447,9 @@ int rule_refers_to_base(const rule *self)
 
 static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
 {
-    rule *larger = realloc(*rules, (*count + 1) * sizeof *larger);
-    if (!larger) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
+    rule *larger = program_need(*count + 1, sizeof *larger);
+    if (*count) memcpy(larger, *rules, *count * sizeof *larger);
+    free(*rules);
     *rules = larger;
     return rule_parse(&larger[(*count)++], text, why);
 }
@@ -638,25 +631,24 @@ static void gate_show(const interval *shown, const rule *judged, long double low
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
 
-/* What the limit is made of; the verdict's note says why there is none. -1: no host memory. */
-static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, interval *limit)
+/* What the limit is made of; the verdict's note says why there is none. */
+static interval gate_limit(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const interval constant = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
-    *limit = constant;
-    if (!judged->reference) return 0;
+    interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
+    if (!judged->reference) return limit;
     int is_base = rule_refers_to_base(judged);
     const row_list *list = is_base ? self->base : of->list;
     const char *policy = is_base ? made->policy : judged->reference;
-    if (case_samples(list, of, policy, column_which(judged->measure), judged->measure->is_timed == COLUMN_IS_TIMED,
-                     limit)) return -1;
-    if (!limit->count) {
+    limit = case_samples(list, of, policy, column_which(judged->measure),
+                         judged->measure->is_timed == COLUMN_IS_TIMED);
+    if (!limit.count) {
         int is_there = case_find(list, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
                  is_there ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
                  is_base ? self->base_path : "");
     }
-    return 0;
+    return limit;
 }
 
 /* Why it is AMBIGUOUS. */
@@ -668,27 +660,24 @@ static void gate_say_why(gate_verdict *made, int are_known, size_t count)
                   INTERVAL_LEAST_COUNT);
 }
 
-static int gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
+static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    interval value, limit;
-    int is_timed = judged->measure->is_timed == COLUMN_IS_TIMED;
+    const interval value = case_samples(of->list, of, made->policy, column_which(judged->measure),
+                                        judged->measure->is_timed == COLUMN_IS_TIMED);
+    const interval limit = gate_limit(self, of, made);
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
-    if (case_samples(of->list, of, made->policy, column_which(judged->measure), is_timed, &value)
-        || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
     else gate_no_value(made);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {
         made->outcome = GATE_NO_VALUE;
-        return 0;
+        return;
     }
     made->outcome = gate_compare(judged, &value, &limit, low, high);
-    if (made->outcome == GATE_AMBIGUOUS)
-        gate_say_why(made, value.is_known && limit.is_known, value.count);
-    return 0;
+    if (made->outcome == GATE_AMBIGUOUS) gate_say_why(made, value.is_known && limit.is_known, value.count);
 }
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
@@ -707,7 +696,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
         in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
         if (judged->measure->unit == UNIT_TEXT) gate_judge_word(self, &of, made);
-        else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
+        else gate_judge_number(self, &of, made);
     }
     if (self->is_partial) return 0;
     if (self->verdict_count > before && rule_refers_to_base(judged) && !in_base) {
@@ -745,8 +734,7 @@ int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
         if (gate_check_read(self, &self->rules[index], path, why)) return -1;
     }
     if (path && gate_check_base(self, why)) return -1;
-    self->verdicts = calloc(self->rule_count * list->count + 1, sizeof *self->verdicts);
-    if (!self->verdicts) return problem_set(why, EXIT_HARNESS, "no host memory for the verdicts");
+    self->verdicts = program_need(self->rule_count * list->count, sizeof *self->verdicts);
     for (size_t index = 0; index < self->rule_count; index++) {
         if (gate_judge_rule(self, &self->rules[index], why)) return -1;
     }

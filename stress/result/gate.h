@@ -46,9 +46,9 @@ int    case_is_repeat(const case_row *of);       /* an earlier row is of the sam
 size_t case_find(const row_list *list, const case_row *like, const char *policy);
 int    case_agrees(const case_row *of, row_column column);  /* all repeats of the row have the same in this column */
 /* All that the list has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
-   there is one alone has that interval. -1: no host memory. */
-int    case_samples(const row_list *list, const case_row *like, const char *policy, row_column column, int is_timed,
-                    interval *made);
+   there is one alone has that interval. */
+interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column,
+                      int is_timed);
 
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 

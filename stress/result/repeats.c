@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
+
 static int repeats_alike(const row *one, const row *other)
 {
     if (one->is_baseline || other->is_baseline) return 0;
@@ -14,7 +16,7 @@ static int repeats_alike(const row *one, const row *other)
     return 1;
 }
 
-static int repeats_take(repeats *self, const row *made)
+static void repeats_take(repeats *self, const row *made)
 {
     const latencies *times = made->times;
     const arrivals *rated = made->arrivals;
@@ -27,11 +29,9 @@ static int repeats_take(repeats *self, const row *made)
     if (ns->kind != CELL_NONE) self->ns[self->ns_count++] = strtod(cell_text(ns, text), NULL);
     for (int part = 0; part < REPEATS_PARTS; part++) {
         if (!parts[part]) continue;
-        if (!self->sums[part]) self->sums[part] = calloc(1, sizeof *self->sums[part]);
-        if (!self->sums[part]) return -1;
+        if (!self->sums[part]) self->sums[part] = program_need(1, sizeof *self->sums[part]);
         histogram_merge(self->sums[part], parts[part]);
     }
-    return 0;
 }
 
 int repeats_of(repeats *made, const row_list *list, size_t row_index)
@@ -44,10 +44,9 @@ int repeats_of(repeats *made, const row_list *list, size_t row_index)
         made->count++;
     }
     if (made->count < 2) return 0;
-    made->ns = calloc(made->count, sizeof *made->ns);
-    if (!made->ns) return -1;
+    made->ns = program_need(made->count, sizeof *made->ns);
     for (size_t at = row_index; at < list->count; at++) {
-        if (repeats_alike(&list->rows[at], first) && repeats_take(made, &list->rows[at])) return -1;
+        if (repeats_alike(&list->rows[at], first)) repeats_take(made, &list->rows[at]);
     }
     return 1;
 }

@@ -18,7 +18,7 @@ typedef struct repeats {
 } repeats;
 
 /* Of the row and those that follow it of the same workload, policy, device and seed, baselines left out. 1: it is the
-   first of several; 0: it is not, or it is alone; -1: no host memory. repeats_free in all cases. */
+   first of several; 0: it is not, or it is alone. repeats_free in both cases. */
 int  repeats_of(repeats *made, const row_list *list, size_t row_index);
 void repeats_free(repeats *self);
 

@@ -68,8 +68,6 @@ ok($ended_code eq '130' && defined $done && $done % 5 == 0 && @ended == 2 + $don
 }
 my $said = stress(qw(holes -p segments --quick --device sim:1G))->{out};
 ok($said =~ /measured on this machine/, 'of times, too');
-ok($said =~ /^measuring ended as precise as asked for \(--precision\) in 0 of 3 rows; in 3 there were no more rounds, in 0 no\s+more time/m, '.. and why they are no more precise')
-    or print "#   $said";
 
 # ---- rules: a ratio is judged by its own interval, what is counted exactly
 my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
