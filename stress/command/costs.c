@@ -1,9 +1,7 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../measure/costs.h"
 #include "../run/plan.h"
@@ -29,33 +27,6 @@ static int costs_of_device(const plan *self, costs_table *made, problem *why)
     return device_close(measured, why) || failed ? -1 : 0;
 }
 
-/* Numbers of a GPU are worth what is known of where they come from. A simulated device's are the same every day. */
-static void costs_origin(FILE *about, const char *const *argv)
-{
-    char date[16] = "";
-    time_t now = time(NULL);
-    const struct tm *day = localtime(&now);
-    if (day) strftime(date, sizeof date, "%Y-%m-%d", day);
-    fprintf(about, "\nmeasured on %s by:", date);
-    for (; *argv; argv++) {
-        fputc(' ', about);
-        cli_print_word(about, *argv);
-    }
-}
-
-static char *costs_about(const plan *self, const char *const *argv)
-{
-    char *text, line[512];
-    size_t length;
-    const cuda_environment *environment = plan_environment(self);
-    FILE *about = program_stream(&text, &length);
-    fprintf(about, "%s: %s", self->device, environment ? cuda_environment_line(environment, line, sizeof line)
-                                                       : "simulated, virtual nanoseconds");
-    if (environment) costs_origin(about, argv);
-    fclose(about);
-    return text;
-}
-
 /* The file says nothing of these, so that whoever reads it takes them from the defaults. */
 static void costs_tell_missing(const costs_table *table)
 {
@@ -67,28 +38,31 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_act(const cli *asked, const char *const *argv, output_list *made, problem *why)
+static int costs_act(const cli *asked, output_list *made, problem *why)
 {
     plan self;
     costs_table table;
+    char line[512], about[600];
     memset(&self, 0, sizeof self);
     if (costs_output(asked, made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
-    char *about = costs_about(&self, argv);
-    if (asked->values[CLI_VERBOSE].given) program_say("device %.*s\n", (int)strcspn(about, "\n"), about);
-    const output_material material = { .device = about, .environment = plan_environment(&self), .costs = &table };
+    const cuda_environment *environment = plan_environment(&self);
+    snprintf(about, sizeof about, "%s: %s", self.device,
+             environment ? cuda_environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
+    if (asked->values[CLI_VERBOSE].given) program_say("device %s\n", about);
+    const output_material material = { .device = about, .environment = environment, .costs = &table };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
     failed = failed || output_list_files(made, &material, why);
-    free(about);
     return failed;
 }
 
 int costs_command(const cli *asked, const char *const *argv, problem *why)
 {
     output_list made;
+    (void)argv;
     memset(&made, 0, sizeof made);
-    int failed = costs_act(asked, argv, &made, why);
+    int failed = costs_act(asked, &made, why);
     output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }

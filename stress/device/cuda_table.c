@@ -160,42 +160,25 @@ void device_pages_clear(device_pages *self)
 
 #include "../sim/entries.h"
 
-static gpuarena_status cuda_table_classify(const gpuarena_driver *table, int code)
-{
-    const cuda_table *self = table->user;
-    return self->inner.classify(&self->inner, code);
-}
-
-static const char *cuda_table_code_name(const gpuarena_driver *table, int code)
-{
-    const cuda_table *self = table->user;
-    return self->inner.code_name(&self->inner, code);
-}
-
 /* What is neither counted nor on a list. */
-#define CUDA_TABLE_PASSES(group, name, parameters, names) \
-    static int cuda_table_##group##_##name parameters \
+#define CUDA_TABLE_PASS(result, name, parameters, entry, names) \
+    static result cuda_table_##name parameters \
     { \
         const cuda_table *on = self->user; \
         const gpuarena_driver *behind = &on->inner; \
-        return behind->group.name names; \
+        return behind->entry names; \
     }
+#define CUDA_TABLE_PASSES(group, name, parameters, names) \
+    CUDA_TABLE_PASS(int, group##_##name, parameters, group.name, names)
 ENTRIES_EVENTS(CUDA_TABLE_PASSES)
 ENTRIES_CAPTURE(CUDA_TABLE_PASSES)
 ENTRIES_IPC(CUDA_TABLE_PASSES)
-
-static int cuda_table_peer(const gpuarena_driver *table, int32_t number)
-{
-    const cuda_table *self = table->user;
-    return self->inner.peer(&self->inner, number);
-}
-
-static int cuda_table_memory_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
-                                  uint64_t *total_bytes)
-{
-    const cuda_table *self = table->user;
-    return self->inner.memory.info(&self->inner, kind, free_bytes, total_bytes);
-}
+CUDA_TABLE_PASS(gpuarena_status, classify, (const gpuarena_driver *self, int code), classify, (behind, code))
+CUDA_TABLE_PASS(const char *, code_name, (const gpuarena_driver *self, int code), code_name, (behind, code))
+CUDA_TABLE_PASS(uint64_t, now_ns, (const gpuarena_driver *self), now_ns, (behind))
+CUDA_TABLE_PASS(int, peer, (const gpuarena_driver *self, int32_t number), peer, (behind, number))
+CUDA_TABLE_PASS(int, memory_info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                                   uint64_t *total_bytes), memory.info, (behind, kind, free_bytes, total_bytes))
 
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
@@ -322,12 +305,6 @@ static int cuda_table_vm_unmap(const gpuarena_driver *table, void *address, uint
     device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
     return code;
-}
-
-static uint64_t cuda_table_now_ns(const gpuarena_driver *table)
-{
-    const cuda_table *self = table->user;
-    return self->inner.now_ns(&self->inner);
 }
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)

@@ -14,12 +14,6 @@
 
 /* ---- What figures share: names, numbers, legends */
 
-static const char *figure_workload(const row *shown)
-{
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : "";
-}
-
 void figure_cut(char *text, size_t most)
 {
     if (strlen(text) <= most) return;
@@ -46,7 +40,7 @@ enum { FIGURE_ROOM = 38 };                       /* letters of a heading, but fo
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
 {
     char workload[1024], policy[64] = "";
-    table_name(figure_workload(shown), workload, sizeof workload);
+    table_name(row_workload(shown), workload, sizeof workload);
     if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
     figure_join(words->title, sizeof words->title, workload, policy, what);
     figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
@@ -391,36 +385,27 @@ static void figure_memory(FILE *out, const figure_sheet *sheet, const figure *sh
     plot_close(&on);
 }
 
-static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
-                          figure_value *value, int arenas_only, const char *label)
+static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     const row_list *list = sheet->list;
+    int is_idle = shown->kind == FIGURE_IDLE;
     char class[32];
     plot on;
     const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
                           "allocations and frees so far", 0 };
-    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, label, 0 };
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
     figure_legend(&on, list, shown->first, shown->count, 0);
     plot_axes(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         const row *of = &list->rows[at];
         if (!of->recording || !row_is_first(list, shown->first, at)) continue;
-        if (arenas_only && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
-        figure_line(&on, sheet, at, value, arenas_only ? "fragmentation" : "idle",
+        if (!is_idle && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
+        figure_line(&on, sheet, at, is_idle ? figure_idle_share : figure_fragmentation_share,
+                    is_idle ? "idle" : "fragmentation",
                     figure_class(list, shown->first, at, "", class, sizeof class));
     }
     plot_close(&on);
-}
-
-static void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    figure_shares(out, sheet, shown, frame, figure_idle_share, 0, "reserved, not live");
-}
-
-static void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    figure_shares(out, sheet, shown, frame, figure_fragmentation_share, 1, "1 - largest free / free");
 }
 
 /* ---- Curves by policy: latency at percentiles, cost of a pair against holes */
@@ -640,9 +625,9 @@ static const figure_type figure_types[] = {
         "black, free memory white, addresses without memory grey." },
     [FIGURE_MEMORY] = { figure_memory, 1, "memory",
         "Memory requested, live and reserved over time; a red line where memory ran out." },
-    [FIGURE_IDLE] = { figure_idle, 0, "idle",
+    [FIGURE_IDLE] = { figure_shares, 0, "idle",
         "Share of the memory held from the driver that no block is in, over time, by policy." },
-    [FIGURE_FRAGMENTATION] = { figure_fragmentation, 0, "fragmentation",
+    [FIGURE_FRAGMENTATION] = { figure_shares, 0, "fragmentation",
         "1 - largest free / free, over time, by policy: what share of free memory the largest request could not "
         "have." },
     [FIGURE_LATENCY] = { figure_latency, 0, "latency",

@@ -58,8 +58,7 @@ static const char html_style[] =
    others. */
 static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
 {
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : table_fill(column, shown, text, size);
+    return *row_workload(shown) ? row_workload(shown) : table_fill(column, shown, text, size);
 }
 
 static void html_group_line(FILE *out, const char *name, size_t columns)
@@ -285,8 +284,8 @@ static void html_failures(FILE *out, const output_material *page)
 
 static void html_heading(FILE *out, const row_list *list, size_t first)
 {
-    const cell *workload = &list->rows[first].cells[COLUMN_WORKLOAD];
-    xml_between(out, "<section><h2>", workload->kind == CELL_TEXT ? workload->text : "Figures", "</h2>\n");
+    const char *workload = row_workload(&list->rows[first]);
+    xml_between(out, "<section><h2>", *workload ? workload : "Figures", "</h2>\n");
 }
 
 /* A heading for each workload; below it its figures, then those of each of its rows. */

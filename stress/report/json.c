@@ -147,16 +147,11 @@ static void json_repeats(FILE *out, const row_list *list)
     if (comma[1] == '\0') fputs("\n]", out);
 }
 
-static int json_is_timed(const row_list *list)
+static void json_host(FILE *out, const row_list *list, const char *const *argv)
 {
     size_t timed = 0;
     for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
-    return timed != 0;
-}
-
-static void json_host(FILE *out, const row_list *list, const char *const *argv)
-{
-    if (!json_is_timed(list)) return;
+    if (!timed) return;
     fputs(",\"host\":", out);
     host_json(out, argv);
 }

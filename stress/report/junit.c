@@ -27,8 +27,8 @@ static junit_case junit_case_at(const row_list *list, const gate *gates, size_t 
         memcpy(verdict.holes, judged->holes, sizeof verdict.holes);
         return verdict;
     }
-    const cell *cells = list->rows[place].cells, *workload = &cells[COLUMN_WORKLOAD];
-    junit_case made = { workload->kind == CELL_TEXT ? workload->text : "", cells[COLUMN_POLICY].text, "", "" };
+    const cell *cells = list->rows[place].cells;
+    junit_case made = { row_workload(&list->rows[place]), cells[COLUMN_POLICY].text, "", "" };
     cell_print(&cells[COLUMN_HOLES], made.holes, sizeof made.holes);
     return made;
 }

@@ -17,23 +17,11 @@ static size_t svg_keep_maps(figure *figures, size_t count)
     return kept;
 }
 
-static int svg_columns(size_t count)
-{
-    return count > 1 ? 2 : 1;
-}
-
 /* The place after the last, or, for a figure that begins a set, the first of the next line. Maps alone are a set. */
 static size_t svg_place(const figure *figures, size_t at, size_t last, int maps_only)
 {
     size_t place = at ? last + 1 : 0;
     return !maps_only && figure_begins(figures, at) ? (place + 1) / 2 * 2 : place;
-}
-
-static size_t svg_places(const figure *figures, size_t count, int maps_only)
-{
-    size_t place = 0;
-    for (size_t at = 0; at < count; at++) place = svg_place(figures, at, place, maps_only);
-    return count ? place + 1 : 0;
 }
 
 /* Above the figures: that there are rows which are not here. */
@@ -54,7 +42,7 @@ static int svg_notes_height(const row_list *list)
 static void svg_open(FILE *out, size_t count, const char *device, const row_list *list)
 {
     char note[ROW_NOTE_ROOM];
-    int columns = svg_columns(count), lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
+    int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
     int height = svg_notes_height(list) + (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
     int has_note = *row_list_note(list, note, sizeof note) != '\0';
@@ -78,7 +66,9 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
     figure *figures = figure_list(list, &count, &left_out);
     if (maps_only) count = svg_keep_maps(figures, count);
     const figure_sheet sheet = figure_sheet_for(list, figures, count, SVG_MAPS_BYTES);
-    svg_open(out, svg_places(figures, count, maps_only), device, list);
+    size_t last = 0;
+    for (size_t at = 0; at < count; at++) last = svg_place(figures, at, last, maps_only);
+    svg_open(out, count ? last + 1 : 0, device, list);
     for (size_t at = 0, place = 0; at < count; at++) {
         char placement[96];
         place = svg_place(figures, at, place, maps_only);

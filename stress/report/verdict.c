@@ -204,10 +204,10 @@ const char *verdict_line(const row_list *list, size_t first, char *text)
     char name[1024];
     verdict self = { list, first, verdict_next(list, first), text };
     size_t asked = verdict_count(&self, verdict_is_asked, 0), whole = verdict_count(&self, verdict_is_whole, 0);
-    const cell *workload = &list->rows[first].cells[COLUMN_WORKLOAD];
+    const char *workload = row_workload(&list->rows[first]);
     text[0] = '\0';
-    if (!asked || workload->kind != CELL_TEXT) return text;
-    text_add(text, VERDICT_ROOM, "%s: ", table_name(workload->text, name, sizeof name));
+    if (!asked || !*workload) return text;
+    text_add(text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
     size_t named = strlen(text);
     if (whole > 1) verdict_several(&self, whole);
     if (whole == 1) verdict_one(&self, verdict_find(&self, verdict_is_whole, 0), asked == 1);

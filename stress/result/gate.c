@@ -683,15 +683,14 @@ static void gate_judge_number(const gate *self, const case_row *of, gate_verdict
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count, in_base = 0;
-    char text[CELL_ROOM];
     for (size_t line = 0; line < self->found->count; line++) {
         const case_row of = { self->found, line };
-        const char *workload = case_cell(&of, COLUMN_WORKLOAD, text), *policy = case_policy(&of);
+        const char *workload = row_workload(&self->found->rows[line]), *policy = case_policy(&of);
         if (self->found->rows[line].is_baseline || !rule_matches(judged, workload, policy)
             || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
         made->judged = judged;
-        made->workload = *workload ? workload : "";
+        made->workload = workload;
         made->policy = policy;
         cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
         in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
@@ -704,8 +703,8 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
                            "and seed", judged->text, self->base_path);
     }
     if (self->verdict_count > before) return 0;
-    const case_row last = { self->found, self->found->count - 1 };
-    return rule_about_none(judged, case_cell(&last, COLUMN_WORKLOAD, text), case_policy(&last), why);
+    const row *last = &self->found->rows[self->found->count - 1];
+    return rule_about_none(judged, row_workload(last), last->cells[COLUMN_POLICY].text, why);
 }
 
 /* Whether rows that were read can say anything of the rule: they have the column, and the policy that it compares

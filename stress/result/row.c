@@ -139,7 +139,7 @@ void row_free(row *self)
     self->recording = NULL;
 }
 
-static const char *row_workload(const row *self)
+const char *row_workload(const row *self)
 {
     return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
 }
