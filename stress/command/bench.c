@@ -157,13 +157,6 @@ static int bench_cases(bench *self, const char *program, problem *why)
     return 0;
 }
 
-static int bench_write(const bench *self, problem *why)
-{
-    const cli_value *values = self->asked->values;
-    const output_material material = { .list = &self->rows, .device = "null" };
-    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
-}
-
 static int bench_options(const cli *asked, problem *why)
 {
     const command self = {
@@ -192,7 +185,10 @@ int bench_command(const cli *asked, const char *program, problem *why)
     bench self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
-    int failed = bench_start(&self, why) || bench_cases(&self, program, why) || bench_write(&self, why);
+    const output_material material = { .list = &self.rows, .device = "null" };
+    int is_quiet = asked->values[CLI_QUIET].given;
+    int failed = bench_start(&self, why) || bench_cases(&self, program, why)
+        || output_list_write(&self.outputs, &material, is_quiet, asked->values[CLI_COLOR].text, why);
     output_list_free(&self.outputs);
     free(self.rows.rows);
     free(self.stage);

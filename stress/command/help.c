@@ -1,7 +1,6 @@
 /* Texts for people, made from the tables wherever there is one. */
 #include "command.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,12 @@
 #include "../sim/costs.h"
 #include "../sim/sim.h"
 #include "../workload/workload.h"
+
+static int help_plain(FILE *out, const char *text)
+{
+    fputs(text, out);
+    return 0;
+}
 
 /* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME` are made */
 
@@ -231,28 +236,6 @@ static int help_outputs(FILE *out)
 
 /* ---- Workloads for people: what each is, its peak, its options */
 
-static int help_is_recording(const struct dirent *entry)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
-}
-
-/* Those that come along, as the folder has them. */
-static void help_recordings(FILE *out)
-{
-    char folder[PROGRAM_PATH_BYTES];
-    struct dirent **found = NULL;
-    int count = program_file("recordings", folder, sizeof folder)
-              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
-    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
-    if (count <= 0) fputs("  there are none here\n", out);
-    for (int at = 0; at < count; at++) {
-        fprintf(out, "  replay:%s\n", found[at]->d_name);
-        free(found[at]);
-    }
-    free(found);
-}
-
 /* The family, and each of its options with what is allowed. */
 static void help_workload_page(FILE *out, size_t index)
 {
@@ -285,8 +268,8 @@ static int help_workloads(FILE *out)
 {
     fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
     for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
-    help_recordings(out);
-    return 0;
+    return help_plain(out, "replay:NAME, where the current folder has no such file: a recording that comes along,\n"
+                           "in stress/recordings\n");
 }
 
 /* ---- Texts for people, made from the tables wherever there is one */
@@ -302,20 +285,12 @@ static const char help_bottom[] =
     "and --out add up.\n"
     "\n"
     "Examples\n"
-    "  stress run -w train -p cudaMalloc,segments\n"
-    "  stress run -w replay:step.trace,uniform -p cudaMalloc,segments --seed 7 --out csv=results.csv\n"
-    "  stress run -w train -p segments --limit 1G                  where does it run out, and why?\n"
+    "  stress run -w train -p cudaMalloc,segments --out html=report.html\n"
+    "  stress run -w replay:step.trace -p segments --limit 1G      where does it run out, and why?\n"
     "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
-    "  stress run -w train --seed 3 -p cudaMalloc --out trace=train.trace\n"
-    "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
     "  stress run -w train -p cudaMalloc,paged --fail-if '*/paged: footprint > 1.05'   exit 1 if so\n"
-    "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
     "  stress capacity -w train -p cudaMalloc,segments             the smallest limit that is enough\n"
-    "  stress batch -w train:zero3=8 -p cudaMalloc,paged --device sim:24G   the largest batch, and why no more\n"
-    "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
-    "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
-    "  stress run -w train -p cudaMalloc,segments --costs mine.costs   .. and on a simulated device?\n"
     "\n"
     "Exit codes (the highest of 4, 3, 2, 1 that applies)\n"
     "  0   all rows done; out of memory in a workload is a result, not an error\n"
@@ -466,12 +441,6 @@ static const char help_shards[] =
     "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps\n"
     "but for its step), JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with\n"
     "SLURM_NTASKS, OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows.\n";
-
-static int help_plain(FILE *out, const char *text)
-{
-    fputs(text, out);
-    return 0;
-}
 
 static int help_costs(FILE *out)
 {

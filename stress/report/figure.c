@@ -92,22 +92,25 @@ static const char *figure_class(const row_list *list, size_t first, size_t row_i
     return text;
 }
 
-/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
-static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count,
-                              unsigned from_line)
+/* The figure's axes, and above them a legend of the policies of these rows. */
+static void figure_open(plot *on, FILE *out, const plot_frame *frame, const plot_axis *x, const plot_axis *y,
+                        const row_list *list, size_t first, size_t count)
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char names[FIGURE_MOST_NAMES][64], class[32];
     const char *shown[FIGURE_MOST_NAMES];
-    size_t used = 0;
-    plot_legend legend = { on, 0.0, from_line };
+    size_t rows[FIGURE_MOST_NAMES], used = 0;
     for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
         if (!row_is_first(list, first, at)) continue;
         shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
-        if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
-        used++;
+        rows[used++] = at;
     }
-    return plot_legend_lines(shown, used);
+    plot_open(on, out, frame, x, y, plot_legend_lines(shown, used));
+    plot_legend legend = { on, 0.0, 0 };
+    for (size_t at = 0; at < used; at++) {
+        plot_legend_add(&legend, figure_class(list, first, rows[at], "line ", class, sizeof class), shown[at]);
+    }
+    plot_axes(on);
 }
 
 /* ---- One bar a policy: its overhead, the smallest limit, the largest batch */
@@ -394,9 +397,7 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
                           "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
-    figure_legend(&on, list, shown->first, shown->count, 0);
-    plot_axes(&on);
+    figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         const row *of = &list->rows[at];
         if (!of->recording || !row_is_first(list, shown->first, at)) continue;
@@ -473,10 +474,7 @@ static void figure_latency(FILE *out, const figure_sheet *sheet, const figure *s
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         figure_hold(&y, points, figure_latency_points(list->rows[at].times, points));
     }
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
-    on.x = x;
-    figure_legend(&on, list, shown->first, shown->count, 0);
-    plot_axes(&on);
+    figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     figure_percentile_names(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         if (!row_is_first(list, shown->first, at)) continue;
@@ -531,9 +529,7 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     size_t used;
     figure_holes_axes(list, column, &x, &y);
     if (x.least > x.most) x.least = x.most;
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
-    figure_legend(&on, list, 0, list->count, 0);
-    plot_axes(&on);
+    figure_open(&on, out, frame, &x, &y, list, 0, list->count);
     for (size_t at = 0; at < list->count;) {
         size_t rows = figure_holes_points(list, at, column, points, &used);
         figure_curve(&on, list, 0, at, points, used, row_column_name(column));

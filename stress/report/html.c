@@ -56,11 +56,6 @@ static const char html_style[] =
 
 /* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
    others. */
-static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
-{
-    return *row_workload(shown) ? row_workload(shown) : table_fill(column, shown, text, size);
-}
-
 static void html_group_line(FILE *out, const char *name, size_t columns)
 {
     fprintf(out, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>", columns);
@@ -112,10 +107,12 @@ static void html_table(FILE *out, const row_list *list)
     for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = table_is_used(list, &columns[at]));
     html_headings(out, columns, count, is_used);
     for (size_t line = 0; line < list->count && line < HTML_MOST_ROWS; line++) {
-        const char *group = html_group(&list->rows[line], &columns[0], text, sizeof text);
+        const row *shown = &list->rows[line];
+        const char *group = *row_workload(shown) ? row_workload(shown)
+                                                 : table_fill(&columns[0], shown, text, sizeof text);
         if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used - 1);
         snprintf(above, sizeof above, "%s", group);
-        fputs(table_is_ok(&list->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
+        fputs(table_is_ok(shown) ? "<tr>" : "<tr class=\"oom\">", out);
         for (size_t at = 1; at < count; at++) {
             if (is_used[at]) html_cell(out, list, line, &columns[at]);
         }
@@ -229,30 +226,20 @@ static void html_intro(FILE *out, const output_material *page)
     if (row_is_run(page->list->kind)) html_comes_to(out, page->list);
 }
 
-/* What a function writes, escaped. */
-static void html_escaped(FILE *out, void (*write)(FILE *to, const void *user), const void *user)
+/* A command line: these words, or one that shows a failure again. */
+static void html_command(FILE *out, const char *const *argv, const repro *line)
 {
     char *text;
     size_t length;
     FILE *memory = program_stream(&text, &length);
-    write(memory, user);
-    fclose(memory);
-    xml_text(out, text);
-    free(text);
-}
-
-static void html_words(FILE *to, const void *user)
-{
-    const char *const *argv = user;
-    for (size_t at = 0; argv[at]; at++) {
-        if (at) fputc(' ', to);
-        cli_print_word(to, argv[at]);
+    for (size_t at = 0; argv && argv[at]; at++) {
+        if (at) fputc(' ', memory);
+        cli_print_word(memory, argv[at]);
     }
-}
-
-static void html_line(FILE *to, const void *user)
-{
-    repro_write(to, user);
+    if (line) repro_write(memory, line);
+    fclose(memory);
+    xml_between(out, "<pre>", text, "</pre>\n");
+    free(text);
 }
 
 /* Rows that did not complete: why, and the line that shows it again. */
@@ -272,11 +259,7 @@ static void html_failures(FILE *out, const output_material *page)
         figure_title(&frame, &words, shown, 1, "");
         xml_text(out, words.title);
         xml_between(out, "</strong>: ", *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text, "</p>\n");
-        if (workload) {
-            fputs("<pre>", out);
-            html_escaped(out, html_line, &line);
-            fputs("</pre>\n", out);
-        }
+        if (workload) html_command(out, NULL, &line);
         told++;
     }
     if (failed > told) fprintf(out, "<p class=\"quiet\">%zu more are in the table.</p>\n", failed - told);
@@ -336,9 +319,7 @@ void html_write(FILE *out, const output_material *page)
     for (size_t at = 0; at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
     html_head(out, page);
     html_intro(out, page);
-    fputs("<pre>", out);
-    html_escaped(out, html_words, page->argv);
-    fputs("</pre>\n", out);
+    html_command(out, page->argv, NULL);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
     html_table(out, list);
     html_failures(out, page);

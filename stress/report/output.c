@@ -86,37 +86,32 @@ static int output_file_beside(output_file *self)
     return -1;
 }
 
+/* In place. -1 and a problem, EXIT_HARNESS: it cannot be written. */
 static int output_file_begin(output_file *self, const char *path, const char *mode, problem *why)
 {
+    memset(self, 0, sizeof *self);
+    self->path = path;
     errno = 0;
     self->stream = fopen(path, mode);
-    if (self->stream) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
+    if (!self->stream) {
+        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    errno = 0;
+    return 0;
 }
 
-/* Written in place is what is no regular file, has other names or another owner, is our stdout or stderr, or lies in
-   a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be written. */
+/* Likewise; written in place is what is no regular file, has other names or another owner, is our stdout or stderr,
+   or lies in a folder that takes no other file. */
 static int output_file_open(output_file *self, const char *path, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
-    int failed = 0;
     if (output_file_beside(self)) {
         output_file_free(self);
-        failed = output_file_begin(self, path, "w", why);
+        return output_file_begin(self, path, "w", why);
     }
     errno = 0;
-    return failed;
-}
-
-/* For adding to what the file holds, in place. */
-static int output_file_append(output_file *self, const char *path, problem *why)
-{
-    memset(self, 0, sizeof *self);
-    self->path = path;
-    int failed = output_file_begin(self, path, "a", why);
-    errno = 0;
-    return failed;
+    return 0;
 }
 
 /* To where it is wanted, if it is whole. -1: not all is there, *cause why. */
@@ -312,26 +307,17 @@ static int output_is_asked(const output *self, const cli *asked, problem *why)
     return failed;
 }
 
-/* Whether a recording that the workload replays is this file. */
-static int output_replays(const char *text, const output *made)
+/* Of a workload, the recordings that it replays. */
+static int output_is_replayed(const output *self, const char *workload, problem *why)
 {
-    slice rest = slice_of(text), spec, name;
+    slice rest = slice_of(workload), spec, name;
     char path[4096];
     while (mix_take(&rest, &spec)) {
         if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
         snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
-        if (output_is_file(made, path)) return 1;
-    }
-    return 0;
-}
-
-static int output_is_replayed(const output *made, const plan *self, problem *why)
-{
-    for (size_t index = 0; self && index < self->workload_count; index++) {
-        if (output_replays(self->workloads[index].text, made)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
-                               made->path, self->workloads[index].text);
-        }
+        if (!output_is_file(self, path)) continue;
+        return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file", self->path,
+                           workload);
     }
     return 0;
 }
@@ -364,7 +350,7 @@ static int output_summary(const output_material *material, problem *why)
     problem trouble = { 0, "" };
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path) return 0;
-    if (output_file_append(&file, path, &trouble)) {
+    if (output_file_begin(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
     summary_write(file.stream, material);
@@ -393,7 +379,10 @@ void output_list_free(output_list *self)
 
 static int output_list_try_one(const output_list *self, output *made, const cli *asked, const plan *of, problem *why)
 {
-    if (output_try(made, why) || output_is_asked(made, asked, why) || output_is_replayed(made, of, why)) return -1;
+    if (output_try(made, why) || output_is_asked(made, asked, why)) return -1;
+    for (size_t index = 0; of && index < of->workload_count; index++) {
+        if (output_is_replayed(made, of->workloads[index].text, why)) return -1;
+    }
     for (const output *other = self->items; other < made; other++) {
         if (!output_is_file(made, other->path)) continue;
         return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",

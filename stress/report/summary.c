@@ -87,12 +87,6 @@ static void summary_cell(FILE *out, const row *shown, row_column column)
                     : is_text ? value->text : cell_print(value, text, sizeof text));
 }
 
-static const char *summary_heading(const row_list *list, row_column column)
-{
-    const char *heading = table_heading(list->kind, column);
-    return heading ? heading : row_column_name(column);
-}
-
 static void summary_rows(FILE *out, const row_list *list)
 {
     row_column shown[SUMMARY_COLUMNS];
@@ -104,7 +98,7 @@ static void summary_rows(FILE *out, const row_list *list)
         for (size_t at = 0; at < count; at++) {
             fputs("| ", out);
             if (line > 1) summary_cell(out, &list->rows[line - 2], shown[at]);
-            else fputs(line ? "---" : summary_heading(list, shown[at]), out);
+            else fputs(line ? "---" : table_heading(list->kind, shown[at]), out);
             fputc(' ', out);
         }
         fputs("|\n", out);

@@ -183,17 +183,12 @@ static int record_maps(const record *self)
     return self->device && (self->parts & RECORD_MAP) && self->map_ops == RECORD_NEVER;
 }
 
-static void record_end_map(record *self)
-{
-    self->map_ops = self->op;
-}
-
 static void record_memory_changed(void *user, sim_call kind, uint64_t address, uint64_t bytes)
 {
     record *self = user;
     if (!record_maps(self) || !bytes) return;
     if (RECORD_RESERVE(self, changes, change_count, change_capacity, RECORD_MOST_CHANGES)) {
-        record_end_map(self);
+        self->map_ops = self->op;
         return;
     }
     const record_change made = { kind, self->op, record_now_vns(self), address, bytes };
@@ -243,7 +238,7 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
                                 number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
     if (RECORD_RESERVE(self, blocks, block_count, block_capacity, RECORD_MOST_BLOCKS)) {
-        record_end_map(self);
+        self->map_ops = self->op;
         return;
     }
     self->blocks[self->block_count++] = made;
@@ -287,13 +282,6 @@ uint64_t record_bytes(const record *self)
          + self->step_capacity * sizeof *self->steps + self->sample_count * sizeof *self->samples;
 }
 
-static void record_sift(record *self)
-{
-    self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
-    free(self->buckets);
-    self->buckets = NULL;
-}
-
 void record_finish(record *self, uint64_t op_count)
 {
     if (!self || !self->device) return;
@@ -305,6 +293,8 @@ void record_finish(record *self, uint64_t op_count)
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;
     if (self->step_ops > self->op_count) self->step_ops = self->op_count;
     self->device = NULL;
-    if (self->buckets) record_sift(self);
+    if (self->buckets) self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
+    free(self->buckets);
+    self->buckets = NULL;
     if (self->parts & RECORD_MAP) record_lay_out(self);
 }
