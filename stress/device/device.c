@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../sim/entries.h"
 #include "cuda_environment.h"
 
@@ -80,10 +81,9 @@ static int cuda_device_close(cuda_device *self, problem *why)
 /* *driver: the counting table, for as long as the device is open. */
 static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
 {
-    cuda_device *made = calloc(1, sizeof *made);
-    if (made) made->window = malloc(CUDA_DEVICE_WINDOW);
-    if (!made || !made->window) problem_set(why, EXIT_HARNESS, "no host memory for a CUDA device");
-    if (!made || !made->window || cuda_device_connect(made, ordinal, why)) {
+    cuda_device *made = program_need(1, sizeof *made);
+    made->window = program_need(CUDA_DEVICE_WINDOW, 1);
+    if (cuda_device_connect(made, ordinal, why)) {
         (void)cuda_device_close(made, why);      /* holds nothing yet */
         return NULL;
     }
@@ -285,12 +285,8 @@ static void device_lock_put(gpuarena_driver *driver)
 
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams)
 {
-    device_lock *made = calloc(1, sizeof *made);
-    if (!made) return NULL;
-    if (pthread_mutex_init(&made->mutex, NULL)) {
-        free(made);
-        return NULL;
-    }
+    device_lock *made = program_need(1, sizeof *made);
+    pthread_mutex_init(&made->mutex, NULL);
     made->behind = *driver;
     made->with_streams = with_streams;
     driver->user = made;
@@ -316,35 +312,26 @@ struct device {
     int             is_unjudged;
 };
 
-/* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
-static int device_share(device *self, const device_config *config, problem *why)
-{
-    if (!config->is_shared) return 0;
-    self->lock = device_lock_open(&self->driver, !config->is_cuda);
-    return self->lock ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for a device of several threads");
-}
-
 static int device_connect(device *self, const device_config *config, problem *why)
 {
     if (config->is_cuda) {
         self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
-        return self->cuda ? device_share(self, config, why) : -1;
+        if (!self->cuda) return -1;
+    } else {
+        self->op_ns = config->op_ns;
+        self->is_unjudged = config->is_unjudged;
+        self->machine = sim_create(&config->sim, why);
+        if (!self->machine) return -1;
+        sim_driver(self->machine, 0, &self->driver);
     }
-    self->op_ns = config->op_ns;
-    self->is_unjudged = config->is_unjudged;
-    self->machine = sim_create(&config->sim, why);
-    if (!self->machine) return -1;
-    sim_driver(self->machine, 0, &self->driver);
-    return device_share(self, config, why);
+    /* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
+    if (config->is_shared) self->lock = device_lock_open(&self->driver, !config->is_cuda);
+    return 0;
 }
 
 device *device_open(const device_config *config, problem *why)
 {
-    device *made = calloc(1, sizeof *made);
-    if (!made) {
-        problem_set(why, EXIT_HARNESS, "no host memory for a device");
-        return NULL;
-    }
+    device *made = program_need(1, sizeof *made);
     if (!device_connect(made, config, why)) return made;
     device_close(made, NULL);
     return NULL;

@@ -343,21 +343,16 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
 }
 
 /* Of the device, then of the search. */
-static void table_capacity_legend(FILE *out, const cuda_environment *environment, size_t width)
+static void table_search_legend(FILE *out, row_kind kind, const cuda_environment *environment, size_t width)
 {
     char line[512];
     table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
+    table_fold(out, kind == ROW_CAPACITY
+               ? "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
                "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
                "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
-               "the workload completes, on CUDA what they held.", width);
-}
-
-static void table_batch_legend(FILE *out, const cuda_environment *environment, size_t width)
-{
-    char line[512];
-    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for "
+               "the workload completes, on CUDA what they held."
+               : "largest: what the workload's option may be for it to complete; one more ends at that op, for "
                "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
                "where peaks grow with the option, no policy can do better.", width);
 }
@@ -391,8 +386,8 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     switch (list->kind) {
     case ROW_RUN:
     case ROW_ROUNDS:   table_run_legend(out, list, layout, environment, width); break;
-    case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
-    case ROW_BATCH:    table_batch_legend(out, environment, width); break;
+    case ROW_CAPACITY:
+    case ROW_BATCH:    table_search_legend(out, list->kind, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
     case ROW_BENCH:    table_bench_legend(out, layout, width); break;
     }
