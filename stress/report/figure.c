@@ -98,7 +98,7 @@ static void figure_open(plot *on, FILE *out, const plot_frame *frame, const plot
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char names[FIGURE_MOST_NAMES][64], class[32];
-    const char *shown[FIGURE_MOST_NAMES];
+    const char *shown[FIGURE_MOST_NAMES] = { NULL };
     size_t rows[FIGURE_MOST_NAMES], used = 0;
     for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
         if (!row_is_first(list, first, at)) continue;
