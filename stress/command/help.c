@@ -1,6 +1,7 @@
 /* Texts for people, made from the tables wherever there is one. */
 #include "command.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +237,28 @@ static int help_outputs(FILE *out)
 
 /* ---- Workloads for people: what each is, its peak, its options */
 
+static int help_is_recording(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
+}
+
+/* Those that come along, as the folder has them. */
+static void help_recordings(FILE *out)
+{
+    char folder[PROGRAM_PATH_BYTES];
+    struct dirent **found = NULL;
+    int count = program_file("recordings", folder, sizeof folder)
+              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
+    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
+    if (count <= 0) fputs("  there are none here\n", out);
+    for (int at = 0; at < count; at++) {
+        fprintf(out, "  replay:%s\n", found[at]->d_name);
+        free(found[at]);
+    }
+    free(found);
+}
+
 /* The family, and each of its options with what is allowed. */
 static void help_workload_page(FILE *out, size_t index)
 {
@@ -268,8 +291,8 @@ static int help_workloads(FILE *out)
 {
     fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
     for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
-    return help_plain(out, "replay:NAME, where the current folder has no such file: a recording that comes along,\n"
-                           "in stress/recordings\n");
+    help_recordings(out);
+    return 0;
 }
 
 /* ---- Texts for people, made from the tables wherever there is one */
