@@ -191,12 +191,10 @@ static int compare_timed(compare_row *pair, const char *name)
     return 0;
 }
 
-/* The ends of an interval count with it; how many rounds it took, why no more, and how well a curve fits, is no
-   result. */
+/* The ends of an interval count with it; how many rounds it took, and why no more, is no result. */
 static int compare_is_said(const char *name, const column_info *measure, int has_interval)
 {
-    int is_how = !strcmp(name, "rounds") || !strcmp(name, "growth_rms");
-    return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && is_how)
+    return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && !strcmp(name, "rounds"))
         || (measure->is_timed && measure->unit == UNIT_TEXT);
 }
 

@@ -462,10 +462,6 @@ static const char help_holes[] =
     "each of which measures every number of free blocks once, in random order. ratio: over the fewest, the median\n"
     "of the rounds' ratios, and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that\n"
     "meets the arena's target for the most of them. Too little device memory for the blocks: status oom.\n"
-    "growth, in the row of the most free blocks: which of c, c log2 n and c n fits the policy's ns_per_pair best, c\n"
-    "by least squares: O(1), O(log n), O(n); growth_rms: the root of the mean square of what is left, over the\n"
-    "mean. unclear where the rounds' rms do not tell the classes apart with 95 % confidence. instructions_growth:\n"
-    "the same, exact.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
@@ -477,7 +473,7 @@ static const char help_gates[] =
     "                    In quotes, \" or ', where they hold ':' or '/': \"train:seq=512\"/paged: footprint > 1.1\n"
     "  METRIC            a column of --out csv (stress help columns), but those that name the row\n"
     "  OP                < <= > >= == !=; of words == and != alone: status, oom_reason, stop_reason, digest,\n"
-    "                    met, ended, growth, instructions_growth; != says nothing of an empty cell\n"
+    "                    met, ended; != says nothing of an empty cell\n"
     "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%; or a word that\n"
     "                    the column may hold (status: ok oom verify_failed error)\n"
     "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"

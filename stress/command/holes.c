@@ -111,41 +111,6 @@ static void holes_cells(const holes *self, const holes_step *step)
     if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
 }
 
-/* In the row of the most holes that there was memory for, which are the last. */
-static void holes_growth_cells(row *made, holes_growth growth, row_column name, row_column rms)
-{
-    if (!growth.name) return;
-    row_text(made, name, growth.name);
-    row_real(made, rms, growth.rms);
-}
-
-static void holes_time_growth(const holes *self)
-{
-    const double *costs[HOLES_STEPS];
-    size_t count = 0;
-    for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
-    if (!count) return;
-    holes_growth_cells(self->steps[count - 1].made,
-                       holes_growth_measured(holes_steps, costs, count, self->rounds.count),
-                       COLUMN_GROWTH, COLUMN_GROWTH_RMS);
-}
-
-/* Of every policy: its rows are HOLES_STEPS in a row. */
-static void holes_instruction_growth(holes *self)
-{
-    for (size_t first = 0; first + HOLES_STEPS <= self->rows.count; first += HOLES_STEPS) {
-        row *of = &self->rows.rows[first];
-        double costs[HOLES_STEPS];
-        size_t count = 0;
-        for (; count < HOLES_STEPS && of[count].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE; count++) {
-            costs[count] = of[count].cells[COLUMN_PAIR_INSTRUCTIONS].real;
-        }
-        if (!count) continue;
-        holes_growth_cells(&of[count - 1], holes_growth_of(holes_steps, costs, count), COLUMN_INSTRUCTIONS_GROWTH,
-                           COLUMN_INSTRUCTIONS_GROWTH_RMS);
-    }
-}
-
 static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
 {
     char message[256];
@@ -174,7 +139,6 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         if (!failed && step->is_there && self->rounds.count) holes_cells(self, step);
         failed |= holes_close(&step->field, why);
     }
-    if (!failed && self->rounds.count) holes_time_growth(self);
     if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
     return failed ? -1 : 0;
 }
@@ -218,7 +182,6 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
-    if (!result) holes_instruction_growth(self);
     return result < 0 ? -1 : 0;
 }
 

@@ -398,8 +398,7 @@ static void table_ended(FILE *out, const row_list *list, size_t width)
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; driver calls: of 4,096 pairs; growth: the curve that fits best, of "
-               "instructions where they were counted.", width);
+               "counted by callgrind; driver calls: of 4,096 pairs.", width);
     if (!table_shows_time(layout)) return;
     table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
                "the same among the fewest." TABLE_INTERVAL, width);

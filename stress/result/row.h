@@ -118,22 +118,14 @@ struct record;
       "the largest whose requested peak is no more than the memory there is") \
     X(NEXT_PEAK, "next_peak_bytes", BYTES, COUNTED, NEITHER, "the requested peak of one more than the largest") \
     X(REPEATS, "repeats", KEY, COUNTED, NEITHER, "of the workload, one after the other") \
-    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence") \
-    X(GROWTH, "growth", TEXT, TIMED, NEITHER, "of the time with free blocks: O(1), O(log n) or O(n); unclear") \
-    X(GROWTH_RMS, "growth_rms", SHARE, TIMED, NEITHER, "what that curve leaves over; 0 is a perfect fit") \
-    X(INSTRUCTIONS_GROWTH, "instructions_growth", TEXT, COUNTED, NEITHER, \
-      "of the instructions with free blocks: O(1), O(log n) or O(n)") \
-    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms", SHARE, COUNTED, NEITHER, \
-      "what that curve leaves over; 0 is a perfect fit")
+    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence")
 /* X(NAME, words): those that a column of texts may hold, a | before each; of all other columns: any. */
 #define ROW_WORDS(X) \
     X(STATUS, "|ok|oom|verify_failed|error") \
     X(OOM_REASON, ROW_REASONS) \
     X(ENDED, "|precise|rounds|time") \
     X(STOP_REASON, ROW_REASONS "|not_opened|not_made|option_maximum") \
-    X(MET, "|yes|no|unclear") \
-    X(GROWTH, "|O(1)|O(log n)|O(n)|unclear") \
-    X(INSTRUCTIONS_GROWTH, "|O(1)|O(log n)|O(n)")
+    X(MET, "|yes|no|unclear")
 /* X(NAME): of units COUNT and NS those that have a decimal. Shares have four, all others none. */
 #define ROW_TENTHS(X) \
     X(HOST_NS) X(VNS_PER_OP) X(NS_PER_PAIR) X(PAIR_INSTRUCTIONS) X(AGAINST_NS) X(AGAINST_INSTRUCTIONS)
