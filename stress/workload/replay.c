@@ -11,7 +11,6 @@
 #include "../base/cli.h"
 #include "../base/program.h"
 #include "family.h"
-#include "stream.h"
 
 /* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
         what is wrong with it. They get the whole text and know no files; a new format is one row */
@@ -744,16 +743,16 @@ static int replay_text(stream_builder *builder, slice text)
     return replay_unknown(builder, first_line);
 }
 
-static int replay_make(const family_request *request, stream_builder *builder)
+static int replay_read(const char *path, stream_builder *builder)
 {
     char shown[200];
     replay_content whole = { NULL, 0 };
-    replay_show_path(request->path, shown, sizeof shown);
+    replay_show_path(path, shown, sizeof shown);
     builder->source = shown;
-    int failed = replay_load(request->path, &whole, builder);
+    int failed = replay_load(path, &whole, builder);
     slice text = { whole.bytes, whole.length };
     if (!failed && replay_is_pickle(text)) {
-        failed = replay_refuse_snapshot(request->path, "its name does not end in .pickle", builder);
+        failed = replay_refuse_snapshot(path, "its name does not end in .pickle", builder);
     } else if (!failed) {
         failed = replay_text(builder, text);
     }
@@ -765,5 +764,5 @@ const family family_replay = {
     { "replay",
       "a recorded trace: gpuarena-trace 1, RMM's CSV log or intervals, by content; a PyTorch snapshot (.pickle)",
       NULL, 0 },
-    NULL, 0, replay_make
+    NULL, 0, 0, NULL, replay_read
 };

@@ -263,7 +263,7 @@ static int write_rival(const op *at, uint64_t number, char *text, size_t size)
 
 static void write_op(const op_stream *stream, const op *at, uint64_t number, FILE *out)
 {
-    char rival[64];
+    char word[64];
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
     case OP_FREE:   write_free(stream, at, out); break;
@@ -271,8 +271,8 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
     case OP_RIVAL:
-        write_rival(at, number, rival, sizeof rival);
-        fprintf(out, "# --faults %s", rival);
+        write_rival(at, number, word, sizeof word);
+        fprintf(out, "# --faults %s", word);
         break;
     }
     fputc('\n', out);
@@ -294,12 +294,12 @@ const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
     uint64_t number = 0;
     text[0] = '\0';
     for (size_t i = 0; i < stream->op_count; i++) {
-        char rival[64];
+        char word[64];
         number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
         if (stream->ops[i].kind != OP_RIVAL) continue;
-        size_t length = (size_t)write_rival(&stream->ops[i], number, rival, sizeof rival);
+        size_t length = (size_t)write_rival(&stream->ops[i], number, word, sizeof word);
         if (strlen(text) + length + 2 > size) break;
-        text_add(text, size, "%s%s", *text ? ";" : "", rival);
+        text_add(text, size, "%s%s", *text ? ";" : "", word);
     }
     return text;
 }

@@ -8,7 +8,6 @@
 #include "../base/splitmix64.h"
 #include "../base/text.h"
 #include "family.h"
-#include "stream.h"
 
 /* ---- Weighted draws */
 
@@ -74,15 +73,15 @@ const workload_family *workload_family_at(size_t index)
 
 static void workload_range_text(const family_option *option, char *text, size_t size)
 {
-    snprintf(text, size, "%s=%" PRIu64, option->key, option->from);
-    if (option->to != option->from) text_add(text, size, "-%" PRIu64, option->to);
+    snprintf(text, size, "%s=%" PRIu64, option->key, option->value.low);
+    if (option->value.high != option->value.low) text_add(text, size, "-%" PRIu64, option->value.high);
     text_add(text, size, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
              option->is_range ? ", or LO-HI" : "");
 }
 
 static void workload_words_text(const family_option *option, char *text, size_t size)
 {
-    snprintf(text, size, "%s=%s ", option->key, option->words[option->from]);
+    snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
     for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i > 0 ? "," : "", option->words[i]);
 }
 
@@ -221,9 +220,26 @@ static uint64_t workload_seed(const family *of, const workload_options *options,
 {
     size_t option = spec_find(of, slice_of("seed"));
     if (option == of->option_count) return options->seed_given ? options->seed : 1;
-    uint64_t seed = request->values[option].from;
-    request->values[option].from = request->values[option].to = turns_seed(seed, options->thread);
+    uint64_t seed = request->values[option].is.low;
+    request->values[option].is.low = turns_seed(seed, options->thread);
     return seed;
+}
+
+/* The family's struct, with a value for each of its options, writes the operations. */
+static int workload_write(const family *of, const family_request *request, stream_builder *builder)
+{
+    if (of->read) return of->read(request->path, builder);
+    maker *self = calloc(1, of->size);
+    if (!self) return stream_no_memory(builder);
+    for (size_t i = 0; i < of->option_count; i++) {
+        const family_range *value = &request->values[i].is;
+        memcpy((char *)self + of->options[i].at, value, of->options[i].is_range ? sizeof *value : sizeof value->low);
+    }
+    self->builder = builder;
+    of->make(self);
+    int failed = maker_end(self);
+    free(self);
+    return failed;
 }
 
 int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
@@ -242,7 +258,7 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     if (options->most_ops) builder.most_ops = options->most_ops;
     builder.most_bytes = options->most_bytes;
     uint64_t seed = workload_seed(of, options, &request);
-    int failed = of->make(&request, &builder);
+    int failed = workload_write(of, &request, &builder);
     stream_end(&builder);
     stream->seed = seed;
     if (failed) {
