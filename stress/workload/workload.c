@@ -407,52 +407,13 @@ static int mix_members(mix *self, const char *text, const workload_options *opti
     return 0;
 }
 
-static int mix_stream(mix *self, uint32_t index, uint64_t number, uint64_t *mixed)
-{
-    if (number > (UINT64_MAX - index) / self->member_count) {
-        return stream_refuse(&self->builder, "stream %" PRIu64 ", expected below 2^64 / %" PRIu32 " beside others",
-                             number, self->member_count);
-    }
-    *mixed = number * self->member_count + index;
-    return 0;
-}
-
-static int mix_alloc(mix *self, mix_member *member, const op *next, uint64_t stream)
-{
-    uint32_t tag = member->stream.tags[next->first];
-    slice label = { NULL, 0 };
-    if (tag) label = slice_of(member->stream.labels[tag - 1]);
-    return stream_alloc(&self->builder, self->builder.stream->block_count, next->value, stream, label,
-                        &member->blocks[next->first]);
-}
-
-static int mix_kernel(mix *self, const mix_member *member, const op *next, uint64_t stream)
-{
-    int failed = stream_kernel(&self->builder, stream, next->value);
-    for (uint32_t at = 0; at < next->count && !failed; at++) {
-        failed = stream_touch(&self->builder, member->blocks[member->stream.touches[next->first + at]]);
-    }
-    return failed;
-}
-
 static int mix_op(mix *self, uint32_t index)
 {
     mix_member *member = &self->members[index];
+    const stream_copy copy = { &member->stream, member->blocks, self->member_count, index, 0 };
     uint32_t thread = op_stream_thread(&member->stream, member->next);
-    const op *next = &member->stream.ops[member->next++];
-    uint64_t stream = 0, other = 0;
-    if (mix_stream(self, index, next->stream, &stream)) return -1;
     stream_turn(&self->builder, member->thread + thread * member->stride);
-    switch (next->kind) {
-    case OP_ALLOC:  return mix_alloc(self, member, next, stream);
-    case OP_FREE:   return next->count ? stream_free_on(&self->builder, member->blocks[next->first], stream)
-                                       : stream_free(&self->builder, member->blocks[next->first]);
-    case OP_KERNEL: return mix_kernel(self, member, next, stream);
-    case OP_STEP:   return stream_step(&self->builder, slice_of(member->stream.labels[next->first]));
-    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
-    case OP_WAIT:   break;
-    }
-    return mix_stream(self, index, next->value, &other) || stream_wait(&self->builder, stream, other);
+    return stream_copy_op(&self->builder, &copy, &member->stream.ops[member->next++]);
 }
 
 static int mix_merge(mix *self, uint64_t seed)
