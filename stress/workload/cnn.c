@@ -1,5 +1,5 @@
 /* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum. */
-#include "family.h"
+#include "maker.h"
 
 enum { CNN_UNITS = 53, CNN_BLOCKS = 16, CNN_FEATURES = 2048 };       /* a unit: a convolution and its norm */
 enum { CNN_UNIT_PARAMETERS = 3, CNN_PARAMETERS = CNN_UNITS * CNN_UNIT_PARAMETERS + 2 };      /* and fc's two */

@@ -1,6 +1,6 @@
 /* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that
    uses them. */
-#include "family.h"
+#include "maker.h"
 
 /* The shapes of ImageNet's validation set: 50,000 images, here of side x side pixels and 3 colours. A batch comes
    from the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are

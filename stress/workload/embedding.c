@@ -1,5 +1,5 @@
 /* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come. */
-#include "family.h"
+#include "maker.h"
 
 /* DLRM on Criteo's Kaggle data (facebookresearch/dlrm, bench/dlrm_s_criteo_kaggle.sh): 26 tables with so many rows,
    16 numbers each, below 13 dense features; batches of 128. A table is small beside what the first step takes: with

@@ -1,15 +1,21 @@
 /* What a family of workloads is, to workload.c: a row for `stress list`, its options, and how it makes its
-   operations; and the words in which it does. A family must not know of the command line, nor of policies, devices
-   and files. */
+   operations, in the words of maker.h. A family must not know of the command line, nor of policies, devices and
+   files. */
 #ifndef STRESS_WORKLOAD_FAMILY_H
 #define STRESS_WORKLOAD_FAMILY_H
 
 #include <stddef.h>
 
-#include "maker.h"
-#include "workload.h"
+#include "stream.h"
 
 enum { FAMILY_MAX_OPTIONS = 16 };
+
+/* peak: how the highest sum of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has
+   it. */
+typedef struct workload_family {
+    const char *name, *summary, *peak;
+    uint64_t    peak_bytes;
+} workload_family;
 
 /* A value is put into the family's struct before it makes anything: a uint64_t, or a family_range. */
 typedef struct family_range { uint64_t low, high; } family_range;

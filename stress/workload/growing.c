@@ -1,6 +1,6 @@
 /* `growing`: blocks that are replaced by slightly longer ones, again and again: keys and values of a transformer that
    generates token after token. */
-#include "family.h"
+#include "maker.h"
 
 /* A cache kept by concatenation, as Hugging Face's DynamicCache does: for every new token each layer's keys, and then
    its values, are copied to a block that is one token longer, and the old block is freed. No size is ever asked for

@@ -1,6 +1,7 @@
 /* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round. */
-#include "family.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
+#include "workload.h"
 
 /* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many
    random ones as the array has; after a round the array, as it is, goes to the next thread, so that most blocks are

@@ -4,7 +4,7 @@
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
 
-#include "stream.h"
+#include "family.h"
 
 enum { MAKER_SIDE_STEP = 32, MAKER_ARRAYS = 8 };
 

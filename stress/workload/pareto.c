@@ -1,5 +1,5 @@
 /* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over. */
-#include "family.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
 
 /* The rules of alloc-test (of node-dns, in mimalloc-bench): each step picks a place; an empty one gets a block, one

@@ -1,6 +1,6 @@
 /* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded
    depth. */
-#include "family.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
 
 /* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the

@@ -3,7 +3,7 @@
 #ifndef STRESS_WORKLOAD_SERVE_H
 #define STRESS_WORKLOAD_SERVE_H
 
-#include "family.h"
+#include "maker.h"
 
 typedef struct serve_model {
     const char *name;

@@ -1,5 +1,5 @@
 /* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape. */
-#include "family.h"
+#include "maker.h"
 
 /* What each layer of a transformer retains, as Korthikanti et al. count it ("Reducing Activation Recomputation in
    Large Transformer Models", 2022): sbh (34 + 5 as/h) bytes, in 16 bits, a byte for each entry of a dropout mask.

@@ -1,5 +1,5 @@
 /* `uniform`: 2n steps, each an allocation of random size or the free of a random block, as RMM's benchmark does. */
-#include "family.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
 
 /* The rules of rapidsai/rmm, cpp/benchmarks/random_allocations: each step draws a size of 1 byte to max MiB; with

@@ -7,7 +7,7 @@
 
 #include "../base/splitmix64.h"
 #include "../base/text.h"
-#include "family.h"
+#include "maker.h"
 
 /* ---- Weighted draws */
 

@@ -9,7 +9,7 @@
 
 #include "../base/problem.h"
 #include "../base/slice.h"
-#include "stream.h"
+#include "family.h"
 
 /* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a while only */
 
@@ -52,10 +52,6 @@ int  workload_vary(const char *spec, const char *key, workload_key *found, probl
 
 /* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum
    of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
-typedef struct workload_family {
-    const char *name, *summary, *peak;
-    uint64_t    peak_bytes;
-} workload_family;
 const workload_family *workload_family_at(size_t index);
 /* An option of that family: `key=DEFAULT`, and what is allowed, as text. 1, or 0: it has no more of them. */
 int workload_option_text(size_t family, size_t option, char *text, size_t size);
