@@ -26,22 +26,13 @@ static int cli_read_share(const char *text, uint64_t *millionths)
     return *millionths > 1000000 ? -1 : 0;
 }
 
-static int cli_add_item(cli_value *value, const char *text, size_t length, problem *why)
+static void cli_add_item(cli_value *value, const char *text)
 {
-    char **items = realloc(value->items, (value->item_count + 1) * sizeof *items);
-    if (items) value->items = items;
-    char *item = items ? malloc(length + 1) : NULL;
-    if (!item) return problem_set(why, EXIT_HARNESS, "no host memory for the command line");
-    memcpy(item, text, length);
-    item[length] = '\0';
-    value->items[value->item_count++] = item;
-    return 0;
-}
-
-/* the whole text is one item */
-static int cli_keep_item(cli_value *value, const char *text, problem *why)
-{
-    return cli_add_item(value, text, strlen(text), why);
+    char **items = program_need(value->item_count + 1, sizeof *items);
+    if (value->item_count) memcpy(items, value->items, value->item_count * sizeof *items);
+    free(value->items);
+    value->items = items;
+    value->items[value->item_count++] = program_copy(text, strlen(text));
 }
 
 /* A part whose first of ':' and '=' is '=' belongs to the item on its left. */
@@ -75,8 +66,7 @@ static size_t cli_item_length(const char *text)
 static char *cli_with_value(const char *text, size_t before, size_t from, size_t to, size_t after)
 {
     size_t length = to - from, rest = strlen(text + after);
-    char *made = malloc(before + length + rest + 1);
-    if (!made) return NULL;
+    char *made = program_need(before + length + rest + 1, 1);
     memcpy(made, text, before);
     memcpy(made + before, text + from, length);
     memcpy(made + before + length, text + after, rest + 1);
@@ -92,14 +82,16 @@ static int cli_add_items(const char *option, cli_value *value, const char *text,
     if (value->item_count >= CLI_MOST_ITEMS) {
         return problem_set(why, EXIT_USAGE, "--%s: more than %d items", option, (int)CLI_MOST_ITEMS);
     }
-    if (!text[first]) return cli_add_item(value, text, strlen(text), why);
+    if (!text[first]) {
+        cli_add_item(value, text);
+        return 0;
+    }
     for (key = first; text[key - 1] != '=';) key--;
     for (end = first; text[end] && cli_is_value(text + end + 1);) end += 1 + strcspn(text + end + 1, ",");
     for (from = key; from < end; from = to + 1) {
         to = from + strcspn(text + from, ",");
         char *made = cli_with_value(text, key, from, to, end);
-        int failed = made ? cli_add_items(option, value, made, why)
-                          : problem_set(why, EXIT_HARNESS, "no host memory for the command line");
+        int failed = cli_add_items(option, value, made, why);
         free(made);
         if (failed) return -1;
     }
@@ -128,10 +120,8 @@ static int cli_split_list(const char *option, const char *plain, const char *tex
 {
     for (;;) {
         size_t length = cli_item_length(text);
-        char *item = cli_with_value(text, 0, 0, length, strlen(text));
-        int failed = item ? cli_check_item(option, plain, text, length, why)
-                            || cli_add_items(option, value, item, why)
-                          : problem_set(why, EXIT_HARNESS, "no host memory for the command line");
+        char *item = program_copy(text, length);
+        int failed = cli_check_item(option, plain, text, length, why) || cli_add_items(option, value, item, why);
         free(item);
         if (failed) return -1;
         if (!text[length]) return 0;
@@ -282,7 +272,8 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     case CLI_LIST:
         return cli_split_list(option->name, option == &cli_options[CLI_POLICY] ? "config" : NULL, text, value, why);
     case CLI_REPEAT:
-        return cli_keep_item(value, text, why);
+        cli_add_item(value, text);
+        break;
     case CLI_FLAG:
     case CLI_TEXT:
         break;
@@ -358,14 +349,14 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
     return 0;
 }
 
-static int cli_take_word(cli *self, const char *word, problem *why)
+static void cli_take_word(cli *self, const char *word)
 {
-    if (*self->command) {
-        if (!self->topic) self->topic = word;
-        return cli_keep_item(&self->words, word, why);
+    if (!*self->command) {
+        self->command = word;
+        return;
     }
-    self->command = word;
-    return 0;
+    if (!self->topic) self->topic = word;
+    cli_add_item(&self->words, word);
 }
 
 static int cli_defaults(cli *self, problem *why)
@@ -385,7 +376,7 @@ int cli_parse(cli *self, int argc, char *const *argv, problem *why)
     self->command = "";
     for (int at = 1; at < argc; at++) {
         int failed = 0;
-        if (words_only || argv[at][0] != '-' || !argv[at][1]) failed = cli_take_word(self, argv[at], why);
+        if (words_only || argv[at][0] != '-' || !argv[at][1]) cli_take_word(self, argv[at]);
         else if (!strcmp(argv[at], "--")) words_only = 1;
         else if (argv[at][1] == '-') failed = cli_take_long(self, argc, argv, &at, why);
         else failed = cli_take_short(self, argc, argv, &at, why);

@@ -65,7 +65,7 @@ typedef struct cli {
     cli_value   values[CLI_COUNT];
 } cli;
 
-/* -1 and a problem (EXIT_USAGE; EXIT_HARNESS: no memory). cli_free in both cases. */
+/* -1 and a problem, EXIT_USAGE. cli_free in both cases. */
 int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
 void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */

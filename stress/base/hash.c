@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* ---- FNV-1a over the eight bytes of a word */
 
 uint64_t digest_word(uint64_t digest, uint64_t word)
@@ -14,75 +16,16 @@ uint64_t digest_word(uint64_t digest, uint64_t word)
     return digest;
 }
 
-/* ---- A hash map from 64-bit ids to entries: open addressing, linear probes, doubling */
-
-enum { ID_MAP_FIRST_CAPACITY = 64 };
-
-/* The finaliser of splitmix64: ids are often dense, or 2 MiB apart. */
-static uint64_t id_map_mix(uint64_t id)
-{
-    id = (id ^ id >> 30) * 0xbf58476d1ce4e5b9u;
-    id = (id ^ id >> 27) * 0x94d049bb133111ebu;
-    return id ^ id >> 31;
-}
-
-/* The id's entry, or the empty one where it belongs; ends, since a quarter of the entries is empty. */
-static id_entry *id_map_slot(const id_map *map, uint64_t id)
-{
-    size_t at = (size_t)id_map_mix(id) & (map->capacity - 1);
-    while (map->entries[at].state != ID_UNKNOWN && map->entries[at].id != id) {
-        at = (at + 1) & (map->capacity - 1);
-    }
-    return &map->entries[at];
-}
-
-static int id_map_grow(id_map *map)
-{
-    id_map larger = { NULL, map->capacity ? map->capacity * 2 : ID_MAP_FIRST_CAPACITY, map->count };
-    larger.entries = calloc(larger.capacity, sizeof *larger.entries);
-    if (!larger.entries) return 0;
-    for (size_t i = 0; i < map->capacity; i++) {
-        if (map->entries[i].state != ID_UNKNOWN) {
-            *id_map_slot(&larger, map->entries[i].id) = map->entries[i];
-        }
-    }
-    free(map->entries);
-    *map = larger;
-    return 1;
-}
-
-id_entry *id_map_find(const id_map *map, uint64_t id)
-{
-    if (map->count == 0) return NULL;
-    id_entry *entry = id_map_slot(map, id);
-    return entry->state != ID_UNKNOWN ? entry : NULL;
-}
-
-id_entry *id_map_add(id_map *map, uint64_t id)
-{
-    if (map->count >= map->capacity / 4 * 3 && !id_map_grow(map)) return NULL;
-    id_entry *entry = id_map_slot(map, id);
-    if (entry->state == ID_UNKNOWN) {
-        entry->id = id;
-        map->count++;
-    }
-    return entry;
-}
-
-void id_map_free(id_map *map)
-{
-    id_map empty = { NULL, 0, 0 };
-    free(map->entries);
-    *map = empty;
-}
-
 /* ---- Hash tables without tombstones: what follows a removed slot moves up */
 
 enum { DEVICE_TABLE_FIRST = 64 };                /* slots */
 
+/* The finaliser of splitmix64: numbers are often dense, or 2 MiB apart. */
 static size_t device_table_home(const device_table *self, uint64_t address)
 {
-    return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (self->capacity - 1);
+    uint64_t mixed = (address ^ address >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return (size_t)(mixed ^ mixed >> 31) & (self->capacity - 1);
 }
 
 /* Ends, since half of the slots are empty. */
@@ -139,4 +82,33 @@ void device_table_clear(device_table *self)
 {
     free(self->slots);
     memset(self, 0, sizeof *self);
+}
+
+/* ---- Entries in the order in which they came */
+
+id_entry *id_map_find(const id_map *map, uint64_t id)
+{
+    uint64_t number = device_table_find(&map->index, id);
+    return number ? &map->entries[number - 1] : NULL;
+}
+
+id_entry *id_map_add(id_map *map, uint64_t id)
+{
+    static const id_entry empty;
+    id_entry *found = id_map_find(map, id);
+    if (found) return found;
+    if (ARRAY_RESERVE(map->entries, map->capacity, map->count + 1)
+        || device_table_reserve(&map->index, 1)) return NULL;
+    found = &map->entries[map->count++];
+    *found = empty;
+    found->id = id;
+    device_table_add(&map->index, id, map->count);
+    return found;
+}
+
+void id_map_free(id_map *map)
+{
+    free(map->entries);
+    device_table_clear(&map->index);
+    memset(map, 0, sizeof *map);
 }

@@ -12,29 +12,6 @@
 
 uint64_t digest_word(uint64_t digest, uint64_t word);
 
-/* ---- A hash map from 64-bit ids to what became of them */
-
-typedef enum id_state { ID_UNKNOWN, ID_LIVE, ID_FREED } id_state;
-
-typedef struct id_entry {
-    uint64_t id;
-    uint64_t line;                               /* of its last allocation or free */
-    uint32_t value;                              /* the block */
-    id_state state;                              /* ID_UNKNOWN: the entry is empty */
-} id_entry;
-
-/* Zeroed is empty. Open addressing, linear probes; count <= 3/4 of capacity, which is 0 or a power of two. */
-typedef struct id_map { id_entry *entries; size_t capacity, count; } id_map;
-
-/* The id's entry, or NULL: never added. */
-id_entry *id_map_find(const id_map *map, uint64_t id);
-
-/* The id's entry, good until the next add. A new one is ID_UNKNOWN: the caller must set its state before the next
-   call. NULL: no host memory, map unchanged. */
-id_entry *id_map_add(id_map *map, uint64_t id);
-
-void id_map_free(id_map *map);
-
 /* ---- Numbers by address, or by whatever else 64 bits name */
 
 typedef struct device_range { uint64_t address, bytes; } device_range;
@@ -51,5 +28,30 @@ uint64_t      device_table_find(const device_table *self, uint64_t address);    
 void device_table_add(device_table *self, uint64_t address, uint64_t bytes);  /* more bytes there; after a reserve */
 void device_table_remove(device_table *self, device_range *removed);         /* a slot that is not empty */
 void device_table_clear(device_table *self);
+
+/* ---- What became of 64-bit ids */
+
+typedef enum id_state { ID_UNKNOWN, ID_LIVE, ID_FREED } id_state;
+
+typedef struct id_entry {
+    uint64_t id;
+    uint64_t line;                               /* of its last allocation or free */
+    uint32_t value;                              /* the block */
+    id_state state;
+} id_entry;
+
+typedef struct id_map {                          /* zeroed: empty */
+    id_entry    *entries;
+    size_t       capacity, count;
+    device_table index;                          /* by id: the entry, from 1 */
+} id_map;
+
+/* The id's entry, or NULL: never added. */
+id_entry *id_map_find(const id_map *map, uint64_t id);
+
+/* The id's entry, good until the next add; a new one is ID_UNKNOWN. NULL: no host memory, map unchanged. */
+id_entry *id_map_add(id_map *map, uint64_t id);
+
+void id_map_free(id_map *map);
 
 #endif

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +62,31 @@ void program_page(FILE *out, const char *text)
         rest = at + sizeof program_word - 1;
     }
     fputs(rest, out);
+}
+
+static void program_out_of_memory(void)
+{
+    program_say("no host memory\n");
+    exit(EXIT_HARNESS);
+}
+
+void *program_need(size_t count, size_t item_bytes)
+{
+    void *made = calloc(count ? count : 1, item_bytes);
+    if (!made) program_out_of_memory();
+    return made;
+}
+
+char *program_copy(const char *text, size_t length)
+{
+    return memcpy(program_need(length + 1, 1), text, length);
+}
+
+FILE *program_stream(char **text, size_t *length)
+{
+    FILE *made = open_memstream(text, length);
+    if (!made) program_out_of_memory();
+    return made;
 }
 
 /* The folder above the program's own; "" where the system does not tell. */

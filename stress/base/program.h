@@ -17,6 +17,12 @@ void program_say(const char *format, ...) PROBLEM_FORMAT(1, 2);
 /* A page of help: where it calls the program `stress`, it is written with the name. */
 void program_page(FILE *out, const char *text);
 
+/* Zeroed host memory for so many items; free it. Without any the program ends: one line on stderr, EXIT_HARNESS. */
+void *program_need(size_t count, size_t item_bytes);
+/* Likewise: a copy of so many bytes of a text; a text that is written to a stream, and there when that is closed. */
+char *program_copy(const char *text, size_t length);
+FILE *program_stream(char **text, size_t *length);
+
 /* The path of a file that comes along, by its path below stress/: installed, PREFIX/share/gpuarena has it, beside
    PREFIX/bin with the program; else the checkout in which the program was built. 0, or -1: there is none. */
 enum { PROGRAM_PATH_BYTES = 4096 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../report/output.h"
 #include "../measure/stage.h"
 
@@ -156,13 +157,6 @@ static int bench_cases(bench *self, const char *program, problem *why)
     return 0;
 }
 
-static int bench_write(const bench *self, problem *why)
-{
-    const cli_value *values = self->asked->values;
-    const output_material material = { .list = &self->rows, .device = "null" };
-    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
-}
-
 static int bench_options(const cli *asked, problem *why)
 {
     const command self = {
@@ -179,11 +173,11 @@ static int bench_start(bench *self, problem *why)
     const cli_value *files = &self->asked->values[CLI_OUT];
     if (bench_options(self->asked, why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
-        || output_list_try(&self->outputs, self->asked, why) || rounds_second_thread(why)) return -1;
+        || output_list_try(&self->outputs, self->asked, NULL, why) || rounds_second_thread(why)) return -1;
     self->rows.kind = ROW_BENCH;
-    self->rows.rows = calloc(BENCH_MOST_ROWS, sizeof *self->rows.rows);
-    self->stage = malloc(sizeof *self->stage);
-    return self->rows.rows && self->stage ? 0 : problem_set(why, EXIT_HARNESS, "no host memory");
+    self->rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self->rows.rows);
+    self->stage = program_need(1, sizeof *self->stage);
+    return 0;
 }
 
 int bench_command(const cli *asked, const char *program, problem *why)
@@ -191,7 +185,10 @@ int bench_command(const cli *asked, const char *program, problem *why)
     bench self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
-    int failed = bench_start(&self, why) || bench_cases(&self, program, why) || bench_write(&self, why);
+    const output_material material = { .list = &self.rows, .device = "null" };
+    int is_quiet = asked->values[CLI_QUIET].given;
+    int failed = bench_start(&self, why) || bench_cases(&self, program, why)
+        || output_list_write(&self.outputs, &material, is_quiet, asked->values[CLI_COLOR].text, why);
     output_list_free(&self.outputs);
     free(self.rows.rows);
     free(self.stage);

@@ -12,21 +12,6 @@
 #include "../device/cuda_environment.h"
 #include "../report/output.h"
 
-static int command_run_rows(const cli *asked, const char *const *argv, problem *why)
-{
-    return run_command(asked, argv, ROW_RUN, why);
-}
-
-static int command_capacity(const cli *asked, const char *const *argv, problem *why)
-{
-    return run_command(asked, argv, ROW_CAPACITY, why);
-}
-
-static int command_batch(const cli *asked, const char *const *argv, problem *why)
-{
-    return run_command(asked, argv, ROW_BATCH, why);
-}
-
 /* `stress help [a|b|..]`, in two lines. */
 static void command_usage_topics(FILE *out)
 {
@@ -38,7 +23,7 @@ static void command_usage_topics(FILE *out)
     fputs("       stress help NAME    of a workload, policy, option, column or kind of --out\n", out);
 }
 
-static void command_usage(FILE *out)
+void command_usage(FILE *out)
 {
     for (size_t index = 0; command_at(index); index++) {
         const command *each = command_at(index);
@@ -48,20 +33,16 @@ static void command_usage(FILE *out)
     }
 }
 
-typedef int command_write(FILE *out, const char *topic, help_usage *usage, problem *why);
+typedef int command_write(FILE *out, const char *topic, problem *why);
 
 /* Pages are written as a whole, for they name the program. Who reads no further, as head does, is told nothing. */
 static int command_page(command_write *write, const char *topic, problem *why)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *page = open_memstream(&text, &length);
-    if (!page) {
-        problem_set(why, EXIT_HARNESS, "no host memory for a page");
-        return why->exit_code;
-    }
-    int failed = write(page, topic, command_usage, why);
-    if (fclose(page) && !failed) failed = problem_set(why, EXIT_HARNESS, "no host memory for a page");
+    char *text;
+    size_t length;
+    FILE *page = program_stream(&text, &length);
+    int failed = write(page, topic, why);
+    fclose(page);
     signal(SIGPIPE, SIG_DFL);
     if (!failed) program_page(stdout, text);
     free(text);
@@ -97,10 +78,10 @@ static int command_version(const cli *asked, const char *const *argv, problem *w
 #define OF_TIMES  (T(PRECISION) | T(BUDGET))
 static const command command_table[] = {
     { "run", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0,
-      OF_ROWS | OF_TIMES | T(LIMIT) | T(ROUNDS) | T(TIMES) | T(WARMUP), command_run_rows },
-    { "capacity", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, OF_ROWS | T(ROUNDS), command_capacity },
+      OF_ROWS | OF_TIMES | T(LIMIT) | T(ROUNDS) | T(TIMES) | T(WARMUP), run_command },
+    { "capacity", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, OF_ROWS | T(ROUNDS), run_command },
     { "batch", "-w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]", 0,
-      OF_ROWS | T(LIMIT) | T(VARY) | T(TIMES), command_batch },
+      OF_ROWS | T(LIMIT) | T(VARY) | T(TIMES), run_command },
     { "shrink", "-w WORKLOAD -p POLICY --out trace=FILE [options]", 0, OF_WORK | T(LIMIT), shrink_command },
     { "holes", "-p POLICY[,..] [--instructions]", 0,
       OF_GATES | OF_TIMES | T(POLICY) | T(DEVICE) | T(SEED) | T(LIMIT) | T(QUICK) | T(CONTEXT) | T(NO_TIMING)

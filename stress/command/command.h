@@ -22,9 +22,9 @@ typedef struct command {
     command_act *act;
 } command;
 
-/* Each in a file of its name. shrink answers what the run which is shrunk does: 0 where it is out of memory. */
-command_act shrink_command, holes_command, costs_command, compare_command, merge_command;
-int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why);     /* and capacity, batch */
+/* Each in a file of its name; capacity and batch are run's. shrink answers what the run which is shrunk does: 0 where
+   it is out of memory. */
+command_act run_command, shrink_command, holes_command, costs_command, compare_command, merge_command;
 /* The program build/bench. program: as a shell would find it, to run it again under valgrind. */
 int bench_command(const cli *asked, const char *program, problem *why);
 
@@ -42,21 +42,14 @@ int command_run(const cli *asked, const char *const *argv, problem *why);
 
 /* ---- The pages of `stress help` and `stress list` */
 
-typedef void help_usage(FILE *out);              /* writes the synopsis of all commands */
+void command_usage(FILE *out);                   /* the synopsis of all commands */
 /* The names of topics; one that has two names by its first. Returns text. */
 const char *help_names(char *text, size_t size, const char *between);
 
 /* topic NULL: the main page. -1 and a problem: there is no such page. */
-int help_write(FILE *out, const char *topic, help_usage *usage, problem *why);
+int help_write(FILE *out, const char *topic, problem *why);
 /* The page of a command's own topic; of those that have none the main page. */
-int help_command(FILE *out, const char *name, help_usage *usage, problem *why);
-int help_list(FILE *out, const char *topic, help_usage *usage, problem *why);
-
-/* ---- Files of what compare and merge have read: rows, and their verdicts */
-
-/* Every output, and the step summary where there is one, of the rows of this table, which were read from path.
-   -1 and a problem: no host memory, or not all was written. */
-int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
-                      problem *why);
+int help_command(FILE *out, const char *name, problem *why);
+int help_list(FILE *out, const char *topic, problem *why);
 
 #endif

@@ -1,9 +1,7 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../measure/costs.h"
 #include "../run/plan.h"
@@ -11,14 +9,14 @@
 #include "../report/writers.h"
 #include "../report/output.h"
 
-static int costs_output(const cli *asked, output *made, problem *why)
+static int costs_output(const cli *asked, output_list *made, problem *why)
 {
+    static char to_stdout[] = "costs=-";
+    char *const plain[] = { to_stdout };
     const cli_value *items = &asked->values[CLI_OUT];
     if (items->item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
-    if (output_parse(items->item_count ? items->items[0] : "costs=-", "costs", made, why)) return -1;
-    int failed = output_try(made, why) || output_apart(made, asked, why);
-    output_tried(made);
-    return failed ? -1 : 0;
+    return output_list_parse(made, items->item_count ? items->items : plain, 1, "costs", why)
+        || output_list_try(made, asked, NULL, why) ? -1 : 0;
 }
 
 static int costs_of_device(const plan *self, costs_table *made, problem *why)
@@ -27,52 +25,6 @@ static int costs_of_device(const plan *self, costs_table *made, problem *why)
     if (!measured) return -1;
     int failed = costs_measure(device_driver(measured), made, why);
     return device_close(measured, why) || failed ? -1 : 0;
-}
-
-/* A newline of the command line would end the comment that it stands in. */
-static void costs_print_word(FILE *out, const char *word)
-{
-    char *text = strdup(word);
-    for (char *at = text; at && *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
-    }
-    cli_print_word(out, text ? text : "?");
-    free(text);
-}
-
-/* Numbers of a GPU are worth what is known of where they come from. A simulated device's are the same every day. */
-static void costs_origin(FILE *about, const char *const *argv)
-{
-    char date[16] = "";
-    time_t now = time(NULL);
-    const struct tm *day = localtime(&now);
-    if (day) strftime(date, sizeof date, "%Y-%m-%d", day);
-    fprintf(about, "\nmeasured on %s by:", date);
-    for (; *argv; argv++) {
-        fputc(' ', about);
-        costs_print_word(about, *argv);
-    }
-}
-
-/* NULL and a problem: no host memory. */
-static char *costs_about(const plan *self, const char *const *argv, problem *why)
-{
-    char *text = NULL, line[512];
-    size_t length = 0;
-    const cuda_environment *environment = plan_environment(self);
-    FILE *about = open_memstream(&text, &length);
-    if (about) {
-        fprintf(about, "%s: %s", self->device,
-                environment ? cuda_environment_line(environment, line, sizeof line)
-                            : "simulated, virtual nanoseconds");
-        if (environment) costs_origin(about, argv);
-    }
-    if (!about || fclose(about) || !text) {
-        free(text);
-        problem_set(why, EXIT_HARNESS, "no host memory for the text about the device");
-        return NULL;
-    }
-    return text;
 }
 
 /* The file says nothing of these, so that whoever reads it takes them from the defaults. */
@@ -86,28 +38,31 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_act(const cli *asked, const char *const *argv, output *made, problem *why)
+static int costs_act(const cli *asked, output_list *made, problem *why)
 {
     plan self;
     costs_table table;
+    char line[512], about[600];
     memset(&self, 0, sizeof self);
     if (costs_output(asked, made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
-    char *about = costs_about(&self, argv, why);
-    if (!about) return -1;
-    if (asked->values[CLI_VERBOSE].given) program_say("device %.*s\n", (int)strcspn(about, "\n"), about);
-    const output_material material = { .device = about, .environment = plan_environment(&self), .costs = &table };
+    const cuda_environment *environment = plan_environment(&self);
+    snprintf(about, sizeof about, "%s: %s", self.device,
+             environment ? cuda_environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
+    if (asked->values[CLI_VERBOSE].given) program_say("device %s\n", about);
+    const output_material material = { .device = about, .environment = environment, .costs = &table };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    failed = failed || output_write(made, &material, why);
-    free(about);
+    failed = failed || output_list_files(made, &material, why);
     return failed;
 }
 
 int costs_command(const cli *asked, const char *const *argv, problem *why)
 {
-    output made;
+    output_list made;
+    (void)argv;
     memset(&made, 0, sizeof made);
-    int failed = costs_act(asked, argv, &made, why);
+    int failed = costs_act(asked, &made, why);
+    output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }

@@ -111,41 +111,6 @@ static void holes_cells(const holes *self, const holes_step *step)
     if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
 }
 
-/* In the row of the most holes that there was memory for, which are the last. */
-static void holes_growth_cells(row *made, holes_growth growth, row_column name, row_column rms)
-{
-    if (!growth.name) return;
-    row_text(made, name, growth.name);
-    row_real(made, rms, growth.rms);
-}
-
-static void holes_time_growth(const holes *self)
-{
-    const double *costs[HOLES_STEPS];
-    size_t count = 0;
-    for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
-    if (!count) return;
-    holes_growth_cells(self->steps[count - 1].made,
-                       holes_growth_measured(holes_steps, costs, count, self->rounds.count),
-                       COLUMN_GROWTH, COLUMN_GROWTH_RMS);
-}
-
-/* Of every policy: its rows are HOLES_STEPS in a row. */
-static void holes_instruction_growth(holes *self)
-{
-    for (size_t first = 0; first + HOLES_STEPS <= self->rows.count; first += HOLES_STEPS) {
-        row *of = &self->rows.rows[first];
-        double costs[HOLES_STEPS];
-        size_t count = 0;
-        for (; count < HOLES_STEPS && of[count].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE; count++) {
-            costs[count] = of[count].cells[COLUMN_PAIR_INSTRUCTIONS].real;
-        }
-        if (!count) continue;
-        holes_growth_cells(&of[count - 1], holes_growth_of(holes_steps, costs, count), COLUMN_INSTRUCTIONS_GROWTH,
-                           COLUMN_INSTRUCTIONS_GROWTH_RMS);
-    }
-}
-
 static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
 {
     char message[256];
@@ -174,20 +139,19 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         if (!failed && step->is_there && self->rounds.count) holes_cells(self, step);
         failed |= holes_close(&step->field, why);
     }
-    if (!failed && self->rounds.count) holes_time_growth(self);
     if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
     return failed ? -1 : 0;
 }
 
-/* The command line of a run that does the same, untimed; NULL: no host memory. The caller frees the list. */
+/* The command line of a run that does the same, untimed. The caller frees the list. */
 static const char **holes_words(const holes *self, const char *program)
 {
     static const struct { cli_id id; const char *word; } shaping[] = {
         { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
     };
     enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
-    const char **words = calloc(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words), **at = words;
-    if (!words) return NULL;
+    const char **words = program_need(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words);
+    const char **at = words;
     *at++ = program;
     *at++ = "holes";
     *at++ = "--no-timing";
@@ -218,16 +182,14 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
-    if (!result) holes_instruction_growth(self);
     return result < 0 ? -1 : 0;
 }
 
 static int holes_count(holes *self, const char *program, problem *why)
 {
     const char **words = holes_words(self, program);
-    uint64_t *counted = calloc(self->rows.count, sizeof *counted);
-    int failed = words && counted ? holes_count_rows(self, words, counted, why)
-               : problem_set(why, EXIT_HARNESS, "no host memory for the counts");
+    uint64_t *counted = program_need(self->rows.count, sizeof *counted);
+    int failed = holes_count_rows(self, words, counted, why);
     free(words);
     free(counted);
     return failed;
@@ -258,7 +220,7 @@ static int holes_rules(const holes *self, problem *why)
 
 static int holes_judge(holes *self, problem *why)
 {
-    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
     if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     return 0;
 }
@@ -270,7 +232,7 @@ static int holes_start(holes *self, problem *why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
         || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
-        || output_list_try(&self->outputs, self->asked, why) || plan_present(&self->plan, why)
+        || output_list_try(&self->outputs, self->asked, NULL, why) || plan_present(&self->plan, why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
@@ -282,9 +244,9 @@ static int holes_start(holes *self, problem *why)
     }
     self->rounds.random = values[CLI_SEED].number;
     self->rows.kind = ROW_HOLES;
-    self->rows.rows = calloc(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
-    self->steps = calloc(HOLES_STEPS, sizeof *self->steps);
-    return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
+    self->rows.rows = program_need(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
+    self->steps = program_need(HOLES_STEPS, sizeof *self->steps);
+    return 0;
 }
 
 static void holes_interrupted(holes *self)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../result/gate.h"
 #include "../result/csv.h"
@@ -15,8 +16,10 @@
 
 typedef struct merge_file {
     const char *path;
+    char       *text;                            /* owned */
+    slice       header;                          /* of it: the names of the columns */
     shard_mark  mark;
-    csv_table   rows;
+    row_list    rows;
 } merge_file;
 
 typedef struct merge {
@@ -26,30 +29,29 @@ typedef struct merge {
     uint64_t    missing;
     int         is_quiet;
     output_list outputs;
-    csv_table   rows;                            /* merged; its cells are the files' */
+    row_list    rows;                            /* merged; its cells are the files' */
     gate        gates;                           /* of these */
 } merge;
 
 static int merge_read(merge_file *file, const char *path, problem *why)
 {
     size_t length;
-    char *text = csv_table_slurp(path, &length, why);
+    char *text = file->text = csv_slurp(path, &length, why);
     file->path = path;
     if (!text) return -1;
     const slice line = { text, strcspn(text, "\n") };
     size_t taken = line.length + (line.length < length);
-    int failed = 0;
     if (shard_mark_read(line, &file->mark)) {
-        failed = problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard",
-                             path);
-    } else if (text[length - 1] != '\n') {
-        failed = problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64
-                             " must run again", path, file->mark.index, file->mark.count);
-    } else {
-        failed = csv_table_parse(&file->rows, path, text + taken, length - taken, why);
+        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard",
+                           path);
     }
-    free(text);
-    return failed;
+    if (text[length - 1] != '\n') {
+        return problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64
+                           " must run again", path, file->mark.index, file->mark.count);
+    }
+    file->header.bytes = text + taken;
+    file->header.length = strcspn(text + taken, "\n");
+    return csv_parse(&file->rows, path, text + taken, length - taken, why);
 }
 
 static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,
@@ -64,9 +66,9 @@ static int merge_is_whole(const merge_file *file, problem *why)
 {
     const shard_mark *mark = &file->mark;
     uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
-    if (file->rows.row_count == expected) return 0;
+    if (file->rows.count == expected) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
-                       ": it must run again", file->path, mark->index, mark->count, file->rows.row_count, expected);
+                       ": it must run again", file->path, mark->index, mark->count, file->rows.count, expected);
 }
 
 /* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns. */
@@ -82,10 +84,8 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
         || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
         || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)
         || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
-    size_t same = one->rows.column_count == other->rows.column_count ? 0 : SIZE_MAX;
-    while (same < one->rows.column_count
-           && !strcmp(csv_table_name(&one->rows, same), csv_table_name(&other->rows, same))) same++;
-    if (same == one->rows.column_count) return 0;
+    if (one->header.length == other->header.length
+        && !memcmp(one->header.bytes, other->header.bytes, one->header.length)) return 0;
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);
 }
 
@@ -125,8 +125,7 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
     }
     uint64_t count = self->files[0].mark.count;
     self->missing = count;
-    self->of = calloc((size_t)count, sizeof *self->of);
-    if (!self->of) return problem_set(why, EXIT_HARNESS, "no host memory for %" PRIu64 " shards", count);
+    self->of = program_need((size_t)count, sizeof *self->of);
     for (size_t index = 0; index < self->file_count; index++) {
         if (merge_place(self, &self->files[index], why)) return -1;
     }
@@ -134,47 +133,32 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
 }
 
 /* Row by row, from shard after shard. */
-static int merge_rows(merge *self, problem *why)
+static void merge_rows(merge *self)
 {
-    csv_table *all = &self->rows;
+    row_list *all = &self->rows;
     const shard_mark *mark = &self->files[0].mark;
-    all->column_count = self->files[0].rows.column_count;
-    all->row_count = (size_t)mark->rows;
-    all->cells = calloc((all->row_count + 1) * all->column_count, sizeof *all->cells);
-    if (!all->cells) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
-    memcpy(all->cells, self->files[0].rows.cells, all->column_count * sizeof *all->cells);
+    all->rows = program_need((size_t)mark->rows, sizeof *all->rows);
+    all->count = (size_t)mark->rows;
+    all->kind = self->files[0].rows.kind;
+    memcpy(all->lacks, self->files[0].rows.lacks, sizeof all->lacks);
     for (uint64_t at = 0; at < mark->rows; at++) {
-        const csv_table *from = &self->of[at % mark->count]->rows;
-        memcpy(all->cells + (at + 1) * all->column_count, from->cells + (at / mark->count + 1) * all->column_count,
-               all->column_count * sizeof *all->cells);
+        all->rows[at] = self->of[at % mark->count]->rows.rows[at / mark->count];
     }
-    return 0;
 }
 
-static const char merge_path[] = "the merged file";
-
-/* Verdicts go where the rows do not. */
-static int merge_put_verdicts(const merge *self, problem *why)
+/* What is merged, in the files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do
+   not. */
+static int merge_write(merge *self, problem *why)
 {
     const output_list *outputs = &self->outputs;
     const gate *gates = &self->gates;
+    const output_material material = { .list = &self->rows, .gates = gates };
+    merge_rows(self);
+    if (gate_judge(&self->gates, &self->rows, "the merged file", why)) return -1;
+    if (!outputs->count) csv_write(stdout, &self->rows);
     if (self->is_quiet) gate_tell(stderr, gates);
     else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
-    return table_files_write(outputs, &gates->found, merge_path, gates, why);
-}
-
-/* What is merged, in the files that were asked for: none, where rules cannot be judged. */
-static int merge_write(merge *self, problem *why)
-{
-    const int has_rules = self->gates.rule_count != 0;
-    const output_material material = { .table = has_rules ? &self->gates.found : &self->rows };
-    int failed = 0;
-    if (has_rules && gate_judge_table(&self->gates, &self->rows, merge_path, why)) return -1;
-    if (!self->outputs.count) csv_table_write(stdout, material.table);
-    if (has_rules) failed = merge_put_verdicts(self, why);
-    for (size_t index = 0; index < self->outputs.count && !has_rules; index++) {
-        failed |= output_write(&self->outputs.items[index], &material, why);
-    }
+    int failed = output_list_files(outputs, &material, why);
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
@@ -183,11 +167,11 @@ static int merge_formats(const merge *self, const cli *asked, problem *why)
 {
     const output_list *outputs = &self->outputs;
     for (size_t index = 0; index < outputs->count; index++) {
-        const char *name = output_name(&outputs->items[index]);
+        const char *name = outputs->items[index].kind->name;
         if (self->gates.rule_count || !strcmp(name, "csv")) continue;
         return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
     }
-    return output_list_try(outputs, asked, why);
+    return output_list_try(outputs, asked, NULL, why);
 }
 
 static int merge_all(merge *self, const cli *asked, problem *why)
@@ -196,13 +180,12 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
-    self->files = calloc(asked->words.item_count, sizeof *self->files);
-    if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
+    self->files = program_need(asked->words.item_count, sizeof *self->files);
     self->is_quiet = asked->values[CLI_QUIET].given;
     return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
         || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
-        || merge_rows(self, why) || merge_write(self, why) ? -1 : 0;
+        || merge_write(self, why) ? -1 : 0;
 }
 
 int merge_command(const cli *asked, const char *const *argv, problem *why)
@@ -214,8 +197,11 @@ int merge_command(const cli *asked, const char *const *argv, problem *why)
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     output_list_free(&self.outputs);
     gate_free(&self.gates);
-    csv_table_free(&self.rows);
-    for (size_t index = 0; index < self.file_count; index++) csv_table_free(&self.files[index].rows);
+    csv_free(&self.rows);
+    for (size_t index = 0; index < self.file_count; index++) {
+        csv_free(&self.files[index].rows);
+        free(self.files[index].text);
+    }
     free(self.files);
     free(self.of);
     return exit_code;

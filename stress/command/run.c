@@ -96,40 +96,24 @@ static void run_raise(run *self, int exit_code)
     if (exit_code > self->exit_code) self->exit_code = exit_code;
 }
 
-static int run_paths(run *self, const cli_value *items, problem *why)
-{
-    self->paths = calloc(items->item_count + 1, sizeof *self->paths);
-    if (!self->paths) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
-    for (; self->path_count < items->item_count; self->path_count++) {
-        char *made = shard_path(items->items[self->path_count], self->sweep.part.index, self->sweep.part.count);
-        self->paths[self->path_count] = made;
-        if (!made) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
-    }
-    return 0;
-}
-
 static int run_outputs(run *self, problem *why)
 {
     const cli_value *items = &self->asked->values[CLI_OUT];
     int trace_of_many = 0;
-    if (run_paths(self, items, why)
-        || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
+    self->paths = program_need(items->item_count, sizeof *self->paths);
+    for (; self->path_count < items->item_count; self->path_count++) {
+        const char *text = items->items[self->path_count];
+        self->paths[self->path_count] = shard_path(text, self->sweep.part.index, self->sweep.part.count);
+        if (!self->paths[self->path_count]) return problem_set(why, EXIT_HARNESS, "no host memory");
+    }
+    if (output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
-        trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
-            && plan_asks_many(self->asked);
-        self->record |= output_record(&self->outputs.items[index]);
+        const output_kind *kind = self->outputs.items[index].kind;
+        trace_of_many |= kind->needs_one_workload && plan_asks_many(self->asked);
+        if (row_is_run(self->kind)) self->record |= kind->record;
     }
     return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
                          : 0;
-}
-
-static int run_try_outputs(const run *self, problem *why)
-{
-    if (output_list_try(&self->outputs, self->asked, why)) return -1;
-    for (size_t index = 0; index < self->outputs.count; index++) {
-        if (output_apart_of(&self->outputs.items[index], &self->plan, why)) return -1;
-    }
-    return 0;
 }
 
 /* What is needed to see a failure again, cut where it happened. */
@@ -176,21 +160,6 @@ static int run_interrupted(run *self, pass_status status)
     return interrupt_signal() != 0;
 }
 
-/* A crash can tell no more than what was made ready for it. */
-static void run_ready(const run *self, const runner_job *job)
-{
-    char *text = NULL;
-    size_t length = 0;
-    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, !row_is_run(self->kind) };
-    const repro line = run_repro(self, job, &whole);
-    FILE *out = open_memstream(&text, &length);
-    if (out) {
-        repro_write(out, &line);
-        if (!fclose(out)) interrupt_repro(text);
-    }
-    free(text);
-}
-
 /* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
    others are not run. */
 static int run_ends(run *self, size_t row_count)
@@ -232,7 +201,6 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
                              self->plan.timed, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
-    run_ready(self, &job);
     const pass_settings *settings = &self->plan.settings;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
@@ -241,7 +209,6 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     else runner_row(&job, settings, made, &outcome);
     self->record_bytes += record_bytes(made->recording);
     progress_clear(&self->progress);
-    interrupt_repro("");
     if (run_interrupted(self, outcome.status)) return 1;
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
@@ -328,22 +295,20 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
 
 static int run_judge(run *self, problem *why)
 {
-    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
     if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
     return 0;
 }
 
-static int run_rows(run *self, problem *why)
+static void run_rows(run *self)
 {
     size_t most = run_row_count(self);
-    self->rows.rows = calloc(most + 1, sizeof *self->rows.rows);
-    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    self->rows.rows = program_need(most, sizeof *self->rows.rows);
     self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         if (run_workload(self, &self->plan.workloads[index], most)) break;
     }
-    return 0;
 }
 
 static int run_write(const run *self, problem *why)
@@ -405,19 +370,23 @@ static int run_all(run *self, problem *why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
         || run_check_rules(&self->plan, &self->gates, self->kind, why)
         || sweep_start(&self->sweep, self->asked, &self->plan, why)
-        || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
+        || output_list_try(&self->outputs, self->asked, &self->plan, why)
+        || plan_present(&self->plan, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
         run_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
     }
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
-    return run_rows(self, why) || run_finish(self, why) ? -1 : 0;
+    run_rows(self);
+    return run_finish(self, why);
 }
 
-int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
+int run_command(const cli *asked, const char *const *argv, problem *why)
 {
     run self;
+    row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
+                  : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
     memset(&self, 0, sizeof self);
     self.asked = asked;
     self.argv = argv;

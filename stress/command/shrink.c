@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/interrupt.h"
+#include "../base/program.h"
 #include "../run/pass.h"
 #include "../run/plan.h"
 #include "../report/output.h"
@@ -18,6 +19,7 @@
 typedef struct shrink {
     const cli       *asked;
     plan             plan;
+    output_list      outputs;                    /* one: the recording */
     const op_stream *stream;                     /* the whole workload */
     size_t           op_count;                   /* of it, up to the failure */
     unsigned char   *keep_ops, *keep_blocks;     /* by op; by block */
@@ -124,16 +126,13 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     return problem_set(self->why, EXIT_HARNESS, "%s", result.message);
 }
 
-static int shrink_prepare(shrink *self)
+static void shrink_prepare(shrink *self)
 {
     size_t ops = self->stream->op_count;
-    self->keep_ops = calloc(ops + 1, 1);
-    self->keep_blocks = calloc(self->stream->block_count + 1, 1);
-    self->keep = calloc(ops + 1, 1);
-    self->units = calloc(ops + 1, sizeof *self->units);
-    if (!self->keep_ops || !self->keep_blocks || !self->keep || !self->units) {
-        return problem_set(self->why, EXIT_HARNESS, "no host memory for %zu operations", ops);
-    }
+    self->keep_ops = program_need(ops, 1);
+    self->keep_blocks = program_need(self->stream->block_count, 1);
+    self->keep = program_need(ops, 1);
+    self->units = program_need(ops, sizeof *self->units);
     uint64_t counted = 0, needed_ops = shrink_needed(&self->failure);
     for (; self->op_count < ops && counted < needed_ops; self->op_count++) {
         const op *next = &self->stream->ops[self->op_count];
@@ -141,7 +140,6 @@ static int shrink_prepare(shrink *self)
         if (shrink_is_unit(self, next)) self->units[self->unit_count++] = self->op_count;
     }
     memset(self->keep, 1, self->unit_count);
-    return 0;
 }
 
 /* The workload as it is: it must fail. */
@@ -185,7 +183,8 @@ static int shrink_confirm(shrink *self, const op_stream *made, pass_result *resu
 
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
-    if (shrink_fail(self) || shrink_prepare(self)) return -1;
+    if (shrink_fail(self)) return -1;
+    shrink_prepare(self);
     if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) {
         return problem_set(self->why, EXIT_HARNESS, "shrink: no host memory");
     }
@@ -213,17 +212,17 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             : "without any one block or other operation of what is left it does not fail this way");
 }
 
-static void shrink_repro(const shrink *self, const char *program, const output *file, const op_stream *made)
+static void shrink_repro(const shrink *self, const char *program, const op_stream *made)
 {
     char workload[4200], faults[2048];
-    if (output_is_stdout(file)) return;
-    snprintf(workload, sizeof workload, "replay:%s", file->path);
+    if (self->outputs.takes_stdout) return;
+    snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);
     const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1, 0,
                          UINT64_MAX, 0, 0, op_stream_faults(made, faults, sizeof faults) };
     repro_write(stderr, &line);
 }
 
-static int shrink_write(shrink *self, const char *program, const output *file)
+static int shrink_write(shrink *self, const char *program)
 {
     op_stream made;
     pass_result result;
@@ -232,34 +231,28 @@ static int shrink_write(shrink *self, const char *program, const output *file)
     progress_clear(self->plan.settings.progress);
     if (!failed) {
         const output_material material = { .device = self->plan.device, .stream = &made };
-        failed = output_write(file, &material, self->why);
+        failed = output_list_files(&self->outputs, &material, self->why);
     }
     if (!failed && !self->asked->values[CLI_QUIET].given) {
-        FILE *out = output_is_stdout(file) ? stderr : stdout;
+        FILE *out = self->outputs.takes_stdout ? stderr : stdout;
         shrink_tell(self, &made, &result, out);
         failed = output_finish_stdout(self->why);
     }
-    if (!failed) shrink_repro(self, program, file, &made);
+    if (!failed) shrink_repro(self, program, &made);
     op_stream_free(&made);
     return failed;
 }
 
-static int shrink_output(const shrink *self, output *file)
-{
-    int failed = output_try(file, self->why) || output_apart(file, self->asked, self->why)
-        || output_apart_of(file, &self->plan, self->why);
-    output_tried(file);
-    return failed ? -1 : 0;
-}
-
-static int shrink_act(shrink *self, const char *program, output *file)
+static int shrink_act(shrink *self, const char *program)
 {
     const cli_value *values = self->asked->values;
-    if (output_parse(values[CLI_OUT].items[0], self->asked->command, file, self->why)
-        || plan_make(&self->plan, self->asked, self->why) || shrink_output(self, file)) return -1;
-    if (strchr(file->path, ',')) {
+    if (output_list_parse(&self->outputs, values[CLI_OUT].items, 1, self->asked->command, self->why)
+        || plan_make(&self->plan, self->asked, self->why)
+        || output_list_try(&self->outputs, self->asked, &self->plan, self->why)) return -1;
+    const char *path = self->outputs.items->path;
+    if (strchr(path, ',')) {
         return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
-                           file->path);
+                           path);
     }
     if (self->plan.policy_count != 1) {
         return problem_set(self->why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
@@ -269,24 +262,23 @@ static int shrink_act(shrink *self, const char *program, output *file)
     progress_row(&shown, self->plan.policies[0].text);
     self->plan.settings.progress = &shown;
     self->stream = &self->plan.workloads[0].stream;
-    return shrink_write(self, program, file);
+    return shrink_write(self, program);
 }
 
 int shrink_command(const cli *asked, const char *const *argv, problem *why)
 {
     shrink self;
-    output file;
     if (shrink_options(asked, why)) return why->exit_code;
     interrupt_catch();
     memset(&self, 0, sizeof self);
-    memset(&file, 0, sizeof file);
     self.asked = asked;
     self.why = why;
-    int failed = shrink_act(&self, argv[0], &file);
+    int failed = shrink_act(&self, argv[0]);
     free(self.keep_ops);
     free(self.keep_blocks);
     free(self.keep);
     free(self.units);
+    output_list_free(&self.outputs);
     plan_free(&self.plan);
     if (failed) return why->exit_code;
     if (self.exit_code) return self.exit_code;

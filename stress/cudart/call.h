@@ -118,6 +118,14 @@ const host_block *host_find(const void *ptr);                    /* that ptr lie
 
 /* CUDART_THREAD_FORM(cudaX, cudaX_ptsz)(..) { .. }: the same call where stream 0 is the calling thread's. */
 #define CUDART_THREAD_FORM(name, form) CUDART_EXPORT __typeof__(name) form; cudaError_t form
+/* A function that is one call with a stream, in both forms. */
+#define CUDART_STREAM_FUNCTION(name, parameters, begun, answer) \
+    CUDART_FUNCTION(name, parameters, begun, answer) \
+    CUDART_THREAD_FORM(name, name##_ptsz) parameters \
+    { \
+        stream = stream_of_thread(stream); \
+        CALL_DOES(begun, answer); \
+    }
 /* The form that the suffix _ptsz names, of a call that has such arguments there. */
 #define CUDART_PER_THREAD(name, parameters, arguments) \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters { return name arguments; }

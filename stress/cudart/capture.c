@@ -94,9 +94,9 @@ CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCap
     return call_end(&self);
 }
 
-CUDART_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-                call_begin(&self, SIM_CALL_BEGIN_CAPTURE, 0),
-                work_begin_capture(self.device, stream, (int)mode, "cudaStreamBeginCapture"))
+CUDART_STREAM_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+                       call_begin(&self, SIM_CALL_BEGIN_CAPTURE, 0),
+                       work_begin_capture(self.device, stream, (int)mode, "cudaStreamBeginCapture"))
 
 /* A stream's capture ends, whether or not it made a graph; then *made is NULL. */
 CUDART_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *made)
@@ -120,7 +120,5 @@ CUDART_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t 
 
 CUDART_PER_THREAD(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
                   (stream_of_thread(stream), status))
-CUDART_PER_THREAD(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-                  (stream_of_thread(stream), mode))
 CUDART_PER_THREAD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
                   (stream_of_thread(stream), made))

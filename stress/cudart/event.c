@@ -18,23 +18,23 @@ CUDART_FUNCTION(cudaEventCreate, (cudaEvent_t *event), call_begin(&self, SIM_CAL
                 event_make(&self, event, cudaEventDefault))
 CUDART_FUNCTION(cudaEventCreateWithFlags, (cudaEvent_t *event, unsigned int flags),
                 call_begin(&self, SIM_CALL_EVENT_WITH_FLAGS, 0), event_make(&self, event, flags))
-CUDART_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
-                call_begin(&self, SIM_CALL_EVENT_RECORD, 0),
-                event_record(self.device, event, stream, "cudaEventRecord"))
+CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
+                       call_begin(&self, SIM_CALL_EVENT_RECORD, 0),
+                       event_record(self.device, event, stream, "cudaEventRecord"))
 
 /* An external event node of a capture is not served. */
-CUDART_FUNCTION(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
-                call_begin(&self, SIM_CALL_EVENT_RECORD_FLAGS, 0),
-                flags == cudaEventRecordDefault ? event_record(self.device, event, stream, "cudaEventRecord")
-                : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
+CUDART_STREAM_FUNCTION(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
+                       call_begin(&self, SIM_CALL_EVENT_RECORD_FLAGS, 0),
+                       flags == cudaEventRecordDefault ? event_record(self.device, event, stream, "cudaEventRecord")
+                       : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
 CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), call_begin(&self, SIM_CALL_EVENT_QUERY, 0),
                 event_query(self.device, event, "cudaEventQuery"))
 CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event), call_begin(&self, SIM_CALL_EVENT_SYNCHRONIZE, 0),
                 event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns))
-CUDART_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
-                call_begin(&self, SIM_CALL_STREAM_WAIT_EVENT, 0) && stream_check(&self, stream),
-                flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
-                : event_follow(self.device, stream, event, "cudaStreamWaitEvent"))
+CUDART_STREAM_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+                       call_begin(&self, SIM_CALL_STREAM_WAIT_EVENT, 0) && stream_check(&self, stream),
+                       flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
+                       : event_follow(self.device, stream, event, "cudaStreamWaitEvent"))
 CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), call_begin(&self, SIM_CALL_EVENT_DESTROY, 0),
                 event_destroy(self.machine, event))
 
@@ -48,9 +48,3 @@ CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
     }
     return call_end(&self);
 }
-
-CUDART_PER_THREAD(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
-                  (event, stream_of_thread(stream), flags))
-CUDART_PER_THREAD(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
-                  (stream_of_thread(stream), event, flags))

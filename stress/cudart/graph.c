@@ -58,9 +58,9 @@ static int graph_launch(call *self, cudaGraphExec_t exec, cudaStream_t stream)
                  : SIM_INVALID_VALUE;
 }
 
-CUDART_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
-                call_begin(&self, SIM_CALL_GRAPH_LAUNCH, 0) && stream_check(&self, stream),
-                graph_launch(&self, exec, stream))
+CUDART_STREAM_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
+                       call_begin(&self, SIM_CALL_GRAPH_LAUNCH, 0) && stream_check(&self, stream),
+                       graph_launch(&self, exec, stream))
 
 static int graph_drop(call *self, handle_kind of, const void *value)
 {
@@ -75,4 +75,3 @@ CUDART_FUNCTION(cudaGraphDestroy, (cudaGraph_t value), call_begin(&self, SIM_CAL
                 graph_drop(&self, HANDLE_GRAPH, value))
 CUDART_FUNCTION(cudaGraphExecDestroy, (cudaGraphExec_t value), call_begin(&self, SIM_CALL_GRAPH_EXEC_DESTROY, 0),
                 graph_drop(&self, HANDLE_GRAPH_EXEC, value))
-CUDART_PER_THREAD(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream_of_thread(stream)))

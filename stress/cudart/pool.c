@@ -57,9 +57,10 @@ POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t 
               !ptr ? SIM_INVALID_VALUE
               : mempool_hand_out(device, pool, stream, ptr, bytes, "cudaMallocFromPoolAsync", &self.cost_ns))
 
-CUDART_FUNCTION(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
-                mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync",
-                                  &self.cost_ns))
+CUDART_STREAM_FUNCTION(cudaFreeAsync, (void *ptr, cudaStream_t stream),
+                       call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
+                       mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
+                                         "cudaFreeAsync", &self.cost_ns))
 
 /* Pinned memory of one of the devices, shared with nobody. */
 static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
@@ -221,4 +222,3 @@ CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t strea
 CUDART_PER_THREAD(cudaMallocFromPoolAsync,
                   (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
                   (ptr, bytes, handle, stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_of_thread(stream)))

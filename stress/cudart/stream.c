@@ -52,10 +52,11 @@ CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *grea
 
 CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_DESTROY, 0),
                 work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
-CUDART_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
-                work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
-CUDART_FUNCTION(cudaStreamQuery, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
-                work_query_stream(self.device, stream, "cudaStreamQuery"))
+CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
+                       call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
+                       work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
+CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
+                       work_query_stream(self.device, stream, "cudaStreamQuery"))
 
 static int stream_flags(call *self, cudaStream_t stream, unsigned *flags)
 {
@@ -66,13 +67,13 @@ static int stream_flags(call *self, cudaStream_t stream, unsigned *flags)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
-                call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0), stream_flags(&self, stream, flags))
+CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
+                       call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0), stream_flags(&self, stream, flags))
 
 /* Priorities mean nothing, and none is kept. */
-CUDART_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
-                call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
-                call_put(priority, 0))
+CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+                       call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
+                       call_put(priority, 0))
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
    functions here. */
@@ -106,11 +107,5 @@ CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long lon
 CUDART_PER_THREAD(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (stream_of_thread(stream), id))
 #endif
 
-CUDART_PER_THREAD(cudaStreamSynchronize, (cudaStream_t stream), (stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
-                  (stream_of_thread(stream), priority))
 CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
                   (stream_of_thread(stream), function, user))
-CUDART_PER_THREAD(cudaStreamQuery, (cudaStream_t stream), (stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
-                  (stream_of_thread(stream), flags))

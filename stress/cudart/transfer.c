@@ -337,28 +337,24 @@ TRANSFER_FUNCTION(cudaMemset2D, cudaMemset2D_ptds, (void *to, size_t pitch, int 
                                 stream))
 
 /* Likewise of a stream that is named. */
-#define TRANSFER_ASYNC_FUNCTION(name, parameters, arguments, answer) \
+#define TRANSFER_ASYNC_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters { return answer; } \
-    CUDART_PER_THREAD(name, parameters, arguments)
+    CUDART_THREAD_FORM(name, name##_ptsz) parameters { stream = stream_of_thread(stream); return answer; }
 TRANSFER_ASYNC_FUNCTION(cudaMemcpyAsync,
                         (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
-                        (to, from, bytes, kind, stream_of_thread(stream)),
                         transfer_copy_async(SIM_CALL_MEMCPY_ASYNC,
                                             transfer_line("cudaMemcpyAsync", to, from, bytes, kind), stream))
 TRANSFER_ASYNC_FUNCTION(cudaMemcpy2DAsync,
                         (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          enum cudaMemcpyKind kind, cudaStream_t stream),
-                        (to, to_pitch, from, from_pitch, width, height, kind, stream_of_thread(stream)),
                         transfer_copy_async(SIM_CALL_MEMCPY_2D_ASYNC,
                                             transfer_rows("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width,
                                                           height, kind), stream))
 TRANSFER_ASYNC_FUNCTION(cudaMemsetAsync, (void *to, int value, size_t bytes, cudaStream_t stream),
-                        (to, value, bytes, stream_of_thread(stream)),
                         transfer_fill(SIM_CALL_MEMSET_ASYNC, "cudaMemsetAsync", transfer_area(to, bytes), value,
                                       bytes, 1, stream))
 TRANSFER_ASYNC_FUNCTION(cudaMemset2DAsync,
                         (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-                        (to, pitch, value, width, height, stream_of_thread(stream)),
                         transfer_fill(SIM_CALL_MEMSET_2D_ASYNC, "cudaMemset2DAsync", transfer_area(to, pitch), value,
                                       width, height, stream))
 

@@ -8,15 +8,6 @@
 
 #include "../base/problem.h"
 
-/* ---- What only nvidia-smi can tell, asked of the program where it is found in PATH */
-
-enum { NVIDIA_SMI_UNKNOWN = -1, NVIDIA_SMI_HANGS = -2 };    /* HANGS: it will for every other question, too */
-
-/* Compute processes on the device other than this one, or one of those. uuid: letters, digits and '-'. */
-int nvidia_smi_processes(const char *uuid);
-/* The driver's version, such as 570.133.20; "": not known. */
-void nvidia_smi_driver(const char *uuid, char *text, size_t size);
-
 typedef struct cuda_environment {
     int      ordinal;
     char     name[256], uuid[48];                /* uuid: as nvidia-smi writes it, GPU-.. */
@@ -25,16 +16,9 @@ typedef struct cuda_environment {
     int      driver_version, runtime_version;    /* CUDA's numbers, 12080 is 12.8: newest known, own */
     char     driver[64];                         /* the driver's own version; "": not known */
     int      process_count;                      /* other compute processes on it; below 0: not known */
-    char     clocks[64];                         /* of its processors now and at most, of its memory now, as
-                                                    nvidia-smi writes them: "1980 MHz, 1980 MHz, 2619 MHz"; "":
-                                                    not known */
     char     pci[32];                            /* where it is: "0000:19:00.0" */
     int      capability, multiprocessors;        /* 90 is 9.0 */
     int      corrects;                           /* its memory corrects errors (ECC), as the runtime says */
-    char     modes[96];                          /* persistence, ECC, MIG, compute mode, as nvidia-smi writes them:
-                                                    "Enabled, Enabled, Disabled, Default"; "": not known */
-    char     throttle[32];                       /* what keeps its clocks down now, bits of NVML:
-                                                    "0x0000000000000001", idle; "": not known */
 } cuda_environment;
 
 const char *cuda_environment_build(void);        /* "CUDA 13.0" that this was compiled with, or "no CUDA" */

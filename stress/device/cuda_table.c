@@ -1,10 +1,6 @@
 /* The counting table: memory calls on the list, the rest as it is. */
 #include "cuda_table.h"
 
-#include <stdlib.h>
-
-#include "../base/array.h"
-
 /* ---- Ranges by address, and how many small ones lie in each granule */
 
 #define RANGES_GRANULE ((uint64_t)2 << 20)       /* in which CUDA takes physical memory */
@@ -92,69 +88,34 @@ void device_ranges_clear(device_ranges *self)
     self->block_bytes = 0;
 }
 
-/* ---- Books of virtual memory: each mapped page knows the memory behind it, which is counted until nobody has it */
-
-static int device_pages_reserve_memory(device_pages *self)
-{
-    return self->gone ? 0 : ARRAY_RESERVE(self->memories, self->memory_capacity, self->memory_count + 1);
-}
+/* ---- Books of virtual memory */
 
 int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
 {
     size_t pages = (size_t)(mapped_bytes / self->page_bytes);
     return device_table_reserve(&self->ranges, 1) || device_table_reserve(&self->handles, 1)
-        || device_table_reserve(&self->mapped, pages) || device_pages_reserve_memory(self) ? -1 : 0;
-}
-
-#ifndef GPUARENA_NO_CUDA
-static void device_pages_add_range(device_pages *self, uint64_t address, uint64_t bytes)
-{
-    device_table_add(&self->ranges, address, bytes);
-}
-
-static void device_pages_remove_range(device_pages *self, uint64_t address)
-{
-    if (!device_table_find(&self->ranges, address)) return;
-    device_table_remove(&self->ranges, device_table_slot(&self->ranges, address));
-}
-#endif
-
-static void device_pages_leave(device_pages *self, uint64_t number)
-{
-    device_memory *memory = &self->memories[number - 1];
-    if (--memory->uses) return;
-    self->held_bytes -= memory->bytes;
-    memory->bytes = self->gone;
-    self->gone = number;
+        || device_table_reserve(&self->mapped, pages) ? -1 : 0;
 }
 
 void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
 {
-    const device_memory made = { bytes, 1 };
-    if (device_table_find(&self->handles, handle)) return;
-    uint64_t number = self->gone ? self->gone : ++self->memory_count;
-    if (self->gone) self->gone = self->memories[number - 1].bytes;
-    self->memories[number - 1] = made;
-    device_table_add(&self->handles, handle, number);
+    device_table_add(&self->handles, handle, bytes);
     self->held_bytes += bytes;
 }
 
 void device_pages_destroy(device_pages *self, uint64_t handle)
 {
-    uint64_t number = device_table_find(&self->handles, handle);
-    if (!number) return;
-    device_table_remove(&self->handles, device_table_slot(&self->handles, handle));
-    device_pages_leave(self, number);
+    device_range *slot = self->handles.count ? device_table_slot(&self->handles, handle) : NULL;
+    if (!slot || !slot->bytes) return;
+    self->held_bytes -= slot->bytes;
+    device_table_remove(&self->handles, slot);
 }
 
-void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes, uint64_t handle)
+void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes)
 {
-    uint64_t number = device_table_find(&self->handles, handle), first = address / self->page_bytes;
-    if (!number) return;
+    uint64_t first = address / self->page_bytes;
     for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        if (device_table_find(&self->mapped, page)) continue;
-        device_table_add(&self->mapped, page, number);
-        self->memories[number - 1].uses++;
+        device_table_add(&self->mapped, page, 1);
     }
 }
 
@@ -162,10 +123,8 @@ void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
 {
     uint64_t first = address / self->page_bytes;
     for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        uint64_t number = device_table_find(&self->mapped, page);
-        if (!number) continue;
-        device_table_remove(&self->mapped, device_table_slot(&self->mapped, page));
-        device_pages_leave(self, number);
+        if (device_table_find(&self->mapped, page))
+            device_table_remove(&self->mapped, device_table_slot(&self->mapped, page));
     }
 }
 
@@ -190,10 +149,7 @@ void device_pages_clear(device_pages *self)
     device_table_clear(&self->ranges);
     device_table_clear(&self->handles);
     device_table_clear(&self->mapped);
-    free(self->memories);
-    self->memories = NULL;
-    self->memory_count = self->memory_capacity = 0;
-    self->gone = self->held_bytes = 0;
+    self->held_bytes = 0;
 }
 
 /* ---- The counting table: memory calls on the list, the rest as it is */
@@ -204,42 +160,25 @@ void device_pages_clear(device_pages *self)
 
 #include "../sim/entries.h"
 
-static gpuarena_status cuda_table_classify(const gpuarena_driver *table, int code)
-{
-    const cuda_table *self = table->user;
-    return self->inner.classify(&self->inner, code);
-}
-
-static const char *cuda_table_code_name(const gpuarena_driver *table, int code)
-{
-    const cuda_table *self = table->user;
-    return self->inner.code_name(&self->inner, code);
-}
-
 /* What is neither counted nor on a list. */
-#define CUDA_TABLE_PASSES(group, name, parameters, names) \
-    static int cuda_table_##group##_##name parameters \
+#define CUDA_TABLE_PASS(result, name, parameters, entry, names) \
+    static result cuda_table_##name parameters \
     { \
         const cuda_table *on = self->user; \
         const gpuarena_driver *behind = &on->inner; \
-        return behind->group.name names; \
+        return behind->entry names; \
     }
+#define CUDA_TABLE_PASSES(group, name, parameters, names) \
+    CUDA_TABLE_PASS(int, group##_##name, parameters, group.name, names)
 ENTRIES_EVENTS(CUDA_TABLE_PASSES)
 ENTRIES_CAPTURE(CUDA_TABLE_PASSES)
 ENTRIES_IPC(CUDA_TABLE_PASSES)
-
-static int cuda_table_peer(const gpuarena_driver *table, int32_t number)
-{
-    const cuda_table *self = table->user;
-    return self->inner.peer(&self->inner, number);
-}
-
-static int cuda_table_memory_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
-                                  uint64_t *total_bytes)
-{
-    const cuda_table *self = table->user;
-    return self->inner.memory.info(&self->inner, kind, free_bytes, total_bytes);
-}
+CUDA_TABLE_PASS(gpuarena_status, classify, (const gpuarena_driver *self, int code), classify, (behind, code))
+CUDA_TABLE_PASS(const char *, code_name, (const gpuarena_driver *self, int code), code_name, (behind, code))
+CUDA_TABLE_PASS(uint64_t, now_ns, (const gpuarena_driver *self), now_ns, (behind))
+CUDA_TABLE_PASS(int, peer, (const gpuarena_driver *self, int32_t number), peer, (behind, number))
+CUDA_TABLE_PASS(int, memory_info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                                   uint64_t *total_bytes), memory.info, (behind, kind, free_bytes, total_bytes))
 
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
@@ -302,16 +241,18 @@ static int cuda_table_vm_reserve(const gpuarena_driver *table, void **address, u
     if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
     self->calls++;
     int code = self->inner.vm.reserve(&self->inner, address, bytes, alignment);
-    if (!code && *address && bytes) device_pages_add_range(&self->pages, (uint64_t)(uintptr_t)*address, bytes);
+    if (!code && *address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)*address, bytes);
     return code;
 }
 
 static int cuda_table_vm_release(const gpuarena_driver *table, void *address, uint64_t bytes)
 {
     cuda_table *self = table->user;
+    device_table *ranges = &self->pages.ranges;
+    uint64_t from = (uint64_t)(uintptr_t)address;
     self->calls++;
     int code = self->inner.vm.release(&self->inner, address, bytes);
-    if (!code) device_pages_remove_range(&self->pages, (uint64_t)(uintptr_t)address);
+    if (!code && device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
     return code;
 }
 
@@ -343,7 +284,7 @@ static int cuda_table_vm_map(const gpuarena_driver *table, void *address, uint64
     self->calls++;
     int code = self->inner.vm.map(&self->inner, address, bytes, page);
     if (code) return code;
-    device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes, page);
+    device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     cuda_table_tell(self, SIM_CALL_VM_MAP, address, bytes);
     return code;
 }
@@ -364,12 +305,6 @@ static int cuda_table_vm_unmap(const gpuarena_driver *table, void *address, uint
     device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
     return code;
-}
-
-static uint64_t cuda_table_now_ns(const gpuarena_driver *table)
-{
-    const cuda_table *self = table->user;
-    return self->inner.now_ns(&self->inner);
 }
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
@@ -395,46 +330,38 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     self->pages.page_bytes = driver->page_bytes;
 }
 
-static int cuda_table_unmap_run(cuda_table *self, uint64_t address, uint64_t bytes)
+/* What of a reserved range is mapped, each run of whole mappings at once. How many bytes could not be unmapped. */
+static uint64_t cuda_table_clear_range(cuda_table *self, const device_range *range, int *failed)
 {
-    int code = self->inner.vm.unmap(&self->inner, (void *)(uintptr_t)address, bytes);
-    if (!code) device_pages_unmap(&self->pages, address, bytes);
-    return code;
-}
-
-/* What of a reserved range is mapped, each run of whole mappings at once; the code of the last that failed. */
-static int cuda_table_clear_range(cuda_table *self, const device_range *range)
-{
-    int failed = 0;
-    for (uint64_t at = 0; at < range->bytes;) {
-        uint64_t run = device_pages_run(&self->pages, range->address + at, range->bytes - at);
-        if (run) {
-            int code = cuda_table_unmap_run(self, range->address + at, run);
-            if (code) failed = code;
-        }
-        at += run ? run : self->pages.page_bytes;
+    uint64_t kept_bytes = 0;
+    int code;
+    for (uint64_t at = 0, run; at < range->bytes; at += run ? run : self->pages.page_bytes) {
+        run = device_pages_run(&self->pages, range->address + at, range->bytes - at);
+        code = run ? self->inner.vm.unmap(&self->inner, (void *)(uintptr_t)(range->address + at), run) : 0;
+        if (!code) continue;
+        kept_bytes += run;
+        *failed = code;
     }
-    if (!failed) failed = self->inner.vm.release(&self->inner, (void *)(uintptr_t)range->address, range->bytes);
-    return failed;
+    code = kept_bytes ? 0 : self->inner.vm.release(&self->inner, (void *)(uintptr_t)range->address, range->bytes);
+    if (code) *failed = code;
+    return kept_bytes;
 }
 
 /* Addresses are of no weight: only memory that stays is told. */
 static uint64_t cuda_table_clear_pages(cuda_table *self, int *failed)
 {
+    uint64_t kept_bytes = 0;
     for (size_t at = 0; at < self->pages.ranges.capacity; at++) {
         const device_range *range = &self->pages.ranges.slots[at];
-        int code = range->bytes ? cuda_table_clear_range(self, range) : 0;
-        if (code) *failed = code;
+        if (range->bytes) kept_bytes += cuda_table_clear_range(self, range, failed);
     }
-    for (size_t at = 0; at < self->pages.handles.capacity;) {
+    for (size_t at = 0; at < self->pages.handles.capacity; at++) {
         const device_range *held = &self->pages.handles.slots[at];
-        uint64_t handle = held->address, bytes = held->bytes ? self->pages.memories[held->bytes - 1].bytes : 0;
-        int code = bytes ? self->inner.vm.destroy(&self->inner, handle, bytes) : 0;
-        if (code) *failed = code;
-        if (bytes && !code) device_pages_destroy(&self->pages, handle);      /* what follows moves up: here again */
-        else at++;
+        int code = held->bytes ? self->inner.vm.destroy(&self->inner, held->address, held->bytes) : 0;
+        if (!code) continue;
+        kept_bytes += held->bytes;
+        *failed = code;
     }
-    uint64_t kept_bytes = self->pages.held_bytes;
     device_pages_clear(&self->pages);
     return kept_bytes;
 }

@@ -31,20 +31,12 @@ void device_ranges_clear(device_ranges *self);
 /* ---- What was reserved, created and mapped through a driver's calls on virtual memory, as far as they succeeded,
         and the device memory behind it */
 
-typedef struct device_memory {                   /* what one create made */
-    uint64_t bytes;                              /* gone: the number of another that is gone, 0: no more */
-    uint64_t uses;                               /* pages mapped, and 1 until it is destroyed; 0: gone */
-} device_memory;
-
 typedef struct device_pages {                    /* zeroed, but for page_bytes: nothing */
     uint64_t       page_bytes;                   /* all sizes and mapped addresses are multiples of it */
     device_table   ranges;                       /* reserved */
-    device_table   handles;                      /* not destroyed: their memory, by number from 1 */
-    device_table   mapped;                       /* by number of the page in the address space: likewise */
-    device_memory *memories;
-    size_t         memory_count, memory_capacity;
-    uint64_t       gone;                         /* number of one that is, 0: none */
-    uint64_t       held_bytes;                   /* created, and neither destroyed nor out of all mappings */
+    device_table   handles;                      /* not destroyed, which is done after they are unmapped */
+    device_table   mapped;                       /* 1 by number of the page in the address space */
+    uint64_t       held_bytes;                   /* of handles */
 } device_pages;
 
 /* Room for one more range and handle and so many more mapped bytes, so that what follows cannot fail. -1: no host
@@ -53,7 +45,7 @@ int  device_pages_reserve(device_pages *self, uint64_t mapped_bytes);
 
 void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes);
 void device_pages_destroy(device_pages *self, uint64_t handle);
-void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes, uint64_t handle);
+void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes);
 void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes);
 
 /* 1: all of the bytes lie in mapped pages. */

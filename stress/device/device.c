@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../sim/entries.h"
 #include "cuda_environment.h"
 
@@ -44,8 +45,10 @@ struct cuda_device {
     unsigned char  *window;                      /* host memory through which contents come back */
 };
 
+/* 0: it did not. */
 static int cuda_device_failed(const char *call, cudaError_t code, problem *why)
 {
+    if (!code) return 0;
     (void)cudaGetLastError();
     return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, cudaGetErrorName(code), (int)code);
 }
@@ -58,8 +61,7 @@ static int cuda_device_connect(cuda_device *self, int ordinal, problem *why)
         gpuarena_last_failure(NULL, &failure);
         return problem_set(why, EXIT_HARNESS, "CUDA device %d: %s", ordinal, failure.detail);
     }
-    cudaError_t code = cudaSetDevice(ordinal);
-    return code ? cuda_device_failed("cudaSetDevice", code, why) : 0;
+    return cuda_device_failed("cudaSetDevice", cudaSetDevice(ordinal), why);
 }
 
 /* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be; NULL is fine. */
@@ -79,10 +81,9 @@ static int cuda_device_close(cuda_device *self, problem *why)
 /* *driver: the counting table, for as long as the device is open. */
 static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
 {
-    cuda_device *made = calloc(1, sizeof *made);
-    if (made) made->window = malloc(CUDA_DEVICE_WINDOW);
-    if (!made || !made->window) problem_set(why, EXIT_HARNESS, "no host memory for a CUDA device");
-    if (!made || !made->window || cuda_device_connect(made, ordinal, why)) {
+    cuda_device *made = program_need(1, sizeof *made);
+    made->window = program_need(CUDA_DEVICE_WINDOW, 1);
+    if (cuda_device_connect(made, ordinal, why)) {
         (void)cuda_device_close(made, why);      /* holds nothing yet */
         return NULL;
     }
@@ -116,25 +117,22 @@ static int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t 
 static int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)
 {
     (void)self;
-    cudaError_t code = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
-    return code ? cuda_device_failed("cudaStreamCreateWithFlags", code, why) : 0;
+    return cuda_device_failed("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                              why);
 }
 
 static int cuda_device_stream_destroy(gpuarena_stream stream, problem *why)
 {
-    cudaError_t code = cudaStreamDestroy(stream);
-    return code ? cuda_device_failed("cudaStreamDestroy", code, why) : 0;
+    return cuda_device_failed("cudaStreamDestroy", cudaStreamDestroy(stream), why);
 }
 
 /* One event will do: a stream waits for the record that was the latest when it was told to. */
 static int cuda_device_follow(cuda_device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
-    cudaError_t code = self->event ? cudaSuccess : cudaEventCreateWithFlags(&self->event, cudaEventDisableTiming);
-    if (code) return cuda_device_failed("cudaEventCreateWithFlags", code, why);
-    code = cudaEventRecord(self->event, other);
-    if (code) return cuda_device_failed("cudaEventRecord", code, why);
-    code = cudaStreamWaitEvent(stream, self->event, 0);
-    return code ? cuda_device_failed("cudaStreamWaitEvent", code, why) : 0;
+    cudaError_t made = self->event ? cudaSuccess : cudaEventCreateWithFlags(&self->event, cudaEventDisableTiming);
+    return cuda_device_failed("cudaEventCreateWithFlags", made, why)
+        || cuda_device_failed("cudaEventRecord", cudaEventRecord(self->event, other), why)
+        || cuda_device_failed("cudaStreamWaitEvent", cudaStreamWaitEvent(stream, self->event, 0), why) ? -1 : 0;
 }
 
 static unsigned char cuda_device_body(uint64_t pattern)
@@ -151,9 +149,8 @@ static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t 
         end = end / CUDA_DEVICE_GRANULE * CUDA_DEVICE_GRANULE;
     }
     if (bytes <= 2 * CUDA_DEVICE_ENDS || begin >= end) return 0;
-    cudaError_t code = cudaMemsetAsync((void *)(uintptr_t)begin, cuda_device_body(owner), (size_t)(end - begin),
-                                       stream);
-    return code ? cuda_device_failed("cudaMemsetAsync", code, why) : 0;
+    return cuda_device_failed("cudaMemsetAsync", cudaMemsetAsync((void *)(uintptr_t)begin, cuda_device_body(owner),
+                                                                 (size_t)(end - begin), stream), why);
 }
 
 /* The bytes of the pattern, the same on every host. */
@@ -168,13 +165,12 @@ static int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t by
     uint64_t end = bytes < CUDA_DEVICE_ENDS ? bytes : CUDA_DEVICE_ENDS;
     if (!bytes) return 0;
     cuda_device_ends(pattern, ends);
-    cudaError_t code = cudaStreamSynchronize(stream);
-    if (code) return cuda_device_failed("cudaStreamSynchronize", code, why);
-    code = cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes);
-    if (code) return cuda_device_failed("cudaMemset", code, why);
-    code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyHostToDevice);
+    if (cuda_device_failed("cudaStreamSynchronize", cudaStreamSynchronize(stream), why)
+        || cuda_device_failed("cudaMemset", cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes), why))
+        return -1;
+    cudaError_t code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyHostToDevice);
     if (!code) code = cudaMemcpy(memory, ends, (size_t)end, cudaMemcpyHostToDevice);
-    return code ? cuda_device_failed("cudaMemcpy to the device", code, why) : 0;
+    return cuda_device_failed("cudaMemcpy to the device", code, why);
 }
 
 /* How many bytes from the start are the body's. */
@@ -215,7 +211,7 @@ static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes
     for (uint64_t at = 0; at < bytes; at += CUDA_DEVICE_WINDOW) {
         uint64_t count = bytes - at < CUDA_DEVICE_WINDOW ? bytes - at : CUDA_DEVICE_WINDOW;
         cudaError_t code = cudaMemcpy(self->window, memory + at, (size_t)count, cudaMemcpyDeviceToHost);
-        if (code) return cuda_device_failed("cudaMemcpy from the device", code, why);
+        if (cuda_device_failed("cudaMemcpy from the device", code, why)) return -1;
         uint64_t equal = cuda_device_compare(self->window, count, pattern, bytes, at);
         if (equal < count) {
             *bad_offset = at + equal;
@@ -237,84 +233,37 @@ struct device_lock {
 
 static __thread uint64_t device_lock_called;     /* each thread its own: counting keeps nobody waiting */
 
-static const gpuarena_driver *device_lock_enter(const gpuarena_driver *self, int is_locked)
-{
-    device_lock *lock = self->user;
-    if (is_locked) pthread_mutex_lock(&lock->mutex);
-    return &lock->behind;
-}
-
-static void device_lock_leave(const gpuarena_driver *self, int is_locked)
-{
-    device_lock *lock = self->user;
-    if (is_locked) pthread_mutex_unlock(&lock->mutex);
-}
-
-static int device_lock_streams(const gpuarena_driver *self)
-{
-    const device_lock *lock = self->user;
-    return lock->with_streams;
-}
-
-/* Calls on memory are counted, but for the question how much there is; streams may need no lock. */
-#define DEVICE_LOCK_ENTRY(is_locked, is_counted, group, name, parameters, names) \
-    static int device_lock_##group##_##name parameters \
+/* Calls on memory are counted, but for the question how much there is; streams may need no lock; the meaning of codes
+   is constant, and nobody is kept out. */
+#define DEVICE_LOCK_ENTRY(is_locked, is_counted, result, name, parameters, entry, names) \
+    static result device_lock_##name parameters \
     { \
+        device_lock *lock = self->user; \
+        const gpuarena_driver *behind = &lock->behind; \
         int locked = is_locked; \
         device_lock_called += is_counted; \
-        const gpuarena_driver *behind = device_lock_enter(self, locked); \
-        int code = behind->group.name names; \
-        device_lock_leave(self, locked); \
-        return code; \
+        if (locked) pthread_mutex_lock(&lock->mutex); \
+        result answer = behind->entry names; \
+        if (locked) pthread_mutex_unlock(&lock->mutex); \
+        return answer; \
     }
 #define DEVICE_LOCK_MEMORY(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY(1, strcmp(#name, "info") != 0, group, name, parameters, names)
+    DEVICE_LOCK_ENTRY(1, strcmp(#name, "info") != 0, int, group##_##name, parameters, group.name, names)
 #define DEVICE_LOCK_STREAM(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY(device_lock_streams(self), 0, group, name, parameters, names)
+    DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, group##_##name, parameters, group.name, names)
 ENTRIES_MEMORY(DEVICE_LOCK_MEMORY)
 ENTRIES_VM(DEVICE_LOCK_MEMORY)
 ENTRIES_IPC(DEVICE_LOCK_MEMORY)
 ENTRIES_FD(DEVICE_LOCK_MEMORY)
 ENTRIES_EVENTS(DEVICE_LOCK_STREAM)
 ENTRIES_CAPTURE(DEVICE_LOCK_STREAM)
-
-/* The meaning of codes is constant: nobody is kept out. */
-static gpuarena_status device_lock_classify(const gpuarena_driver *self, int code)
-{
-    const gpuarena_driver *behind = device_lock_enter(self, 0);
-    return behind->classify(behind, code);
-}
-
-static const char *device_lock_code_name(const gpuarena_driver *self, int code)
-{
-    const gpuarena_driver *behind = device_lock_enter(self, 0);
-    return behind->code_name(behind, code);
-}
-
-static uint64_t device_lock_now_ns(const gpuarena_driver *self)
-{
-    const gpuarena_driver *behind = device_lock_enter(self, 1);
-    uint64_t now_ns = behind->now_ns(behind);
-    device_lock_leave(self, 1);
-    return now_ns;
-}
-
-static int device_lock_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    int locked = device_lock_streams(self);
-    const gpuarena_driver *behind = device_lock_enter(self, locked);
-    int code = behind->clear(behind, ptr, bytes, stream);
-    device_lock_leave(self, locked);
-    return code;
-}
-
-static int device_lock_peer(const gpuarena_driver *self, int32_t number)
-{
-    const gpuarena_driver *behind = device_lock_enter(self, 1);
-    int code = behind->peer(behind, number);
-    device_lock_leave(self, 1);
-    return code;
-}
+DEVICE_LOCK_ENTRY(0, 0, gpuarena_status, classify, (const gpuarena_driver *self, int code), classify, (behind, code))
+DEVICE_LOCK_ENTRY(0, 0, const char *, code_name, (const gpuarena_driver *self, int code), code_name, (behind, code))
+DEVICE_LOCK_ENTRY(1, 0, uint64_t, now_ns, (const gpuarena_driver *self), now_ns, (behind))
+DEVICE_LOCK_ENTRY(1, 0, int, peer, (const gpuarena_driver *self, int32_t number), peer, (behind, number))
+DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, clear,
+                  (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), clear,
+                  (behind, ptr, bytes, stream))
 
 /* What is not there behind the lock is not there in front of it. */
 static void device_lock_put(gpuarena_driver *driver)
@@ -336,12 +285,8 @@ static void device_lock_put(gpuarena_driver *driver)
 
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams)
 {
-    device_lock *made = calloc(1, sizeof *made);
-    if (!made) return NULL;
-    if (pthread_mutex_init(&made->mutex, NULL)) {
-        free(made);
-        return NULL;
-    }
+    device_lock *made = program_need(1, sizeof *made);
+    pthread_mutex_init(&made->mutex, NULL);
     made->behind = *driver;
     made->with_streams = with_streams;
     driver->user = made;
@@ -367,35 +312,26 @@ struct device {
     int             is_unjudged;
 };
 
-/* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
-static int device_share(device *self, const device_config *config, problem *why)
-{
-    if (!config->is_shared) return 0;
-    self->lock = device_lock_open(&self->driver, !config->is_cuda);
-    return self->lock ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for a device of several threads");
-}
-
 static int device_connect(device *self, const device_config *config, problem *why)
 {
     if (config->is_cuda) {
         self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
-        return self->cuda ? device_share(self, config, why) : -1;
+        if (!self->cuda) return -1;
+    } else {
+        self->op_ns = config->op_ns;
+        self->is_unjudged = config->is_unjudged;
+        self->machine = sim_create(&config->sim, why);
+        if (!self->machine) return -1;
+        sim_driver(self->machine, 0, &self->driver);
     }
-    self->op_ns = config->op_ns;
-    self->is_unjudged = config->is_unjudged;
-    self->machine = sim_create(&config->sim, why);
-    if (!self->machine) return -1;
-    sim_driver(self->machine, 0, &self->driver);
-    return device_share(self, config, why);
+    /* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
+    if (config->is_shared) self->lock = device_lock_open(&self->driver, !config->is_cuda);
+    return 0;
 }
 
 device *device_open(const device_config *config, problem *why)
 {
-    device *made = calloc(1, sizeof *made);
-    if (!made) {
-        problem_set(why, EXIT_HARNESS, "no host memory for a device");
-        return NULL;
-    }
+    device *made = program_need(1, sizeof *made);
     if (!device_connect(made, config, why)) return made;
     device_close(made, NULL);
     return NULL;

@@ -12,7 +12,7 @@
 typedef struct device_lock device_lock;
 
 /* Puts a lock in front of *driver, whose user must outlive it. with_streams 0: of memory and vm alone; events and
-   capture are called as they come, since waits among them may last. NULL: no host memory, *driver is as it was. */
+   capture are called as they come, since waits among them may last. */
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams);
 void         device_lock_close(device_lock *self);           /* nobody is in it; NULL is fine */
 

@@ -72,8 +72,7 @@ static int costs_by_time(const void *left, const void *right)
     return first < second ? -1 : first > second;
 }
 
-/* A row of each kind that most of the calls were; a few of another kind are other processes' doing. */
-/* samples become rows */
+/* Samples become rows: of each kind that most of the calls were; a few of another kind are other processes' doing. */
 static void costs_settle(costs_bench *bench, uint64_t bytes)
 {
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
@@ -114,7 +113,6 @@ static int costs_size(costs_bench *bench, costs_turn turn, uint64_t bytes)
     return 0;
 }
 
-/* Sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. */
 /* Turns at sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. The
    first turn of a size does not count. */
 static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint64_t factor, uint64_t end)

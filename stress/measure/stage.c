@@ -287,7 +287,6 @@ void pairs_counted(pairs *self, uint64_t count)
     pairs_run(self, count);
 }
 
-/* What was measured before this has left other things in the caches. */
 /* Nanoseconds of a pair: of so many in one go, after some to warm up, by rounds_clock_ns; or each by itself, after as
    many bytes as a cache may hold were touched, by a clock that costs little: reading it is part of the pair. */
 static double pairs_warm_ns(pairs *self, uint64_t count)
@@ -316,31 +315,25 @@ static double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold)
 
 /* ---- The same on several threads at once */
 
-typedef struct pairs_lap { pairs *on; uint64_t each; } pairs_lap;
-
 /* A tenth of the pairs is for warming up. */
-static void pairs_lap_warm(void *user)
+static void pairs_warm_lap(void *user)
 {
-    pairs_lap *self = user;
-    pairs_run(self->on, self->each / 10);
+    pairs *self = user;
+    pairs_run(self, self->lap / 10);
 }
 
-static void pairs_lap_run(void *user)
+static void pairs_lap(void *user)
 {
-    pairs_lap *self = user;
-    pairs_run(self->on, self->each);
+    pairs *self = user;
+    pairs_run(self, self->lap);
 }
 
 int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
 {
-    static const crowd_job job = { pairs_lap_warm, pairs_lap_run };
-    pairs_lap laps[CASES_MOST_THREADS];
+    static const crowd_job job = { pairs_warm_lap, pairs_lap };
     uint64_t span_ns = 0;
-    for (size_t index = 0; index < count; index++) {
-        laps[index].on = &crowd[index];
-        laps[index].each = each;
-    }
-    if (crowd_run(&job, laps, count, sizeof *laps, &span_ns, why)) return -1;
+    for (size_t index = 0; index < count; index++) crowd[index].lap = each;
+    if (crowd_run(&job, crowd, count, sizeof *crowd, &span_ns, why)) return -1;
     *ns = (double)span_ns / (double)(each * count);
     return 0;
 }

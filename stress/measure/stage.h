@@ -111,6 +111,7 @@ typedef struct pairs {
     uint64_t        random;                      /* chooses who is freed */
     uint32_t        at;                          /* in sizes, modulo PAIRS_SIZES */
     int             failed;                      /* a call did: 0, or a code */
+    uint64_t        lap;                         /* pairs that it does beside others */
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 

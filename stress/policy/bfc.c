@@ -128,31 +128,21 @@ static uint64_t bfc_largest(const model *base)
     return piece_set_largest(&self->free);
 }
 
-static gpuarena_result bfc_open(model *base, const bfc_rules *rules)
+static gpuarena_result bfc_open(model *base)
 {
     bfc *self = (bfc *)base;
-    self->rules = rules;
+    const bfc_rules *rules = self->rules = base->kind == &model_ort ? &bfc_onnx : &bfc_tensorflow;
     self->step_bytes = base->limit_bytes < rules->first_bytes ? model_round(base->limit_bytes, BFC_UNIT)
                                                               : rules->first_bytes;
     if (!self->step_bytes) self->step_bytes = BFC_UNIT;
     return GPUARENA_OK;
 }
 
-static gpuarena_result bfc_open_tensorflow(model *base)
-{
-    return bfc_open(base, &bfc_tensorflow);
-}
-
-static gpuarena_result bfc_open_onnx(model *base)
-{
-    return bfc_open(base, &bfc_onnx);
-}
-
 const model_kind model_bfc = {
     .name = "bfc", .summary = "TensorFlow's and JAX's BFC allocator, growing",
     .lacks = "the whole limit taken at the first request, which is their default; waits of up to 10 s for others' "
              "frees; time stamps on frees (here streams wait for each other); regions of touching addresses made one",
-    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open_tensorflow, .alloc = bfc_alloc,
+    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
     .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
 };
 
@@ -160,6 +150,6 @@ const model_kind model_ort = {
     .name = "ort", .summary = "ONNX Runtime's BFC arena, kNextPowerOfTwo",
     .lacks = "memory given back at the end of a run; Reserve, which goes past the arena; kSameAsRequested; chunks of "
              "one stream alone until it was waited for (here streams wait for each other)",
-    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open_onnx, .alloc = bfc_alloc,
+    .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
     .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
 };

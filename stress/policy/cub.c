@@ -43,7 +43,7 @@ static gpuarena_result cub_search(cub *self, int bin, gpuarena_stream stream, pi
     for (piece **at = &self->cached[bin]; *at; at = &(*at)->next) {
         if ((*at)->stream != stream) {
             int code = driver->events.query(driver, (*at)->owner);
-            if (model_status(&self->base, code) == GPUARENA_STATUS_NOT_READY) continue;
+            if (model_status(&self->base.driver, code) == GPUARENA_STATUS_NOT_READY) continue;
             if (code) return model_result(&self->base, "cudaEventQuery", code);
         }
         *found = cub_remove(self, bin, at);

@@ -152,26 +152,30 @@ gpuarena_result model_no_memory(model *self)
     return model_refuse(self, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY, NULL, 0);
 }
 
-gpuarena_status model_status(const model *self, int code)
+gpuarena_status model_status(const gpuarena_driver *driver, int code)
 {
-    return self->driver.classify ? self->driver.classify(&self->driver, code) : (gpuarena_status)code;
+    return driver->classify ? driver->classify(driver, code) : (gpuarena_status)code;
 }
 
-gpuarena_result model_result(model *self, const char *call, int code)
+gpuarena_result model_code_result(const gpuarena_driver *driver, int code)
 {
-    gpuarena_result result = GPUARENA_DRIVER_ERROR;
-    if (!code) return GPUARENA_OK;
-    switch (model_status(self, code)) {
+    switch (model_status(driver, code)) {
     case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
-    case GPUARENA_STATUS_NO_MEMORY:     result = GPUARENA_OUT_OF_MEMORY; break;
-    case GPUARENA_STATUS_CAPTURING:     result = GPUARENA_CAPTURE; break;
-    case GPUARENA_STATUS_NOT_SUPPORTED: result = GPUARENA_NOT_SUPPORTED; break;
-    case GPUARENA_STATUS_LOST:          result = GPUARENA_DEVICE_LOST; break;
+    case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
+    case GPUARENA_STATUS_CAPTURING:     return GPUARENA_CAPTURE;
+    case GPUARENA_STATUS_NOT_SUPPORTED: return GPUARENA_NOT_SUPPORTED;
+    case GPUARENA_STATUS_LOST:          return GPUARENA_DEVICE_LOST;
     case GPUARENA_STATUS_NOT_READY:
     case GPUARENA_STATUS_UNLOADING:
     case GPUARENA_STATUS_FAILED:        break;
     }
-    return model_refuse(self, result, GPUARENA_REASON_DRIVER_REFUSED, call, code);
+    return GPUARENA_DRIVER_ERROR;
+}
+
+gpuarena_result model_result(model *self, const char *call, int code)
+{
+    gpuarena_result result = code ? model_code_result(&self->driver, code) : GPUARENA_OK;
+    return result ? model_refuse(self, result, GPUARENA_REASON_DRIVER_REFUSED, call, code) : GPUARENA_OK;
 }
 
 gpuarena_result model_over_limit(model *self)

@@ -145,8 +145,9 @@ struct model {
 };
 
 uint64_t model_round(uint64_t bytes, uint64_t unit);
-gpuarena_status model_status(const model *self, int code);                   /* what a driver's code means .. */
-/* .. as a result; done with reason and code in refused, unless it is success. */
+/* What a driver's code means, and as a result; and that with reason and code in refused, unless it is success. */
+gpuarena_status model_status(const gpuarena_driver *driver, int code);
+gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
 gpuarena_result model_result(model *self, const char *call, int code);
 gpuarena_result model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
 gpuarena_result model_no_memory(model *self);    /* HOST_MEMORY, likewise */

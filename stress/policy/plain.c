@@ -12,24 +12,14 @@ typedef struct plain {
     uint64_t    page_count;                      /* mapped, from the begin on */
 } plain;
 
-static gpuarena_result plain_open(model *base, int by_address)
+static gpuarena_result plain_open(model *base)
 {
     plain *self = (plain *)base;
     const uint64_t page_bytes = base->driver.page_bytes;
     uint64_t free_bytes = 0, total_bytes = 0;
     gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
-    self->free.by_address = by_address;
+    self->free.by_address = base->kind == &model_first_fit;
     return result ? result : model_range_open(base, &self->range, model_round(total_bytes, page_bytes), page_bytes);
-}
-
-static gpuarena_result best_open(model *base)
-{
-    return plain_open(base, 0);
-}
-
-static gpuarena_result first_open(model *base)
-{
-    return plain_open(base, 1);
 }
 
 /* The memory behind the last piece. */
@@ -131,13 +121,11 @@ static void plain_close(model *base)
     model_range_close(base, &self->range);
 }
 
-#define PLAIN_KIND(called, what, opens) { \
+#define PLAIN_KIND(called, what) { \
     .name = called, .summary = what, .lacks = "", .size = sizeof(plain), \
-    .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = opens, .alloc = plain_alloc, \
+    .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = plain_open, .alloc = plain_alloc, \
     .free = plain_free, .trim = plain_trim, .largest = plain_largest, .close = plain_close }
 
 const model_kind model_best_fit = PLAIN_KIND(
-    "best", "one plain range, exact best fit: what a perfect search makes of memory that stays",
-    best_open);
-const model_kind model_first_fit = PLAIN_KIND(
-    "first", "one plain range, the lowest address that fits", first_open);
+    "best", "one plain range, exact best fit: what a perfect search makes of memory that stays");
+const model_kind model_first_fit = PLAIN_KIND("first", "one plain range, the lowest address that fits");

@@ -12,24 +12,6 @@ static uint64_t pool_round_up(uint64_t bytes, uint64_t alignment)
     return bytes > UINT64_MAX - alignment ? bytes : (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* What a driver code means where there is no arena, in the library's terms. */
-static gpuarena_result pool_result(const pool *self, int code)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    gpuarena_status status = driver->classify ? driver->classify(driver, code) : (gpuarena_status)code;
-    switch (status) {
-    case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
-    case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
-    case GPUARENA_STATUS_CAPTURING:     return GPUARENA_CAPTURE;
-    case GPUARENA_STATUS_NOT_SUPPORTED: return GPUARENA_NOT_SUPPORTED;
-    case GPUARENA_STATUS_LOST:          return GPUARENA_DEVICE_LOST;
-    case GPUARENA_STATUS_NOT_READY:
-    case GPUARENA_STATUS_UNLOADING:
-    case GPUARENA_STATUS_FAILED:        break;
-    }
-    return GPUARENA_DRIVER_ERROR;
-}
-
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
     gpuarena_config config = chosen->config;
@@ -132,7 +114,7 @@ static gpuarena_result pool_refused(pool *self, const char *call, uint64_t bytes
     self->refused_call = call;
     self->refused_bytes = bytes;
     self->refused_code = code;
-    return pool_result(self, code);
+    return model_code_result(device_driver(self->device), code);
 }
 
 /* cudaMalloc and cudaFree ignore the stream. */

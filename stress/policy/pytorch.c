@@ -156,7 +156,7 @@ static int pytorch_ask(pytorch *self, const pytorch_event *asked, int must_wait,
     }
     if (pytorch_is_behind(self, asked)) return 0;
     int code = driver->events.query(driver, asked->event);
-    if (model_status(&self->base, code) == GPUARENA_STATUS_NOT_READY) return 0;
+    if (model_status(driver, code) == GPUARENA_STATUS_NOT_READY) return 0;
     *is_done = 1;
     return code;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../sim/sim.h"
-#include "cub_library.h"
 
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
 #define RIVAL_CUDA_NAME "libcub-cuda.so"         /* linked with the CUDA runtime */
@@ -142,10 +141,7 @@ int rival_trim(rival *self)
 
 void rival_measure(const rival *self, rival_use *use)
 {
-    cub_library_use library_now;
-    self->calls.measure(self->library, &library_now);
-    use->live_bytes = library_now.live_bytes;
-    use->cached_bytes = library_now.cached_bytes;
+    self->calls.measure(self->library, use);
 }
 
 int rival_present(void)

@@ -4,13 +4,11 @@
 #define STRESS_POLICY_RIVAL_H
 
 #include "../device/device.h"
+#include "cub_library.h"
 
 typedef struct rival rival;
 
-typedef struct rival_use {
-    uint64_t live_bytes;                         /* occupied by live blocks, as the library rounds them */
-    uint64_t cached_bytes;                       /* held by the library, free */
-} rival_use;
+typedef cub_library_use rival_use;               /* occupied by live blocks, and held free, as the library rounds */
 
 /* NULL and a problem: the library is not in this build, or what is found is of another (EXIT_NO_DEVICE, with the
    loader's words), or it cannot be opened (EXIT_HARNESS). Its cudaMalloc and cudaFree are served, counted and known

@@ -1,3 +1,4 @@
+/* What measured times depend on beside the device, and the record of a CUDA device, printed. */
 #include "writers.h"
 
 #include <inttypes.h>
@@ -7,8 +8,6 @@
 #include <unistd.h>
 
 #include "../base/text.h"
-
-/* ---- Asked of the compiler and of /proc, where that is */
 
 #if defined(__clang__)
 #define HOST_COMPILER "clang " __clang_version__
@@ -50,58 +49,36 @@ static const char *host_load(char *text, size_t size)
     return text;
 }
 
-static void host_text(FILE *out, const char *name, const char *text)
+/* null: it is not known, "". */
+static void host_text(FILE *out, const char *before, const char *name, const char *text)
 {
-    fprintf(out, "\"%s\":", name);
+    fprintf(out, "%s\"%s\":", before, name);
     if (*text) json_text(out, text);
     else fputs("null", out);
-    fputc(',', out);
-}
-
-/* Of processor 0: where clocks are not fixed, it decides how fast short measurements are. */
-static const char *host_governor(char *text, size_t size)
-{
-    return host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", text, size);
-}
-
-static const char *host_kernel(char *text, size_t size)
-{
-    struct utsname found;
-    text[0] = '\0';
-    if (uname(&found) >= 0) snprintf(text, size, "%.60s %.60s", found.sysname, found.release);
-    return text;
-}
-
-static const char *host_date(char *text, size_t size)
-{
-    time_t now = time(NULL);
-    const struct tm *parts = gmtime(&now);
-    if (!parts || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", parts)) text[0] = '\0';
-    return text;
-}
-
-static void host_words(FILE *out, const char *const *argv)
-{
-    fputs("\"argv\":[", out);
-    for (size_t at = 0; argv && argv[at]; at++) {
-        if (at) fputc(',', out);
-        json_text(out, argv[at]);
-    }
-    fputs("],", out);
 }
 
 void host_json(FILE *out, const char *const *argv)
 {
     char text[128];
-    fputc('{', out);
-    host_text(out, "compiler", HOST_COMPILER);
-    host_text(out, "flags", GPUARENA_FLAGS);
-    host_text(out, "cpu", host_cpu(text, sizeof text));
-    host_text(out, "governor", host_governor(text, sizeof text));
-    host_text(out, "kernel", host_kernel(text, sizeof text));
-    host_text(out, "date", host_date(text, sizeof text));
-    host_words(out, argv);
-    fprintf(out, "\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN),
+    struct utsname system;
+    time_t now = time(NULL);
+    const struct tm *parts = gmtime(&now);
+    host_text(out, "{", "compiler", HOST_COMPILER);
+    host_text(out, ",", "flags", GPUARENA_FLAGS);
+    host_text(out, ",", "cpu", host_cpu(text, sizeof text));
+    host_text(out, ",", "governor", host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", text,
+                                                   sizeof text));
+    text[0] = '\0';
+    if (uname(&system) >= 0) snprintf(text, sizeof text, "%.60s %.60s", system.sysname, system.release);
+    host_text(out, ",", "kernel", text);
+    if (!parts || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", parts)) text[0] = '\0';
+    host_text(out, ",", "date", text);
+    fputs(",\"argv\":[", out);
+    for (size_t at = 0; argv && argv[at]; at++) {
+        if (at) fputc(',', out);
+        json_text(out, argv[at]);
+    }
+    fprintf(out, "],\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN),
             *host_load(text, sizeof text) ? text : "null");
 }
 
@@ -113,52 +90,18 @@ const char *host_line(char *text, size_t size)
     return text;
 }
 
-/* ---- The record of a CUDA device, printed */
-
-static void environment_version(FILE *out, const char *name, int version)
-{
-    fprintf(out, ",\"%s\":\"%d.%d\"", name, version / 1000, version % 1000 / 10);
-}
-
-/* "" is not known; so is what nvidia-smi says it does not know or support: [N/A], [Not Supported]. */
-static void environment_text(FILE *out, const char *name, const char *text, size_t length)
-{
-    char word[96];
-    snprintf(word, sizeof word, "%.*s", (int)length, text);
-    fprintf(out, ",\"%s\":", name);
-    if (*word && *word != '[') json_text(out, word);
-    else fputs("null", out);
-}
-
-static void environment_modes(FILE *out, const char *modes)
-{
-    static const char *const names[] = { "persistence", "ecc_mode", "mig_mode", "compute_mode" };
-    for (size_t at = 0; at < sizeof names / sizeof names[0]; at++) {
-        size_t length = strcspn(modes, ",");
-        environment_text(out, names[at], modes, length);
-        modes += length;
-        modes += strspn(modes, ", ");
-    }
-}
-
 void environment_json(FILE *out, const cuda_environment *self)
 {
-    fputs("{\"name\":", out);
-    json_text(out, self->name);
-    fprintf(out, ",\"uuid\":\"%s\",\"total_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64 ",\"driver\":", self->uuid,
+    int driver = self->driver_version, runtime = self->runtime_version;
+    char processes[16] = "null";
+    if (self->process_count >= 0) snprintf(processes, sizeof processes, "%d", self->process_count);
+    host_text(out, "{", "name", self->name);
+    fprintf(out, ",\"uuid\":\"%s\",\"total_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64, self->uuid,
             self->total_bytes, self->other_bytes);
-    if (self->driver[0]) json_text(out, self->driver);
-    else fputs("null", out);
-    environment_version(out, "driver_cuda", self->driver_version);
-    environment_version(out, "runtime_cuda", self->runtime_version);
-    fputs(",\"other_processes\":", out);
-    if (self->process_count < 0) fputs("null", out);
-    else fprintf(out, "%d", self->process_count);
-    environment_text(out, "clocks", self->clocks, sizeof self->clocks);
+    host_text(out, ",", "driver", self->driver);
+    fprintf(out, ",\"driver_cuda\":\"%d.%d\",\"runtime_cuda\":\"%d.%d\",\"other_processes\":%s", driver / 1000,
+            driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, processes);
     fprintf(out, ",\"free_bytes\":%" PRIu64 ",\"pci\":\"%s\",\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d,"
-            "\"ecc\":%s", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
+            "\"ecc\":%s}", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
             self->capability % 10, self->multiprocessors, self->corrects ? "true" : "false");
-    environment_modes(out, self->modes);
-    environment_text(out, "throttle_reasons", self->throttle, sizeof self->throttle);
-    fputc('}', out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../result/record.h"
@@ -12,12 +13,6 @@
 #include "writers.h"
 
 /* ---- What figures share: names, numbers, legends */
-
-static const char *figure_workload(const row *shown)
-{
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : "";
-}
 
 void figure_cut(char *text, size_t most)
 {
@@ -45,7 +40,7 @@ enum { FIGURE_ROOM = 38 };                       /* letters of a heading, but fo
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
 {
     char workload[1024], policy[64] = "";
-    table_name(figure_workload(shown), workload, sizeof workload);
+    table_name(row_workload(shown), workload, sizeof workload);
     if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
     figure_join(words->title, sizeof words->title, workload, policy, what);
     figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
@@ -97,22 +92,25 @@ static const char *figure_class(const row_list *list, size_t first, size_t row_i
     return text;
 }
 
-/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
-static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count,
-                              unsigned from_line)
+/* The figure's axes, and above them a legend of the policies of these rows. */
+static void figure_open(plot *on, FILE *out, const plot_frame *frame, const plot_axis *x, const plot_axis *y,
+                        const row_list *list, size_t first, size_t count)
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char names[FIGURE_MOST_NAMES][64], class[32];
-    const char *shown[FIGURE_MOST_NAMES];
-    size_t used = 0;
-    plot_legend legend = { on, 0.0, from_line };
+    const char *shown[FIGURE_MOST_NAMES] = { NULL };
+    size_t rows[FIGURE_MOST_NAMES], used = 0;
     for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
         if (!row_is_first(list, first, at)) continue;
         shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
-        if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
-        used++;
+        rows[used++] = at;
     }
-    return plot_legend_lines(shown, used);
+    plot_open(on, out, frame, x, y, plot_legend_lines(shown, used));
+    plot_legend legend = { on, 0.0, 0 };
+    for (size_t at = 0; at < used; at++) {
+        plot_legend_add(&legend, figure_class(list, first, rows[at], "line ", class, sizeof class), shown[at]);
+    }
+    plot_axes(on);
 }
 
 /* ---- One bar a policy: its overhead, the smallest limit, the largest batch */
@@ -299,9 +297,8 @@ static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_in
     const record *drawn = sheet->list->rows[row_index].recording;
     char data[96];
     size_t count = 0;
-    plot_point *points = calloc(drawn->sample_count + 1, sizeof *points);
+    plot_point *points = program_need(drawn->sample_count, sizeof *points);
     figure_column column = { 0, 0, 0, 0 };
-    if (!points) return;
     for (size_t at = 0; at < drawn->sample_count; at++) {
         double here = value(&drawn->samples[at].use);
         int is_same = (unsigned)plot_x(on, (double)drawn->samples[at].op) / sheet->grain
@@ -391,36 +388,25 @@ static void figure_memory(FILE *out, const figure_sheet *sheet, const figure *sh
     plot_close(&on);
 }
 
-static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
-                          figure_value *value, int arenas_only, const char *label)
+static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     const row_list *list = sheet->list;
+    int is_idle = shown->kind == FIGURE_IDLE;
     char class[32];
     plot on;
     const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
                           "allocations and frees so far", 0 };
-    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, label, 0 };
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
-    figure_legend(&on, list, shown->first, shown->count, 0);
-    plot_axes(&on);
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
+    figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         const row *of = &list->rows[at];
         if (!of->recording || !row_is_first(list, shown->first, at)) continue;
-        if (arenas_only && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
-        figure_line(&on, sheet, at, value, arenas_only ? "fragmentation" : "idle",
+        if (!is_idle && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
+        figure_line(&on, sheet, at, is_idle ? figure_idle_share : figure_fragmentation_share,
+                    is_idle ? "idle" : "fragmentation",
                     figure_class(list, shown->first, at, "", class, sizeof class));
     }
     plot_close(&on);
-}
-
-static void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    figure_shares(out, sheet, shown, frame, figure_idle_share, 0, "reserved, not live");
-}
-
-static void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    figure_shares(out, sheet, shown, frame, figure_fragmentation_share, 1, "1 - largest free / free");
 }
 
 /* ---- Curves by policy: latency at percentiles, cost of a pair against holes */
@@ -488,10 +474,7 @@ static void figure_latency(FILE *out, const figure_sheet *sheet, const figure *s
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         figure_hold(&y, points, figure_latency_points(list->rows[at].times, points));
     }
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
-    on.x = x;
-    figure_legend(&on, list, shown->first, shown->count, 0);
-    plot_axes(&on);
+    figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     figure_percentile_names(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         if (!row_is_first(list, shown->first, at)) continue;
@@ -541,15 +524,13 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     row_column column = is_ns ? COLUMN_NS_PER_PAIR : COLUMN_PAIR_INSTRUCTIONS;
     plot_axis x = { 1e18, 1.0, 1, PLOT_COUNT, "free blocks around it", 0 };
     plot_axis y = { 0.0, 0.0, 0, PLOT_RATIO, is_ns ? "ns an allocation and a free" : "instructions of both", 0 };
-    plot_point *points = calloc(list->count + 1, sizeof *points);
+    plot_point *points = program_need(list->count, sizeof *points);
     plot on;
     size_t used;
     figure_holes_axes(list, column, &x, &y);
     if (x.least > x.most) x.least = x.most;
-    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
-    figure_legend(&on, list, 0, list->count, 0);
-    plot_axes(&on);
-    for (size_t at = 0; points && at < list->count;) {
+    figure_open(&on, out, frame, &x, &y, list, 0, list->count);
+    for (size_t at = 0; at < list->count;) {
         size_t rows = figure_holes_points(list, at, column, points, &used);
         figure_curve(&on, list, 0, at, points, used, row_column_name(column));
         at += rows;
@@ -607,8 +588,7 @@ static void figure_add_holes(figure_maker *maker, const row_list *list)
 
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
 {
-    figure_maker maker = { calloc(list->count * 7 + 2, sizeof *maker.made), 0, 0, 0 };
-    if (!maker.made) return NULL;
+    figure_maker maker = { program_need(list->count * 7 + 2, sizeof *maker.made), 0, 0, 0 };
     if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
     for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
         row_group(list, at, &first, &rows);
@@ -641,9 +621,9 @@ static const figure_type figure_types[] = {
         "black, free memory white, addresses without memory grey." },
     [FIGURE_MEMORY] = { figure_memory, 1, "memory",
         "Memory requested, live and reserved over time; a red line where memory ran out." },
-    [FIGURE_IDLE] = { figure_idle, 0, "idle",
+    [FIGURE_IDLE] = { figure_shares, 0, "idle",
         "Share of the memory held from the driver that no block is in, over time, by policy." },
-    [FIGURE_FRAGMENTATION] = { figure_fragmentation, 0, "fragmentation",
+    [FIGURE_FRAGMENTATION] = { figure_shares, 0, "fragmentation",
         "1 - largest free / free, over time, by policy: what share of free memory the largest request could not "
         "have." },
     [FIGURE_LATENCY] = { figure_latency, 0, "latency",

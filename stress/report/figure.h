@@ -27,14 +27,14 @@ typedef struct figure {
 
 /* What figures need beside their rows. */
 typedef struct figure_sheet {
-    const row_list *list;                        /* without baselines */
+    const row_list *list;
     size_t          map_bytes;                   /* about what a map may take in the document */
     unsigned        grain;                       /* of lines over time: units with at most four points */
     size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at */
 } figure_sheet;
 
-/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. NULL: no host memory. *left_out: rows
-   without. Free it. */
+/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. *left_out: rows without.
+   Free it. */
 enum { FIGURE_MOST_ROWS = 32 };
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../result/record.h"
 #include "figure.h"
@@ -149,14 +150,8 @@ static void map_fill(const map_sheet *sheet)
     for (unsigned line = 0; line < lines; line++) map_finish_line(sheet, line, columns);
 }
 
-static void map_free(map *self)
-{
-    free(self->cells);
-    self->cells = NULL;
-}
-
-/* ops and axis_bytes: what the grid is wide and high; at least the record's. -1: no host memory. */
-static int map_make(map *self, const record *drawn, unsigned width, unsigned height, uint64_t ops,
+/* ops and axis_bytes: what the grid is wide and high; at least the record's. */
+static void map_make(map *self, const record *drawn, unsigned width, unsigned height, uint64_t ops,
                     uint64_t axis_bytes)
 {
     map_sheet sheet = { drawn, self, NULL, ops ? ops : 1, axis_bytes, 0 };
@@ -167,13 +162,10 @@ static int map_make(map *self, const record *drawn, unsigned width, unsigned hei
     if (!sheet.axis) sheet.axis = 1;
     self->width = width;
     self->height = height;
-    self->cells = calloc((size_t)width * height, 1);
-    sheet.areas = calloc((size_t)(width + 1) * height, sizeof *sheet.areas);
-    if (self->cells && sheet.areas) map_fill(&sheet);
+    self->cells = program_need((size_t)width * height, 1);
+    sheet.areas = program_need((size_t)(width + 1) * height, sizeof *sheet.areas);
+    map_fill(&sheet);
     free(sheet.areas);
-    if (self->cells && sheet.areas) return 0;
-    map_free(self);
-    return -1;
 }
 
 static unsigned map_run(const map *self, unsigned x, unsigned y)
@@ -249,8 +241,8 @@ static void figure_block_words(const record *drawn, const record_block *block, c
 
 void figure_blocks(const plot *on, const record *drawn, size_t most)
 {
-    const record_block **found = calloc(most + 1, sizeof *found);
-    size_t count = found ? figure_largest(drawn, most, found) : 0;
+    const record_block **found = program_need(most, sizeof *found);
+    size_t count = figure_largest(drawn, most, found);
     char text[160];
     for (size_t at = 0; at < count; at++) {
         const record_block *block = found[at];
@@ -336,19 +328,17 @@ static void figure_map_piece(void *user, map_cell seen, unsigned x, unsigned y, 
 }
 
 /* Coarser until it takes no more than its share of the document. */
-static int figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64_t axis_bytes,
-                            size_t most_bytes)
+static void figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64_t axis_bytes, size_t most_bytes)
 {
     enum { FIGURE_PIECE_BYTES = 15 };
-    for (unsigned divisor = 1; divisor <= 16; divisor *= 2) {
+    for (unsigned divisor = 1;; divisor *= 2) {
         figure_pieces pieces = { NULL, -1, 0, 0, 0 };
         unsigned width = FIGURE_MAP_WIDTH / divisor, height = FIGURE_MAP_HEIGHT / divisor;
-        if (map_make(made, drawn, width, height, ops, axis_bytes)) return -1;
+        map_make(made, drawn, width, height, ops, axis_bytes);
         map_walk(made, figure_map_piece, &pieces);
-        if (divisor == 16 || pieces.count * FIGURE_PIECE_BYTES <= most_bytes) return 0;
-        map_free(made);
+        if (divisor == 16 || pieces.count * FIGURE_PIECE_BYTES <= most_bytes) return;
+        free(made->cells);
     }
-    return -1;
 }
 
 /* The whole of what was recorded is white, and everything else is laid over it. */
@@ -452,12 +442,9 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
     figure_map_legend(&on, drawn);
     figure_map_caption(&on, sheet, shown->first);
     plot_axes(&on);
-    if (figure_map_cells(&made, drawn, ops, axis_bytes, sheet->map_bytes)) {
-        plot_text(&on, on.left, on.top + 40.0, "bad", "start", "not enough host memory to draw this");
-    } else {
-        figure_map_draw(&on, &made, drawn);
-        map_free(&made);
-    }
+    figure_map_cells(&made, drawn, ops, axis_bytes, sheet->map_bytes);
+    figure_map_draw(&on, &made, drawn);
+    free(made.cells);
     figure_steps(&on, drawn);
     figure_map_refusal(&on, drawn);
     if (drawn->map_ops < drawn->op_count) {

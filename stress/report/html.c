@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../run/sweep.h"
@@ -55,12 +56,6 @@ static const char html_style[] =
 
 /* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
    others. */
-static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
-{
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    return workload->kind == CELL_TEXT ? workload->text : table_fill(column, shown, text, size);
-}
-
 static void html_group_line(FILE *out, const char *name, size_t columns)
 {
     fprintf(out, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>", columns);
@@ -68,13 +63,13 @@ static void html_group_line(FILE *out, const char *name, size_t columns)
     fputs("</span></th></tr>\n", out);
 }
 
-static void html_cell(FILE *out, const row_list *kept, size_t line, const table_column *column)
+static void html_cell(FILE *out, const row_list *list, size_t line, const table_column *column)
 {
     char text[1024];
-    int is_best = table_is_best(kept, line, column);
+    int is_best = table_is_best(list, line, column);
     fputs(column->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
     if (is_best) fputs("<b>", out);
-    xml_text(out, table_fill(column, &kept->rows[line], text, sizeof text));
+    xml_text(out, table_fill(column, &list->rows[line], text, sizeof text));
     fputs(is_best ? "</b></td>" : "</td>", out);
 }
 
@@ -103,28 +98,29 @@ static void html_headings(FILE *out, const table_column *columns, size_t count, 
     fputs("</tr></thead>\n<tbody>\n", out);
 }
 
-/* rows without baselines */
-static void html_table(FILE *out, const row_list *kept)
+static void html_table(FILE *out, const row_list *list)
 {
     const table_column *columns;
-    size_t count = table_columns(kept->kind, &columns), used = 0;
+    size_t count = table_columns(list->kind, &columns), used = 0;
     int is_used[TABLE_MOST];
     char above[1024] = "", text[1024];
-    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = table_is_used(kept, &columns[at]));
+    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = table_is_used(list, &columns[at]));
     html_headings(out, columns, count, is_used);
-    for (size_t line = 0; line < kept->count && line < HTML_MOST_ROWS; line++) {
-        const char *group = html_group(&kept->rows[line], &columns[0], text, sizeof text);
+    for (size_t line = 0; line < list->count && line < HTML_MOST_ROWS; line++) {
+        const row *shown = &list->rows[line];
+        const char *group = *row_workload(shown) ? row_workload(shown)
+                                                 : table_fill(&columns[0], shown, text, sizeof text);
         if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used - 1);
         snprintf(above, sizeof above, "%s", group);
-        fputs(table_is_ok(&kept->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
+        fputs(table_is_ok(shown) ? "<tr>" : "<tr class=\"oom\">", out);
         for (size_t at = 1; at < count; at++) {
-            if (is_used[at]) html_cell(out, kept, line, &columns[at]);
+            if (is_used[at]) html_cell(out, list, line, &columns[at]);
         }
         fputs("</tr>\n", out);
     }
     fputs("</tbody></table></div>\n", out);
-    if (kept->count > HTML_MOST_ROWS) {
-        fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", kept->count - HTML_MOST_ROWS);
+    if (list->count > HTML_MOST_ROWS) {
+        fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", list->count - HTML_MOST_ROWS);
     }
     html_notes(out, columns, count, is_used);
 }
@@ -170,50 +166,51 @@ static void html_head(FILE *out, const output_material *page)
     fprintf(out, "</title>\n<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
 }
 
-static size_t html_count(const row_list *kept, const char *status)
+static size_t html_count(const row_list *list, const char *status)
 {
     size_t count = 0;
-    for (size_t at = 0; at < kept->count; at++) {
-        const cell *value = &kept->rows[at].cells[COLUMN_STATUS];
+    for (size_t at = 0; at < list->count; at++) {
+        const cell *value = &list->rows[at].cells[COLUMN_STATUS];
         count += value->kind == CELL_TEXT && !strcmp(value->text, status);
     }
     return count;
 }
 
 /* What became of the rows, in words; then of the rules. */
-static void html_verdict(FILE *out, const output_material *page, const row_list *kept)
+static void html_verdict(FILE *out, const output_material *page)
 {
-    size_t good = html_count(kept, "ok"), empty = html_count(kept, "oom"), bad = kept->count - good - empty;
+    const row_list *list = page->list;
+    size_t good = html_count(list, "ok"), empty = html_count(list, "oom"), bad = list->count - good - empty;
     size_t broken = page->gates ? gate_failed(page->gates) : 0;
-    const char *tone = good < kept->count || broken || kept->partial ? "bad" : "good";
-    fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, kept->count,
-            kept->count == 1 ? "" : "s", good == 1 ? "s" : "");
+    const char *tone = good < list->count || broken || list->partial ? "bad" : "good";
+    fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, list->count,
+            list->count == 1 ? "" : "s", good == 1 ? "s" : "");
     if (empty) fprintf(out, "; %zu run%s out of memory", empty, empty == 1 ? "s" : "");
     if (bad) fprintf(out, "; %zu fail%s", bad, bad == 1 ? "s" : "");
     if (page->gates && page->gates->verdict_count) {
         fprintf(out, "; %zu of %zu verdicts fail", broken, page->gates->verdict_count);
     }
     fputs(".</p>\n", out);
-    if (kept->shard) {
-        xml_between(out, "<p class=\"bad\">Rows of one shard: ", kept->shard, "</p>\n");
+    if (list->shard) {
+        xml_between(out, "<p class=\"bad\">Rows of one shard: ", list->shard, "</p>\n");
     }
-    if (!kept->partial) return;
-    xml_between(out, "<p class=\"bad\">Not all rows are here: ", kept->partial, "</p>\n");
+    if (!list->partial) return;
+    xml_between(out, "<p class=\"bad\">Not all rows are here: ", list->partial, "</p>\n");
 }
 
 /* What each workload comes to. */
-static void html_comes_to(FILE *out, const row_list *kept)
+static void html_comes_to(FILE *out, const row_list *list)
 {
     char text[VERDICT_ROOM];
     size_t told = 0;
-    for (size_t first = 0; first < kept->count; first = verdict_next(kept, first)) {
-        if (!*verdict_line(kept, first, text) || told >= HTML_MOST_NOTES) continue;
+    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
+        if (!*verdict_line(list, first, text) || told >= HTML_MOST_NOTES) continue;
         xml_between(out, told++ ? "<li>" : "<ul>\n<li>", text, "</li>\n");
     }
     if (told) fputs("</ul>\n", out);
 }
 
-static void html_intro(FILE *out, const output_material *page, const row_list *kept)
+static void html_intro(FILE *out, const output_material *page)
 {
     char line[512];
     xml_between(out, "<h1>gpuarena stress ",
@@ -225,42 +222,33 @@ static void html_intro(FILE *out, const output_material *page, const row_list *k
     }
     else fputs(", simulated: virtual time is the device's, measured time this machine's", out);
     fputs(".</p>\n", out);
-    html_verdict(out, page, kept);
-    if (row_is_run(kept->kind)) html_comes_to(out, kept);
+    html_verdict(out, page);
+    if (row_is_run(page->list->kind)) html_comes_to(out, page->list);
 }
 
-/* What a function writes, escaped. */
-static void html_escaped(FILE *out, void (*write)(FILE *to, const void *user), const void *user)
+/* A command line: these words, or one that shows a failure again. */
+static void html_command(FILE *out, const char *const *argv, const repro *line)
 {
-    char *text = NULL;
+    char *text;
     size_t length;
-    FILE *memory = open_memstream(&text, &length);
-    if (!memory) return;
-    write(memory, user);
-    if (!fclose(memory) && text) xml_text(out, text);
+    FILE *memory = program_stream(&text, &length);
+    for (size_t at = 0; argv && argv[at]; at++) {
+        if (at) fputc(' ', memory);
+        cli_print_word(memory, argv[at]);
+    }
+    if (line) repro_write(memory, line);
+    fclose(memory);
+    xml_between(out, "<pre>", text, "</pre>\n");
     free(text);
 }
 
-static void html_words(FILE *to, const void *user)
-{
-    const char *const *argv = user;
-    for (size_t at = 0; argv[at]; at++) {
-        if (at) fputc(' ', to);
-        cli_print_word(to, argv[at]);
-    }
-}
-
-static void html_line(FILE *to, const void *user)
-{
-    repro_write(to, user);
-}
-
 /* Rows that did not complete: why, and the line that shows it again. */
-static void html_failures(FILE *out, const output_material *page, const row_list *kept)
+static void html_failures(FILE *out, const output_material *page)
 {
-    size_t told = 0, failed = kept->count - html_count(kept, "ok");
-    for (size_t at = 0; at < kept->count && told < HTML_MOST_NOTES; at++) {
-        const row *shown = &kept->rows[at];
+    const row_list *list = page->list;
+    size_t told = 0, failed = list->count - html_count(list, "ok");
+    for (size_t at = 0; at < list->count && told < HTML_MOST_NOTES; at++) {
+        const row *shown = &list->rows[at];
         figure_words words;
         plot_frame frame;
         if (table_is_ok(shown) || shown->cells[COLUMN_STATUS].kind != CELL_TEXT) continue;
@@ -271,37 +259,33 @@ static void html_failures(FILE *out, const output_material *page, const row_list
         figure_title(&frame, &words, shown, 1, "");
         xml_text(out, words.title);
         xml_between(out, "</strong>: ", *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text, "</p>\n");
-        if (workload) {
-            fputs("<pre>", out);
-            html_escaped(out, html_line, &line);
-            fputs("</pre>\n", out);
-        }
+        if (workload) html_command(out, NULL, &line);
         told++;
     }
     if (failed > told) fprintf(out, "<p class=\"quiet\">%zu more are in the table.</p>\n", failed - told);
 }
 
-static void html_heading(FILE *out, const row_list *kept, size_t first)
+static void html_heading(FILE *out, const row_list *list, size_t first)
 {
-    const cell *workload = &kept->rows[first].cells[COLUMN_WORKLOAD];
-    xml_between(out, "<section><h2>", workload->kind == CELL_TEXT ? workload->text : "Figures", "</h2>\n");
+    const char *workload = row_workload(&list->rows[first]);
+    xml_between(out, "<section><h2>", *workload ? workload : "Figures", "</h2>\n");
 }
 
 /* A heading for each workload; below it its figures, then those of each of its rows. */
-static void html_figures(FILE *out, const row_list *kept, const figure *figures, size_t count)
+static void html_figures(FILE *out, const row_list *list, const figure *figures, size_t count)
 {
     enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
     size_t last = SIZE_MAX;
-    figure_sheet sheet = figure_sheet_for(kept, figures, count, HTML_MAPS_BYTES);
+    figure_sheet sheet = figure_sheet_for(list, figures, count, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     for (size_t at = 0; at < count; at++) {
         size_t first, rows;
         int begins_set = figure_begins(figures, at);
-        row_group(kept, figures[at].first, &first, &rows);
+        row_group(list, figures[at].first, &first, &rows);
         if (begins_set && at) fputs("</div>\n", out);
         if (first != last) {
             if (at) fputs("</section>\n", out);
-            html_heading(out, kept, first);
+            html_heading(out, list, first);
         }
         if (begins_set) fputs(first != last ? "<div class=\"figures all\">\n" : "<div class=\"figures\">\n", out);
         last = first;
@@ -329,23 +313,18 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
 void html_write(FILE *out, const output_material *page)
 {
     size_t count = 0, left_out = 0;
-    row_list kept = *page->list;
-    kept.rows = svg_rows(page->list, &kept.count);
-    figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
+    const row_list *list = page->list;
+    figure *figures = figure_list(list, &count, &left_out);
     int has_maps = 0;
-    for (size_t at = 0; figures && at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
+    for (size_t at = 0; at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
     html_head(out, page);
-    html_intro(out, page, &kept);
-    if (!figures) fputs("<p>Not enough host memory for this report.</p>\n", out);
-    fputs("<pre>", out);
-    html_escaped(out, html_words, page->argv);
-    fputs("</pre>\n", out);
+    html_intro(out, page);
+    html_command(out, page->argv, NULL);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
-    html_table(out, &kept);
-    if (figures) html_failures(out, page, &kept);
-    if (figures) html_figures(out, &kept, figures, count);
+    html_table(out, list);
+    html_failures(out, page);
+    html_figures(out, list, figures, count);
     html_legend(out, left_out, has_maps);
     fputs("</body></html>\n", out);
     free(figures);
-    free(kept.rows);
 }

@@ -3,11 +3,51 @@
    stands on a line. */
 #include "writers.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "../../gpuarena.h"
 #include "../result/repeats.h"
 #include "../base/text.h"
+
+static void json_cell(FILE *out, const row *shown, row_column column, size_t cut)
+{
+    char text[CELL_ROOM];
+    const cell *value = &shown->cells[column];
+    fprintf(out, "\"%s\":", row_column_name(column) + cut);
+    if (value->kind == CELL_NONE) fputs("null", out);
+    else if (value->kind == CELL_TEXT) json_text(out, value->text);
+    else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_text(value, text));
+}
+
+static void json_percentiles(FILE *out, const histogram *latency)
+{
+    static const struct { const char *name; unsigned per_mille; } shown[] = {
+        { "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p999", 999 },
+    };
+    for (size_t at = 0; at < sizeof shown / sizeof shown[0]; at++) {
+        fprintf(out, ",\"%s\":", shown[at].name);
+        if (!histogram_supports(latency, shown[at].per_mille)) fputs("null", out);
+        else fprintf(out, "%" PRIu64, histogram_percentile(latency, shown[at].per_mille));
+    }
+}
+
+/* ,"name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
+static void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles)
+{
+    const char *comma = "";
+    if (!latency) return;
+    fprintf(out, ",\"%s\":{\"n\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"max\":%" PRIu64, name, latency->count,
+            latency->sum, latency->max);
+    if (has_percentiles) json_percentiles(out, latency);
+    fputs(",\"bins\":[", out);
+    for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
+        if (!latency->buckets[bucket]) continue;
+        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma, histogram_lower(bucket), latency->buckets[bucket]);
+        comma = ",";
+    }
+    fputs("]}", out);
+}
 
 /* Everything known of the first refusal, or null where there was none. */
 static void json_oom(FILE *out, const row *shown)
@@ -17,9 +57,8 @@ static void json_oom(FILE *out, const row *shown)
         return;
     }
     for (int column = COLUMN_OOM_OP; column <= COLUMN_OOM_REASON; column++) {
-        fprintf(out, "%s\"%s\":", column == COLUMN_OOM_OP ? "{" : ",",
-                row_column_name((row_column)column) + strlen("oom_"));
-        json_cell(out, &shown->cells[column]);
+        fputc(column == COLUMN_OOM_OP ? '{' : ',', out);
+        json_cell(out, shown, (row_column)column, strlen("oom_"));
     }
     fputs(",\"text\":", out);
     json_text(out, shown->note);
@@ -33,22 +72,18 @@ static void json_run(FILE *out, const row *shown)
     json_oom(out, shown);
     fputs(",\"lat\":", out);
     if (shown->times) {
-        fputs("{\"unit\":\"ns\",", out);
+        fputs("{\"unit\":\"ns\"", out);
         json_histogram(out, "alloc", &shown->times->allocs, 0);
-        fputc(',', out);
         json_histogram(out, "hit", &shown->times->hits, 0);
-        fputc(',', out);
         json_histogram(out, "miss", &shown->times->misses, 0);
-        fputc(',', out);
         json_histogram(out, "free", &shown->times->frees, 0);
         fputc('}', out);
     } else {
         fputs("null", out);
     }
     if (!shown->arrivals) return;
-    fputs(",\"rate\":{\"unit\":\"vns\",", out);
+    fputs(",\"rate\":{\"unit\":\"vns\"", out);
     json_histogram(out, "waited", &shown->arrivals->waited, 0);
-    fputc(',', out);
     json_histogram(out, "served", &shown->arrivals->served, 0);
     fputc('}', out);
 }
@@ -59,31 +94,64 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
     size_t count = row_columns(kind, &columns);
     for (size_t at = 0; at < count; at++) {
         if (columns[at] >= COLUMN_OOM_OP && columns[at] <= COLUMN_OOM_REASON) continue;
-        fprintf(out, "%s\"%s\":", at ? "," : "{", row_column_name(columns[at]));
-        json_cell(out, &shown->cells[columns[at]]);
+        fputc(at ? ',' : '{', out);
+        json_cell(out, shown, columns[at], 0);
     }
     if (row_is_run(kind)) json_run(out, shown);
     fputc('}', out);
 }
 
-/* No host memory for the sums: the rows are all there, and can be added up by whoever has some. */
-static void json_repeats(FILE *out, const row_list *list)
+/* Below six there is no interval of 95 %. */
+static void json_repeats_time(FILE *out, const repeats *of)
 {
-    repeats all = { NULL, 0, 0, 0 };
-    if (!repeats_add_all(&all, list)) repeats_write(out, &all);
-    repeats_free(&all);
+    if (!of->ns_count) {
+        fputs("null", out);
+        return;
+    }
+    const rounds_interval found = repeats_time(of);
+    fprintf(out, "{\"n\":%zu,\"median\":%.1f,", of->ns_count, found.median);
+    if (of->ns_count < ROUNDS_LEAST_COUNT) fputs("\"low\":null,\"high\":null}", out);
+    else fprintf(out, "\"low\":%.1f,\"high\":%.1f}", found.low, found.high);
 }
 
-static int json_is_timed(const row_list *list)
+static void json_repeats_parts(FILE *out, const char *name, const char *unit, const repeats *of, int from, int end)
 {
-    size_t timed = 0;
-    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
-    return timed != 0;
+    static const char *const names[REPEATS_PARTS] = { "alloc", "hit", "miss", "free", "waited", "served" };
+    if (!of->sums[from]) return;
+    fprintf(out, ",\"%s\":{\"unit\":\"%s\"", name, unit);
+    for (int part = from; part < end; part++) json_histogram(out, names[part], of->sums[part], 1);
+    fputc('}', out);
+}
+
+/* Rows that are there more than once. */
+static void json_repeats(FILE *out, const row_list *list)
+{
+    const char *comma = ",\"repeats\":[";
+    for (size_t index = 0; index < list->count; index++) {
+        repeats of;
+        if (repeats_of(&of, list, index)) {
+            fprintf(out, "%s\n{", comma);
+            for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
+                json_cell(out, &list->rows[index], (row_column)column, 0);
+                fputc(',', out);
+            }
+            fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
+            json_repeats_time(out, &of);
+            json_repeats_parts(out, "lat", "ns", &of, REPEATS_ALLOC, REPEATS_WAITED);
+            json_repeats_parts(out, "rate", "vns", &of, REPEATS_WAITED, REPEATS_PARTS);
+            fputc('}', out);
+            comma = ",";
+        }
+        repeats_free(&of);
+    }
+    if (comma[1] == '\0') fputs("\n]", out);
 }
 
 static void json_host(FILE *out, const row_list *list, const char *const *argv)
 {
-    if (!json_is_timed(list)) return;
+    size_t timed = 0;
+    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
+    if (!timed) return;
     fputs(",\"host\":", out);
     host_json(out, argv);
 }
@@ -94,7 +162,6 @@ void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
-    const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                  "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
     json_text(out, material->device);
@@ -114,10 +181,8 @@ void json_write(FILE *out, const output_material *material)
     }
     fputs(",\"cases\":[", out);
     for (size_t index = 0; index < list->count; index++) {
-        if (list->rows[index].is_baseline) continue;
-        fprintf(out, "%s\n", comma);
+        fputs(index ? ",\n" : "\n", out);
         json_row(out, &list->rows[index], list->kind);
-        comma = ",";
     }
     fputs("\n]", out);
     if (row_is_run(list->kind)) json_repeats(out, list);

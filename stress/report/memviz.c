@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../result/record.h"
 
@@ -61,13 +62,13 @@ static void pickle_unicode(pickle *self, const char *text, size_t length)
 static void pickle_text(pickle *self, const char *text)
 {
     size_t used = 0, length;
-    char *whole = malloc(strlen(text) * 3 + 1);
-    for (const char *at = text; whole && *at; at += length ? length : 1) {
+    char *whole = program_need(strlen(text) * 3, 1);
+    for (const char *at = text; *at; at += length ? length : 1) {
         length = utf8_length((const unsigned char *)at);
         memcpy(whole + used, length ? at : "\xEF\xBF\xBD", length ? length : 3);
         used += length ? length : 3;
     }
-    pickle_unicode(self, whole ? whole : "", used);
+    pickle_unicode(self, whole, used);
     free(whole);
 }
 
@@ -163,21 +164,18 @@ static void memviz_take(const record *drawn, memviz_segment *list, size_t *segme
     }
 }
 
-/* Held at the end of the record, by offset; free them. NULL: no host memory. */
+/* Held at the end of the record, by offset; free them. */
 static memviz_segment *memviz_segments(const record *drawn, size_t *count)
 {
     size_t held = 0, edge_count = 0;
-    memviz_segment *list = calloc(drawn->change_count * 2 + 1, sizeof *list);
-    memviz_segment *edges = calloc(drawn->change_count * 2 + 1, sizeof *edges);
-    *count = 0;
-    if (list && edges) {
-        memviz_take(drawn, list, &held, edges, &edge_count);
-        held = memviz_held(list, held);
-        edge_count = memviz_covered(edges, edge_count);
-        for (size_t at = 0; at < edge_count; at++) list[held++] = edges[at];
-        qsort(list, held, sizeof *list, memviz_compare_offsets);
-        *count = held;
-    }
+    memviz_segment *list = program_need(drawn->change_count * 2, sizeof *list);
+    memviz_segment *edges = program_need(drawn->change_count * 2, sizeof *edges);
+    memviz_take(drawn, list, &held, edges, &edge_count);
+    held = memviz_held(list, held);
+    edge_count = memviz_covered(edges, edge_count);
+    for (size_t at = 0; at < edge_count; at++) list[held++] = edges[at];
+    qsort(list, held, sizeof *list, memviz_compare_offsets);
+    *count = held;
     free(edges);
     return list;
 }
@@ -350,16 +348,16 @@ static int memviz_compare_places(const void *left, const void *right)
     return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
-/* Those that died in the record (dead), or that did not, by `compare`. NULL: no host memory. */
+/* Those that died in the record (dead), or that did not, by `compare`. */
 static const record_block **memviz_blocks(const record *drawn, int dead, size_t *count,
                                           int (*compare)(const void *, const void *))
 {
-    const record_block **list = calloc(drawn->block_count + 1, sizeof *list);
+    const record_block **list = program_need(drawn->block_count, sizeof *list);
     *count = 0;
-    for (size_t at = 0; list && at < drawn->block_count; at++) {
+    for (size_t at = 0; at < drawn->block_count; at++) {
         if ((drawn->blocks[at].death_op < drawn->map_ops) == dead) list[(*count)++] = &drawn->blocks[at];
     }
-    if (list) qsort(list, *count, sizeof *list, compare);
+    qsort(list, *count, sizeof *list, compare);
     return list;
 }
 
@@ -432,7 +430,7 @@ static void memviz_end_state(memviz *self, size_t ordinal, pickle_list *all)
     if (!self->drawn) return;
     memviz_segment *segments = memviz_segments(self->drawn, &segment_count);
     const record_block **lives = memviz_blocks(self->drawn, 0, &live_count, memviz_compare_places);
-    for (size_t index = 0; segments && lives && index < segment_count; index++) {
+    for (size_t index = 0; index < segment_count; index++) {
         pickle_item(self->to, all);
         at = memviz_segment_write(self, &segments[index], ordinal, lives, at, live_count);
     }
@@ -454,24 +452,19 @@ static void memviz_annotations(memviz *self, size_t ordinal, pickle_list *all)
     }
 }
 
-/* The rows in files, each begun. NULL: no host memory. */
-static memviz *memviz_rows(const row_list *list, pickle *to, size_t *count)
+/* The rows, each begun. */
+static memviz *memviz_rows(const row_list *list, pickle *to)
 {
-    memviz *rows = calloc(list->count + 1, sizeof *rows);
-    *count = 0;
-    for (size_t index = 0; rows && index < list->count; index++) {
-        memviz *made = &rows[*count];
-        if (list->rows[index].is_baseline) continue;
+    memviz *rows = program_need(list->count, sizeof *rows);
+    for (size_t index = 0; index < list->count; index++) {
+        memviz *made = &rows[index];
         made->to = to;
         made->shown = &list->rows[index];
         made->drawn = made->shown->recording;
         if (made->drawn && !made->drawn->stream) made->drawn = NULL;             /* the device could not be opened */
-        if (made->drawn) {
-            made->deaths = memviz_blocks(made->drawn, 1, &made->death_count, memviz_compare_deaths);
-            made->step_us = calloc(made->drawn->step_count + 1, sizeof *made->step_us);
-            if (!made->deaths || !made->step_us) made->drawn = NULL;
-        }
-        ++*count;
+        if (!made->drawn) continue;
+        made->deaths = memviz_blocks(made->drawn, 1, &made->death_count, memviz_compare_deaths);
+        made->step_us = program_need(made->drawn->step_count, sizeof *made->step_us);
     }
     return rows;
 }
@@ -481,9 +474,9 @@ void memviz_write(FILE *out, const output_material *material)
     const row_list *list = material->list;
     pickle one = { out, { NULL }, 0 };
     pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
-    size_t count;
     char note[ROW_NOTE_ROOM];
-    memviz *rows = memviz_rows(list, &one, &count);
+    memviz *rows = memviz_rows(list, &one);
+    const size_t count = list->count;
     pickle_mark(&one, PICKLE_BEGIN);
     pickle_mark(&one, PICKLE_DICT_BEGIN);
     pickle_word(&one, "segments");

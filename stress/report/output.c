@@ -13,6 +13,7 @@
 
 #include "../base/text.h"
 #include "../base/problem.h"
+#include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../result/record.h"
@@ -72,9 +73,9 @@ static int output_file_beside(output_file *self)
 {
     struct stat found;
     self->target = output_target(self->path, &found);
-    size_t room = self->target ? strlen(self->target) + 40 : 0;
-    self->made = room ? malloc(room) : NULL;
-    if (!self->made) return -1;
+    if (!self->target) return -1;
+    size_t room = strlen(self->target) + 40;
+    self->made = program_need(room, 1);
     snprintf(self->made, room, "%s.%ld.part", self->target, (long)getpid());
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file < 0) return -1;
@@ -85,37 +86,32 @@ static int output_file_beside(output_file *self)
     return -1;
 }
 
+/* In place. -1 and a problem, EXIT_HARNESS: it cannot be written. */
 static int output_file_begin(output_file *self, const char *path, const char *mode, problem *why)
 {
+    memset(self, 0, sizeof *self);
+    self->path = path;
     errno = 0;
     self->stream = fopen(path, mode);
-    if (self->stream) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
+    if (!self->stream) {
+        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    errno = 0;
+    return 0;
 }
 
-/* Written in place is what is no regular file, has other names or another owner, is our stdout or stderr, or lies in
-   a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be written. */
+/* Likewise; written in place is what is no regular file, has other names or another owner, is our stdout or stderr,
+   or lies in a folder that takes no other file. */
 static int output_file_open(output_file *self, const char *path, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
-    int failed = 0;
     if (output_file_beside(self)) {
         output_file_free(self);
-        failed = output_file_begin(self, path, "w", why);
+        return output_file_begin(self, path, "w", why);
     }
     errno = 0;
-    return failed;
-}
-
-/* For adding to what the file holds, in place. */
-static int output_file_append(output_file *self, const char *path, problem *why)
-{
-    memset(self, 0, sizeof *self);
-    self->path = path;
-    int failed = output_file_begin(self, path, "a", why);
-    errno = 0;
-    return failed;
+    return 0;
 }
 
 /* To where it is wanted, if it is whole. -1: not all is there, *cause why. */
@@ -148,18 +144,6 @@ static int output_file_close(output_file *self, const char *format, problem *why
 
 /* ---- The kinds of files, and trying them before anything runs */
 
-struct output_kind {
-    const char *name, *commands;                /* commands: that write it, each between spaces */
-    int         needs_one_workload;
-    unsigned    record;                          /* record_part bits of every row */
-    output_writer *write;
-};
-
-static void output_table(FILE *out, const output_material *material)
-{
-    csv_table_write(out, material->table);
-}
-
 /* Of a shard the first line says which it is. */
 static void output_csv(FILE *out, const output_material *material)
 {
@@ -179,24 +163,40 @@ static void output_costs(FILE *out, const output_material *material)
 }
 
 static const output_kind output_kinds[] = {
-    { "csv", " run capacity batch holes bench ", 0, 0, output_csv },
-    { "csv", " merge ", 0, 0, output_table },
-    { "json", " run capacity batch holes ", 0, 0, json_write },
-    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write },
-    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write },
-    { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, html_write },
-    { "html", " capacity batch holes ", 0, 0, html_write },
-    { "svg", " run ", 0, RECORD_SERIES | RECORD_MAP, svg_write },
-    { "svg", " capacity batch holes ", 0, 0, svg_write },
-    { "map", " run ", 0, RECORD_MAP, map_write },
-    { "series", " run ", 0, RECORD_SERIES, series_write },
-    { "latency", " run ", 0, 0, latency_write },
-    { "perfetto", " run ", 0, RECORD_SERIES | RECORD_MAP, perfetto_write },
-    { "memviz", " run ", 0, RECORD_MAP, memviz_write },
-    { "trace", " run shrink ", 1, 0, output_trace },
-    { "costs", " costs ", 0, 0, output_costs },
+    { "csv", " run capacity batch holes bench merge ", 0, 0, output_csv, "a line a row (stress help columns)" },
+    { "json", " run capacity batch holes ", 0, 0, json_write,
+      "the same, with whole histograms of latencies: schema gpuarena-stress/1, stress/report/schema.json" },
+    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write,
+      "a case a row and a case a verdict (stress help gates); of compare, too, as md is, with --fail-if" },
+    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write,
+      "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together" },
+    { "html", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, html_write,
+      "a report: verdict, command lines that show failures again, table, figures" },
+    { "svg", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, svg_write,
+      "the figures alone: overhead by policy; time x addresses; requested, live and reserved memory over time; "
+      "fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own" },
+    { "map", " run ", 0, RECORD_MAP, map_write,
+      "of run: time x addresses alone. Live blocks have the colour of their step, or of their age; red: slack; "
+      "black: too small to draw; white: free; grey: addresses without memory; red lines: where memory ran out" },
+    { "series", " run ", 0, RECORD_SERIES, series_write,
+      "of run: samples over time, as CSV: of 1,024 parts of the ops those that are extreme in something" },
+    { "latency", " run ", 0, 0, latency_write,
+      "of run: percentiles of allocations and frees, as CSV, where they were timed" },
+    { "perfetto", " run ", 0, RECORD_SERIES, perfetto_write,
+      "of run: trace events for ui.perfetto.dev: a process a row, memory as counters, steps, out of memory; in "
+      "microseconds of the simulated clock (on CUDA: in operations)" },
+    { "memviz", " run ", 0, RECORD_MAP, memviz_write,
+      "of run: a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps. "
+      "replay:FILE.pickle plays it again" },
+    { "trace", " run shrink ", 1, 0, output_trace, "the operations of one workload, as replay: reads them" },
+    { "costs", " costs ", 0, 0, output_costs, "a file for --costs" },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
+
+const output_kind *output_kind_at(size_t index)
+{
+    return index < OUTPUT_KINDS ? &output_kinds[index] : NULL;
+}
 
 static int output_is_of(const output_kind *kind, const char *command)
 {
@@ -219,25 +219,7 @@ static const char *output_names(const char *command, char *text, size_t size)
     return text;
 }
 
-/* Files are told apart by how their names end: .csv, or what other programs call it. A kind of the command; NULL. */
-static const output_kind *output_by_ending(const char *path, const char *command)
-{
-    static const struct { const char *ending, *kind; } others[] = {
-        { "xml", "junit" }, { "htm", "html" }, { "pickle", "memviz" },
-    };
-    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.'), *kind = dot ? dot + 1 : "";
-    for (size_t at = 0; at < sizeof others / sizeof others[0]; at++) {
-        if (!strcmp(kind, others[at].ending)) kind = others[at].kind;
-    }
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (output_is_of(&output_kinds[index], command) && !strcmp(kind, output_kinds[index].name)) {
-            return &output_kinds[index];
-        }
-    }
-    return NULL;
-}
-
-int output_parse(const char *text, const char *command, output *made, problem *why)
+static int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
     char name[40], hint[96], names[128] = "";
@@ -249,15 +231,9 @@ int output_parse(const char *text, const char *command, output *made, problem *w
         if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
         nearest_offer(&search, output_kinds[index].name);
     }
-    if (!text[length] && !made->kind) {
-        made->kind = output_by_ending(text, command);
-        made->path = text;
-        if (made->kind) return 0;
-    }
     if (!made->kind) {
-        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s%s",
+        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
                            output_names(command, names, sizeof names), name,
-                           text[length] ? "" : ", whose ending is that of none",
                            nearest_hint(&search, hint, sizeof hint));
     }
     if (!text[length] || !text[length + 1]) {
@@ -267,22 +243,7 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     return 0;
 }
 
-const char *output_name(const output *self)
-{
-    return self->kind->name;
-}
-
-int output_needs_one_workload(const output *self)
-{
-    return self->kind->needs_one_workload;
-}
-
-unsigned output_record(const output *self)
-{
-    return self->kind->record;
-}
-
-int output_is_stdout(const output *self)
+static int output_is_stdout(const output *self)
 {
     return !strcmp(self->path, "-");
 }
@@ -295,7 +256,7 @@ static int output_is_pipe(const output *self)
 
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
    alone, when it is written: its reader takes the first end of it for the last. */
-int output_try(output *self, problem *why)
+static int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self)) return 0;
@@ -309,7 +270,7 @@ int output_try(output *self, problem *why)
     return 0;
 }
 
-void output_tried(output *self)
+static void output_tried(output *self)
 {
     if (self->is_new) unlink(self->path);
     self->is_new = 0;
@@ -323,13 +284,14 @@ static int output_is_file(const output *self, const char *path)
         && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
+/* No output may be a file that is read: -1 and a problem, EXIT_USAGE. */
 static int output_is_read(const output *self, const char *path, const char *option, problem *why)
 {
     if (!path || !output_is_file(self, path)) return 0;
     return problem_set(why, EXIT_USAGE, "--out: %s is what %s%s reads; give another file", self->path, option, path);
 }
 
-int output_apart(const output *self, const cli *asked, problem *why)
+static int output_is_asked(const output *self, const cli *asked, problem *why)
 {
     const cli_value *rules = &asked->values[CLI_FAIL_IF];
     char command[24];
@@ -342,29 +304,20 @@ int output_apart(const output *self, const cli *asked, problem *why)
     for (size_t index = 0; index < asked->words.item_count && !failed; index++) {
         failed = output_is_read(self, asked->words.items[index], command, why);
     }
-    return failed ? -1 : 0;
+    return failed;
 }
 
-/* Whether a recording that the workload replays is this file. */
-static int output_replays(const char *text, const output *made)
+/* Of a workload, the recordings that it replays. */
+static int output_is_replayed(const output *self, const char *workload, problem *why)
 {
-    slice rest = slice_of(text), spec, name;
+    slice rest = slice_of(workload), spec, name;
     char path[4096];
     while (mix_take(&rest, &spec)) {
         if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
         snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
-        if (output_is_file(made, path)) return 1;
-    }
-    return 0;
-}
-
-int output_apart_of(const output *made, const plan *self, problem *why)
-{
-    for (size_t index = 0; index < self->workload_count; index++) {
-        if (output_replays(self->workloads[index].text, made)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
-                               made->path, self->workloads[index].text);
-        }
+        if (!output_is_file(self, path)) continue;
+        return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file", self->path,
+                           workload);
     }
     return 0;
 }
@@ -377,7 +330,7 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
-int output_write(const output *self, const output_material *material, problem *why)
+static int output_write(const output *self, const output_material *material, problem *why)
 {
     output_file file;
     if (output_is_stdout(self)) {
@@ -389,13 +342,15 @@ int output_write(const output *self, const output_material *material, problem *w
     return output_file_close(&file, self->kind->name, why);
 }
 
-int output_summary(const output_material *material, problem *why)
+/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set.
+   EXIT_HARNESS: not all of it arrived. */
+static int output_summary(const output_material *material, problem *why)
 {
     output_file file;
     problem trouble = { 0, "" };
     const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (!path || !*path || !material->list) return 0;
-    if (output_file_append(&file, path, &trouble)) {
+    if (!path || !*path) return 0;
+    if (output_file_begin(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
     summary_write(file.stream, material);
@@ -406,8 +361,7 @@ int output_summary(const output_material *material, problem *why)
 
 int output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why)
 {
-    self->items = calloc(count + 1, sizeof *self->items);
-    if (!self->items) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    self->items = program_need(count, sizeof *self->items);
     for (; self->count < count; self->count++) {
         output *made = &self->items[self->count];
         if (output_parse(texts[self->count], command, made, why)) return -1;
@@ -423,9 +377,12 @@ void output_list_free(output_list *self)
     free(self->items);
 }
 
-static int output_list_try_one(const output_list *self, output *made, const cli *asked, problem *why)
+static int output_list_try_one(const output_list *self, output *made, const cli *asked, const plan *of, problem *why)
 {
-    if (output_try(made, why) || output_apart(made, asked, why)) return -1;
+    if (output_try(made, why) || output_is_asked(made, asked, why)) return -1;
+    for (size_t index = 0; of && index < of->workload_count; index++) {
+        if (output_is_replayed(made, of->workloads[index].text, why)) return -1;
+    }
     for (const output *other = self->items; other < made; other++) {
         if (!output_is_file(made, other->path)) continue;
         return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
@@ -434,23 +391,42 @@ static int output_list_try_one(const output_list *self, output *made, const cli 
     return 0;
 }
 
-int output_list_try(const output_list *self, const cli *asked, problem *why)
+int output_list_try(const output_list *self, const cli *asked, const plan *of, problem *why)
 {
     int failed = 0;
     for (size_t index = 0; index < self->count && !failed; index++) {
-        failed = output_list_try_one(self, &self->items[index], asked, why);
+        failed = output_list_try_one(self, &self->items[index], asked, of, why);
     }
     for (size_t index = 0; index < self->count; index++) output_tried(&self->items[index]);
     return failed;
+}
+
+int output_list_files(const output_list *self, const output_material *material, problem *why)
+{
+    static const row_list none;
+    const row_list *all = material->list ? material->list : &none;
+    row_list kept = *all;
+    output_material made = *material;
+    int failed = 0;
+    made.list = &kept;
+    kept.count = 0;
+    kept.rows = program_need(all->count, sizeof *kept.rows);
+    for (size_t index = 0; index < all->count; index++) {
+        if (!all->rows[index].is_baseline) kept.rows[kept.count++] = all->rows[index];
+    }
+    if (!made.device) made.device = kept.count && kept.rows->cells[COLUMN_DEVICE].text
+                                  ? kept.rows->cells[COLUMN_DEVICE].text : "";
+    for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], &made, why);
+    if (material->list) failed |= output_summary(&made, why);
+    free(kept.rows);
+    return failed ? -1 : 0;
 }
 
 int output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
                       problem *why)
 {
     FILE *shown = self->takes_stdout ? stderr : stdout;
-    int failed = 0;
-    for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], material, why);
-    failed |= output_summary(material, why);
+    int failed = output_list_files(self, material, why);
     if (!is_quiet) {
         const table_style style = table_style_for(shown, color);
         table_write(shown, material->list, material->environment, &style);

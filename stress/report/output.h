@@ -11,37 +11,23 @@
 
 struct plan;
 
-typedef struct output_kind output_kind;
+typedef struct output_kind {
+    const char *name, *commands;                 /* commands: that write it, each between spaces */
+    int         needs_one_workload;
+    unsigned    record;                          /* record_part bits: what of every row's run it is made of */
+    output_writer *write;
+    const char *note;                            /* for help */
+} output_kind;
+const output_kind *output_kind_at(size_t index); /* NULL past the last */
+
 typedef struct output {
     const output_kind *kind;
     const char        *path;                     /* "-": stdout */
     int                is_new;                   /* nothing was there before it was tried */
 } output;
 
-/* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
-int output_parse(const char *text, const char *command, output *made, problem *why);
-const char *output_name(const output *self);     /* its kind's */
-int output_needs_one_workload(const output *self);
-unsigned output_record(const output *self);      /* record_part bits: what of every row's run it is made of */
-int output_is_stdout(const output *self);
-/* EXIT_HARNESS: cannot be written. What the file holds stays; where there was none there is an empty one, for
-   output_is_file to compare, until output_tried. */
-int output_try(output *self, problem *why);
-void output_tried(output *self);
-/* No output may be a file that an option names to be read, or a shard to be merged: -1 and a problem, EXIT_USAGE. */
-int output_apart(const output *self, const cli *asked, problem *why);
-/* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
-int output_write(const output *self, const output_material *material, problem *why);
-
-/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set
-   and there are rows. EXIT_HARNESS: not all of it arrived. */
-int output_summary(const output_material *material, problem *why);
-
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);
-
-/* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
-int output_apart_of(const output *made, const struct plan *self, problem *why);
 
 /* ---- All that a command writes: its files, and the table for people, on whichever of stdout and stderr is left */
 
@@ -51,13 +37,19 @@ typedef struct output_list {                     /* zeroed: nothing */
     int     takes_stdout;                        /* a file does: the table goes to stderr */
 } output_list;
 
-/* The texts of --out. -1 and a problem: EXIT_USAGE, also where two are stdout. output_list_free in both cases. */
+/* The texts of --out, of the kinds that the command writes. -1 and a problem: EXIT_USAGE, also where two are stdout.
+   output_list_free in both cases. */
 int  output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why);
 void output_list_free(output_list *self);
 
-/* Before anything runs: each can be written, is a file of its own, and none that the command reads. */
-int  output_list_try(const output_list *self, const cli *asked, problem *why);
-/* Every file, whatever becomes of another; then, unless quiet, the table. color: as table_style_for. */
+/* Before anything runs: each can be written, is a file of its own, and none that the command reads: as options say,
+   or a workload of the plan, which may be NULL. What a file holds stays. */
+int  output_list_try(const output_list *self, const cli *asked, const struct plan *of, problem *why);
+/* Every file, whatever becomes of another; of rows, without baselines, the step summary too, where there is one:
+   Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names. EXIT_HARNESS: not
+   all of it arrived. */
+int  output_list_files(const output_list *self, const output_material *material, problem *why);
+/* Those; then, unless quiet, the table. color: as table_style_for. */
 int  output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
                        problem *why);
 

@@ -1,26 +1,20 @@
 /* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process a row, with its memory as
-   counters, its steps, what is live on each stream, and the refusal. Times are microseconds of the simulated device's
+   counters, its steps, and the refusal. Times are microseconds of the simulated device's
    clock; on CUDA, where a record has none, operations. The memory counters are the samples of the series. */
 #include "writers.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "../result/record.h"
 #include "../base/text.h"
 
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */
 
-typedef struct perfetto_delta { uint64_t op, stream, bytes; int is_birth; } perfetto_delta;
-typedef struct perfetto_stream { uint64_t stream, bytes; int is_changed; } perfetto_stream;
-
 typedef struct perfetto {
-    FILE          *out;
-    const record  *drawn;
-    size_t         process;                      /* the row, from 1 */
-    int            is_clocked;                   /* 0: a time is an operation */
-    perfetto_delta  *deltas;   size_t delta_count;
-    perfetto_stream *streams;  size_t stream_count;              /* by number */
+    FILE         *out;
+    const record *drawn;
+    size_t        process;                       /* the row, from 1 */
+    int           is_clocked;                    /* 0: a time is an operation */
 } perfetto;
 
 /* The next event, up to its own fields. */
@@ -61,74 +55,6 @@ static void perfetto_sample(perfetto *self, const record_sample *sample)
             use->free_bytes, use->largest_bytes, use->stranded_bytes);
 }
 
-static int perfetto_compare_deltas(const void *left, const void *right)
-{
-    const perfetto_delta *one = left, *other = right;
-    if (one->op != other->op) return one->op < other->op ? -1 : 1;
-    return one->is_birth - other->is_birth;
-}
-
-static int perfetto_compare_streams(const void *left, const void *right)
-{
-    uint64_t one = ((const perfetto_stream *)left)->stream, other = ((const perfetto_stream *)right)->stream;
-    return one < other ? -1 : one > other;
-}
-
-/* What comes and goes on streams, in order; and the streams, all with nothing. -1: no host memory. */
-static int perfetto_sort(perfetto *self)
-{
-    const record *drawn = self->drawn;
-    self->deltas = calloc(drawn->block_count * 2 + 1, sizeof *self->deltas);
-    self->streams = calloc(drawn->block_count + 1, sizeof *self->streams);
-    if (!self->deltas || !self->streams) return -1;
-    for (size_t at = 0; at < drawn->block_count; at++) {
-        const record_block *block = &drawn->blocks[at];
-        const perfetto_delta birth = { block->birth_op, block->stream, block->requested_bytes, 1 };
-        const perfetto_delta death = { block->death_op, block->stream, block->requested_bytes, 0 };
-        const perfetto_stream named = { block->stream, 0, 0 };
-        self->deltas[self->delta_count++] = birth;
-        if (block->death_op < drawn->map_ops) self->deltas[self->delta_count++] = death;
-        self->streams[self->stream_count++] = named;
-    }
-    qsort(self->deltas, self->delta_count, sizeof *self->deltas, perfetto_compare_deltas);
-    qsort(self->streams, self->stream_count, sizeof *self->streams, perfetto_compare_streams);
-    size_t distinct = 0;
-    for (size_t at = 0; at < self->stream_count; at++) {
-        if (!distinct || self->streams[at].stream != self->streams[distinct - 1].stream) {
-            self->streams[distinct++] = self->streams[at];
-        }
-    }
-    self->stream_count = distinct;
-    return 0;
-}
-
-static void perfetto_add(perfetto *self, const perfetto_delta *delta)
-{
-    const perfetto_stream key = { delta->stream, 0, 0 };
-    perfetto_stream *found = bsearch(&key, self->streams, self->stream_count, sizeof key, perfetto_compare_streams);
-    if (!found) return;                          /* each is there: it was made of the same blocks */
-    found->bytes += delta->is_birth ? delta->bytes : 0 - delta->bytes;
-    found->is_changed = 1;
-}
-
-/* After this sample's op: the streams on which something came or went since the sample before. */
-static void perfetto_streams(perfetto *self, const record_sample *sample, size_t *next)
-{
-    if (sample->op >= self->drawn->map_ops) return;
-    while (*next < self->delta_count && self->deltas[*next].op <= sample->op) {
-        perfetto_add(self, &self->deltas[(*next)++]);
-    }
-    for (size_t at = 0; at < self->stream_count; at++) {
-        perfetto_stream *stream = &self->streams[at];
-        if (!stream->is_changed) continue;
-        stream->is_changed = 0;
-        perfetto_event(self, "C", ",");
-        perfetto_time(self, "ts", sample->op, sample->now_vns);
-        fprintf(self->out, ",\"name\":\"requested on stream %" PRIu64 "\",\"args\":{\"bytes\":%" PRIu64 "}}",
-                stream->stream, stream->bytes);
-    }
-}
-
 /* Each lasts until the next, the last to the end. */
 static void perfetto_steps(perfetto *self)
 {
@@ -164,20 +90,12 @@ static void perfetto_refusal(perfetto *self, const row *shown)
 
 static void perfetto_row(perfetto *self, const row *shown)
 {
-    size_t next = 0;
     const record *drawn = self->drawn;
     perfetto_name_row(self, shown, self->process > 1 ? "," : "");
     if (!drawn) return;
-    int has_streams = !perfetto_sort(self);
     perfetto_steps(self);
-    for (size_t at = 0; at < drawn->sample_count; at++) {
-        perfetto_sample(self, &drawn->samples[at]);
-        int is_before = !at && !drawn->samples[at].use.requested_bytes;      /* before the first operation */
-        if (has_streams && !is_before) perfetto_streams(self, &drawn->samples[at], &next);
-    }
+    for (size_t at = 0; at < drawn->sample_count; at++) perfetto_sample(self, &drawn->samples[at]);
     perfetto_refusal(self, shown);
-    free(self->deltas);
-    free(self->streams);
 }
 
 /* Where rows are missing: a process behind those of the rows, which is called so, with a mark. */
@@ -196,7 +114,6 @@ static void perfetto_note(perfetto *self, const char *note)
 void perfetto_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
-    size_t process = 0;
     char note[ROW_NOTE_ROOM];
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\",\"device\":", out);
     json_text(out, material->device);
@@ -208,12 +125,11 @@ void perfetto_write(FILE *out, const output_material *material)
     fputs("\"traceEvents\":[", out);
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
-        if (shown->is_baseline) continue;
-        perfetto self = { out, shown->recording, ++process, 0, NULL, 0, NULL, 0 };
+        perfetto self = { out, shown->recording, index + 1, 0 };
         self.is_clocked = shown->recording && shown->recording->end_vns > 0;
         perfetto_row(&self, shown);
     }
-    perfetto self = { out, NULL, ++process, 0, NULL, 0, NULL, 0 };
+    perfetto self = { out, NULL, list->count + 1, 0 };
     if (*note) perfetto_note(&self, note);
     fputs("\n]}\n", out);
 }

@@ -43,12 +43,9 @@ static void series_end(FILE *out, const row_list *list)
 void series_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
-    size_t number = 0;
     fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
           "largest_free_bytes,stranded_bytes\n", out);
-    for (size_t index = 0; index < list->count; index++) {
-        if (!list->rows[index].is_baseline) series_row(out, &list->rows[index], number++);
-    }
+    for (size_t index = 0; index < list->count; index++) series_row(out, &list->rows[index], index);
     series_end(out, list);
 }
 
@@ -65,13 +62,11 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
 void latency_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
-    size_t number = 0;
     fputs("row,workload,policy,call,per_mille,ns\n", out);
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
-        if (shown->is_baseline) continue;
-        latency_row(out, shown, number, "alloc", shown->times ? &shown->times->allocs : NULL);
-        latency_row(out, shown, number++, "free", shown->times ? &shown->times->frees : NULL);
+        latency_row(out, shown, index, "alloc", shown->times ? &shown->times->allocs : NULL);
+        latency_row(out, shown, index, "free", shown->times ? &shown->times->frees : NULL);
     }
     series_end(out, list);
 }

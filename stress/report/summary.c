@@ -23,9 +23,8 @@ static const summary_column summary_columns[] = {
     { COLUMN_RATIO_LOW, 0 }, { COLUMN_RATIO_HIGH, 0 }, { COLUMN_FRAGMENTATION, 0 }, { COLUMN_REMAPPED_PAGES, 0 },
     { COLUMN_DRIVER_CALLS, 1 }, { COLUMN_DRIVER_VNS, 0 }, { COLUMN_HOST_NS, 1 }, { COLUMN_ALLOC_P99, 0 },
     { COLUMN_WAITED_P99, 0 }, { COLUMN_NS_PER_PAIR, 1 }, { COLUMN_PAIR_INSTRUCTIONS, 0 }, { COLUMN_TARGET, 0 },
-    { COLUMN_MET, 0 }, { COLUMN_GROWTH, 0 }, { COLUMN_INSTRUCTIONS_GROWTH, 0 }, { COLUMN_ENDED, 0 },
-    { COLUMN_OOM_ROUND, 0 }, { COLUMN_OOM_OP, 0 }, { COLUMN_OOM_REASON, 0 }, { COLUMN_STOP_OP, 0 },
-    { COLUMN_STOP_REASON, 0 },
+    { COLUMN_MET, 0 }, { COLUMN_ENDED, 0 }, { COLUMN_OOM_ROUND, 0 }, { COLUMN_OOM_OP, 0 }, { COLUMN_OOM_REASON, 0 },
+    { COLUMN_STOP_OP, 0 }, { COLUMN_STOP_REASON, 0 },
 };
 enum { SUMMARY_COLUMNS = sizeof summary_columns / sizeof summary_columns[0] };
 
@@ -72,8 +71,7 @@ static int summary_is_shown(const row_list *list, const summary_column *shown)
     if (shown->is_always || !row_has(list->kind, shown->column)) return row_has(list->kind, shown->column);
     for (size_t index = 0; index < list->count; index++) {
         const cell *value = &list->rows[index].cells[shown->column];
-        if (list->rows[index].is_baseline || value->kind == CELL_NONE) continue;
-        if (!table_is_dull(&list->rows[index], shown->column)) return 1;
+        if (value->kind != CELL_NONE && !table_is_dull(&list->rows[index], shown->column)) return 1;
     }
     return 0;
 }
@@ -88,12 +86,6 @@ static void summary_cell(FILE *out, const row *shown, row_column column)
                     : is_text ? value->text : cell_print(value, text, sizeof text));
 }
 
-static const char *summary_heading(const row_list *list, row_column column)
-{
-    const char *heading = table_heading(list->kind, column);
-    return heading ? heading : row_column_name(column);
-}
-
 static void summary_rows(FILE *out, const row_list *list)
 {
     row_column shown[SUMMARY_COLUMNS];
@@ -102,11 +94,10 @@ static void summary_rows(FILE *out, const row_list *list)
         if (summary_is_shown(list, &summary_columns[at])) shown[count++] = summary_columns[at].column;
     }
     for (size_t line = 0; line < list->count + 2 && line < SUMMARY_MOST + 2; line++) {
-        if (line > 1 && list->rows[line - 2].is_baseline) continue;
         for (size_t at = 0; at < count; at++) {
             fputs("| ", out);
             if (line > 1) summary_cell(out, &list->rows[line - 2], shown[at]);
-            else fputs(line ? "---" : summary_heading(list, shown[at]), out);
+            else fputs(line ? "---" : table_heading(list->kind, shown[at]), out);
             fputc(' ', out);
         }
         fputs("|\n", out);
@@ -137,7 +128,7 @@ static void summary_sentences(FILE *out, const row_list *list)
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
-        if (shown->is_baseline || !*why) continue;
+        if (!*why) continue;
         snprintf(text, sizeof text, ": %s", why);
         if (told < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, text, 0);
         left_out += told++ >= SUMMARY_MOST_SENTENCES;

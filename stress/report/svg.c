@@ -8,16 +8,6 @@
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 
-row *svg_rows(const row_list *list, size_t *count)
-{
-    row *kept = calloc(list->count + 1, sizeof *kept);
-    *count = 0;
-    for (size_t index = 0; kept && index < list->count; index++) {
-        if (!list->rows[index].is_baseline) kept[(*count)++] = list->rows[index];
-    }
-    return kept;
-}
-
 static size_t svg_keep_maps(figure *figures, size_t count)
 {
     size_t kept = 0;
@@ -27,23 +17,11 @@ static size_t svg_keep_maps(figure *figures, size_t count)
     return kept;
 }
 
-static int svg_columns(size_t count)
-{
-    return count > 1 ? 2 : 1;
-}
-
 /* The place after the last, or, for a figure that begins a set, the first of the next line. Maps alone are a set. */
 static size_t svg_place(const figure *figures, size_t at, size_t last, int maps_only)
 {
     size_t place = at ? last + 1 : 0;
     return !maps_only && figure_begins(figures, at) ? (place + 1) / 2 * 2 : place;
-}
-
-static size_t svg_places(const figure *figures, size_t count, int maps_only)
-{
-    size_t place = 0;
-    for (size_t at = 0; at < count; at++) place = svg_place(figures, at, place, maps_only);
-    return count ? place + 1 : 0;
 }
 
 /* Above the figures: that there are rows which are not here. */
@@ -64,7 +42,7 @@ static int svg_notes_height(const row_list *list)
 static void svg_open(FILE *out, size_t count, const char *device, const row_list *list)
 {
     char note[ROW_NOTE_ROOM];
-    int columns = svg_columns(count), lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
+    int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
     int height = svg_notes_height(list) + (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
     int has_note = *row_list_note(list, note, sizeof note) != '\0';
@@ -85,13 +63,12 @@ static void svg_open(FILE *out, size_t count, const char *device, const row_list
 static void svg_document(FILE *out, const row_list *list, const char *device, int maps_only)
 {
     size_t count = 0, left_out = 0;
-    row_list kept = *list;
-    kept.rows = svg_rows(list, &kept.count);
-    figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
-    if (maps_only && figures) count = svg_keep_maps(figures, count);
-    const figure_sheet sheet = figure_sheet_for(&kept, figures, figures ? count : 0, SVG_MAPS_BYTES);
-    if (!figures) count = 0;
-    svg_open(out, svg_places(figures, count, maps_only), device, list);
+    figure *figures = figure_list(list, &count, &left_out);
+    if (maps_only) count = svg_keep_maps(figures, count);
+    const figure_sheet sheet = figure_sheet_for(list, figures, count, SVG_MAPS_BYTES);
+    size_t last = 0;
+    for (size_t at = 0; at < count; at++) last = svg_place(figures, at, last, maps_only);
+    svg_open(out, count ? last + 1 : 0, device, list);
     for (size_t at = 0, place = 0; at < count; at++) {
         char placement[96];
         place = svg_place(figures, at, place, maps_only);
@@ -101,10 +78,8 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
                  PLOT_HEIGHT);
         figure_write(out, &sheet, &figures[at], (unsigned)at + 1, placement);
     }
-    if (!figures) fputs("<text x=\"20\" y=\"60\">not enough host memory to draw this</text>\n", out);
     fputs("</svg>\n", out);
     free(figures);
-    free(kept.rows);
 }
 
 void svg_write(FILE *out, const output_material *material)

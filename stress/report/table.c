@@ -54,22 +54,13 @@ table_style table_style_for(FILE *out, const char *choice)
 
 /* ---- Below the table: what rows that are there more than once say together */
 
-/* The row that was added as number so-and-so: those of the table alone were not. */
-static const row *table_added(const row_list *list, size_t number)
-{
-    size_t index = 0;
-    for (;; index++) {
-        if (!list->rows[index].is_baseline && !number--) return &list->rows[index];
-    }
-}
-
 static void table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text, size_t size)
 {
     if (!histogram_supports(latency, per_mille)) return;
     text_add(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
 }
 
-static const char *table_repeats_text(const repeats_group *of, char *text, size_t size)
+static const char *table_repeats_text(const repeats *of, char *text, size_t size)
 {
     char interval[64] = " (an interval takes six times)", ends[200] = "";
     rounds_interval time = repeats_time(of);
@@ -86,17 +77,15 @@ static const char *table_repeats_text(const repeats_group *of, char *text, size_
 size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width)
 {
     char text[512];
-    repeats all = { NULL, 0, 0, 0 };
     size_t told = 0;
-    int failed = repeats_add_all(&all, list);
-    for (size_t at = 0; at < all.count && !failed; at++) {
-        const repeats_group *of = &all.groups[at];
-        if (of->ns_count > 1 && of->sums[REPEATS_ALLOC]) {
+    for (size_t index = 0; index < list->count; index++) {
+        repeats of;
+        if (repeats_of(&of, list, index) && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
             told++;
-            say(out, table_added(list, of->first), table_repeats_text(of, text, sizeof text), width);
+            say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
         }
+        repeats_free(&of);
     }
-    repeats_free(&all);
     return told;
 }
 
@@ -354,21 +343,16 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
 }
 
 /* Of the device, then of the search. */
-static void table_capacity_legend(FILE *out, const cuda_environment *environment, size_t width)
+static void table_search_legend(FILE *out, row_kind kind, const cuda_environment *environment, size_t width)
 {
     char line[512];
     table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
+    table_fold(out, kind == ROW_CAPACITY
+               ? "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
                "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
                "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
-               "the workload completes, on CUDA what they held.", width);
-}
-
-static void table_batch_legend(FILE *out, const cuda_environment *environment, size_t width)
-{
-    char line[512];
-    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for "
+               "the workload completes, on CUDA what they held."
+               : "largest: what the workload's option may be for it to complete; one more ends at that op, for "
                "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
                "where peaks grow with the option, no policy can do better.", width);
 }
@@ -376,30 +360,10 @@ static void table_batch_legend(FILE *out, const cuda_environment *environment, s
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
-/* Where measuring goes on until it is precise enough: of how many rows it was, and what ended it for the others. */
-static void table_ended(FILE *out, const row_list *list, size_t width)
-{
-    char text[200];
-    size_t precise = 0, rounds = 0, late = 0;
-    for (size_t index = 0; index < list->count; index++) {
-        const cell *ended = &list->rows[index].cells[COLUMN_ENDED];
-        if (ended->kind == CELL_NONE) continue;
-        precise += !strcmp(ended->text, "precise");
-        rounds += !strcmp(ended->text, "rounds");
-        late += !strcmp(ended->text, "time");
-    }
-    if (!(precise + rounds + late)) return;
-    snprintf(text, sizeof text, "measuring ended as precise as asked for (--precision) in %zu of %zu rows; in %zu "
-             "there were no more rounds, in %zu no more time (--budget).", precise, precise + rounds + late, rounds,
-             late);
-    table_fold(out, text, width);
-}
-
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; driver calls: of 4,096 pairs; growth: the curve that fits best, of "
-               "instructions where they were counted.", width);
+               "counted by callgrind; driver calls: of 4,096 pairs.", width);
     if (!table_shows_time(layout)) return;
     table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
                "the same among the fewest." TABLE_INTERVAL, width);
@@ -421,8 +385,8 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     switch (list->kind) {
     case ROW_RUN:
     case ROW_ROUNDS:   table_run_legend(out, list, layout, environment, width); break;
-    case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
-    case ROW_BATCH:    table_batch_legend(out, environment, width); break;
+    case ROW_CAPACITY:
+    case ROW_BATCH:    table_search_legend(out, list->kind, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
     case ROW_BENCH:    table_bench_legend(out, layout, width); break;
     }
@@ -442,5 +406,4 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
     table_notes(out, list, style->width);
     if (row_is_run(list->kind) && table_repeats(out, list, table_sum, style->width)) fputc('\n', out);
     table_legend(out, list, &layout, environment, style->width);
-    table_ended(out, list, style->width);
 }

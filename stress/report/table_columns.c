@@ -63,8 +63,8 @@ const char *table_heading(row_kind kind, row_column column)
     case COLUMN_FOOTPRINT:  return "overhead";
     case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
     case COLUMN_HOLES:      return "free blocks";
-    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : NULL;
-    default:                return NULL;
+    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_column_name(column);
+    default:                return row_column_name(column);
     }
 }
 
@@ -229,15 +229,6 @@ static const char *table_time(const row *shown, row_column column, char *text, s
     return ns < 0.0 ? "-" : table_duration(ns, text, size);
 }
 
-/* Of the instructions where they were counted. */
-static const char *table_growth(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *cells = shown->cells, *counted = &cells[COLUMN_INSTRUCTIONS_GROWTH];
-    const cell *found = counted->text ? counted : &cells[column];
-    snprintf(text, size, "%s", found->text ? found->text : "-");
-    return text;
-}
-
 /* [0.2134,0.2210] */
 static const char *table_interval(const row *shown, row_column column, char *text, size_t size)
 {
@@ -310,7 +301,6 @@ static const table_column table_holes_columns[] = {
     { "driver calls", table_cell, COLUMN_DRIVER_CALLS, 0, 1, NULL },
     { "target", table_cell, COLUMN_TARGET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
     { "met", table_cell, COLUMN_MET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
-    { "growth", table_growth, COLUMN_GROWTH, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
 };
 
 static const table_column table_bench_columns[] = {

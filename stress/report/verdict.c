@@ -3,7 +3,6 @@
 #include "table_columns.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,20 +14,10 @@ enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of mor
 typedef struct verdict {
     const row_list *list;
     size_t          first, end;                  /* rows of the workload */
-    char           *text;
-    size_t          used;
+    char           *text;                        /* of VERDICT_ROOM bytes */
 } verdict;
 
 typedef int verdict_wants(const row *shown, uint64_t value);
-
-static void verdict_say(verdict *self, const char *format, ...)
-{
-    va_list arguments;
-    if (self->used >= VERDICT_ROOM) return;
-    va_start(arguments, format);
-    self->used += (size_t)vsnprintf(self->text + self->used, VERDICT_ROOM - self->used, format, arguments);
-    va_end(arguments);
-}
 
 static const row *verdict_row(const verdict *self, size_t index)
 {
@@ -75,11 +64,11 @@ static size_t verdict_names(verdict *self, verdict_wants *wants, uint64_t value)
     size_t most = count > VERDICT_MOST_NAMES ? VERDICT_MOST_NAMES - 1 : count;
     for (size_t at = self->first; at < self->end && said < most; at++) {
         if (!verdict_counts(self, at, wants, value)) continue;
-        verdict_say(self, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
-                    table_policy_name(verdict_row(self, at)->cells[COLUMN_POLICY].text, name, sizeof name));
+        text_add(self->text, VERDICT_ROOM, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
+                 table_policy_name(verdict_row(self, at)->cells[COLUMN_POLICY].text, name, sizeof name));
         said++;
     }
-    if (count > most) verdict_say(self, " and %zu others", count - most);
+    if (count > most) text_add(self->text, VERDICT_ROOM, " and %zu others", count - most);
     return count;
 }
 
@@ -137,19 +126,19 @@ static void verdict_amount(verdict *self, const row *shown)
 {
     char bytes[32], overhead[32];
     const char *above = table_overhead(shown, overhead, sizeof overhead);
-    verdict_say(self, "%s%s%s", text_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes),
-                strcmp(above, "-") ? ", " : "", strcmp(above, "-") ? above : "");
+    text_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes);
+    text_add(self->text, VERDICT_ROOM, strcmp(above, "-") ? "%s, %s" : "%s", bytes, above);
 }
 
 static void verdict_one(verdict *self, const row *only, int is_alone)
 {
     char name[1024];
     uint64_t calls = only->cells[COLUMN_DRIVER_CALLS].count;
-    verdict_say(self, is_alone ? "%s takes " : "only %s completes, with ",
-                table_policy_name(only->cells[COLUMN_POLICY].text, name, sizeof name));
+    text_add(self->text, VERDICT_ROOM, is_alone ? "%s takes " : "only %s completes, with ",
+             table_policy_name(only->cells[COLUMN_POLICY].text, name, sizeof name));
     verdict_amount(self, only);
-    verdict_say(self, is_alone ? ", and makes %" PRIu64 " driver call%s" : ", and %" PRIu64 " driver call%s", calls,
-                calls == 1 ? "" : "s");
+    text_add(self->text, VERDICT_ROOM, ", and %s%" PRIu64 " driver call%s", is_alone ? "makes " : "", calls,
+             calls == 1 ? "" : "s");
 }
 
 /* What fewer calls cost in memory; of one policy alone, several may differ in it. */
@@ -158,7 +147,7 @@ static void verdict_price(verdict *self, const row *fewest, uint64_t least)
     uint64_t taken = fewest->cells[COLUMN_RESERVED_PEAK].count;
     if (taken == least || !least) return;
     double more = ((double)taken / (double)least - 1.0) * 100.0;
-    verdict_say(self, more < 9.95 ? ", %+.1f %% memory" : ", %+.0f %% memory", more);
+    text_add(self->text, VERDICT_ROOM, more < 9.95 ? ", %+.1f %% memory" : ", %+.0f %% memory", more);
 }
 
 static void verdict_several(verdict *self, size_t whole)
@@ -169,19 +158,20 @@ static void verdict_several(verdict *self, size_t whole)
     size_t of_memory = verdict_count(self, verdict_has_memory, least);
     size_t of_calls = verdict_count(self, verdict_has_calls, calls);
     int is_same = of_memory == 1 && of_calls == 1 && verdict_is_policy(smallest, fewest);
-    if (of_memory == whole) verdict_say(self, "all take the same memory, ");
+    if (of_memory == whole) text_add(self->text, VERDICT_ROOM, "all take the same memory, ");
     else {
-        verdict_say(self, is_same ? "least memory and fewest driver calls " : "least memory ");
+        text_add(self->text, VERDICT_ROOM, is_same ? "least memory and fewest driver calls " : "least memory ");
         verdict_names(self, verdict_has_memory, least);
-        verdict_say(self, ", ");
+        text_add(self->text, VERDICT_ROOM, ", ");
     }
     verdict_amount(self, smallest);
-    if (is_same) verdict_say(self, ", %" PRIu64 " calls", calls);
-    else if (of_calls == whole) verdict_say(self, "; all make the same number of driver calls, %" PRIu64, calls);
-    else {
-        verdict_say(self, "; fewest driver calls ");
+    if (is_same) text_add(self->text, VERDICT_ROOM, ", %" PRIu64 " calls", calls);
+    else if (of_calls == whole) {
+        text_add(self->text, VERDICT_ROOM, "; all make the same number of driver calls, %" PRIu64, calls);
+    } else {
+        text_add(self->text, VERDICT_ROOM, "; fewest driver calls ");
         verdict_names(self, verdict_has_calls, calls);
-        verdict_say(self, ", %" PRIu64, calls);
+        text_add(self->text, VERDICT_ROOM, ", %" PRIu64, calls);
         if (of_calls == 1) verdict_price(self, fewest, least);
     }
 }
@@ -192,11 +182,11 @@ static void verdict_failures(verdict *self, const char *gap)
     for (size_t end = 0; end < VERDICT_ENDS; end++) {
         const row *failed = verdict_find(self, verdict_has_end, end);
         if (!failed) continue;
-        verdict_say(self, "%s", gap);
+        text_add(self->text, VERDICT_ROOM, "%s", gap);
         size_t count = verdict_names(self, verdict_has_end, end);
-        verdict_say(self, " %s", verdict_ends[end][1]);
+        text_add(self->text, VERDICT_ROOM, " %s", verdict_ends[end][1]);
         if (count == 1 && failed->cells[COLUMN_OOM_OP].kind != CELL_NONE) {
-            verdict_say(self, " at operation %" PRIu64, failed->cells[COLUMN_OOM_OP].count);
+            text_add(self->text, VERDICT_ROOM, " at operation %" PRIu64, failed->cells[COLUMN_OOM_OP].count);
         }
         gap = "; ";
     }
@@ -212,16 +202,16 @@ size_t verdict_next(const row_list *list, size_t row_index)
 const char *verdict_line(const row_list *list, size_t first, char *text)
 {
     char name[1024];
-    verdict self = { list, first, verdict_next(list, first), text, 0 };
+    verdict self = { list, first, verdict_next(list, first), text };
     size_t asked = verdict_count(&self, verdict_is_asked, 0), whole = verdict_count(&self, verdict_is_whole, 0);
-    const cell *workload = &list->rows[first].cells[COLUMN_WORKLOAD];
+    const char *workload = row_workload(&list->rows[first]);
     text[0] = '\0';
-    if (!asked || workload->kind != CELL_TEXT) return text;
-    verdict_say(&self, "%s: ", table_name(workload->text, name, sizeof name));
-    size_t named = self.used;
+    if (!asked || !*workload) return text;
+    text_add(text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
+    size_t named = strlen(text);
     if (whole > 1) verdict_several(&self, whole);
     if (whole == 1) verdict_one(&self, verdict_find(&self, verdict_is_whole, 0), asked == 1);
     verdict_failures(&self, whole ? "; " : asked > 1 ? "no policy completes: " : "");
-    if (self.used == named) text[0] = '\0';      /* rows that were read, and hold too little */
+    if (!text[named]) text[0] = '\0';            /* rows that were read, and hold too little */
     return text;
 }

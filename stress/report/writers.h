@@ -14,14 +14,13 @@
 #include "../workload/stream.h"
 
 typedef struct output_material {                 /* what files are made of */
-    const row_list    *list;
-    const char        *device;
+    const row_list    *list;                     /* without baselines */
+    const char        *device;                   /* NULL: as the rows say, which were read */
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
     const struct shard_mark *shard;              /* NULL: all rows are here */
-    const csv_table   *table;                    /* of the command merge: all rows */
     const cli         *asked;                    /* this and the next: of html */
     const char *const *argv;
 } output_material;
@@ -29,9 +28,6 @@ typedef struct output_material {                 /* what files are made of */
 typedef void output_writer(FILE *out, const output_material *material);
 output_writer html_write, json_write, junit_write, latency_write, map_write, memviz_write, perfetto_write,
     series_write, summary_write, svg_write;
-
-/* The rows that files have, without baselines; what they own is the list's. NULL: no host memory. */
-row *svg_rows(const row_list *list, size_t *count);
 
 typedef struct latency_point { unsigned per_mille; const char *name; } latency_point;
 enum { LATENCY_POINTS = 7 };

@@ -8,6 +8,7 @@
 
 #include "../base/array.h"
 #include "../base/program.h"
+#include "../base/slice.h"
 
 void csv_text(FILE *out, const char *text)
 {
@@ -23,33 +24,35 @@ void csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void csv_row(FILE *out, const row *shown, const row_column *columns, size_t count)
-{
-    for (size_t at = 0; at < count; at++) {
-        const cell *value = &shown->cells[columns[at]];
-        char text[64];
-        if (at) fputc(',', out);
-        csv_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
-    }
-    fputc('\n', out);
-}
-
 void csv_write(FILE *out, const row_list *list)
 {
     const row_column *columns;
     size_t count = row_columns(list->kind, &columns);
-    for (size_t at = 0; at < count; at++) fprintf(out, "%s%s", at ? "," : "", row_column_name(columns[at]));
-    fputc('\n', out);
-    for (size_t index = 0; index < list->count; index++) {
-        if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index], columns, count);
+    for (size_t line = 0; line <= list->count; line++) {
+        const char *comma = "";
+        for (size_t at = 0; at < count; at++) {
+            char text[CELL_ROOM];
+            if (list->lacks[columns[at]]) continue;
+            fputs(comma, out);
+            csv_text(out, line ? cell_text(&list->rows[line - 1].cells[columns[at]], text)
+                               : row_column_name(columns[at]));
+            comma = ",";
+        }
+        fputc('\n', out);
     }
     if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
 /* ---- Reading CSV in place: cells are unquoted where they stand and ended by a NUL */
 
-enum { CSV_NUMBER_ROOM = 40,                     /* bytes of the longest number, and more */
-       CSV_MOST_BYTES = 1 << 28 };               /* of a file */
+enum { CSV_MOST_BYTES = 1 << 28 };               /* of a file */
+
+typedef struct csv_table {                       /* a header and rows of as many cells, all of them texts */
+    char   *text;                                /* what the cells point into */
+    char  **cells;                               /* the header's first */
+    char   *partial;                             /* what the last line says of missing rows; NULL: none are */
+    size_t  column_count, row_count;             /* rows without the header */
+} csv_table;
 
 typedef struct csv_reader {
     const char *name;
@@ -67,27 +70,26 @@ static int csv_check_bytes(const char *read, size_t count, size_t all, const cha
     return memchr(read, '\0', count) ? problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path) : 0;
 }
 
-char *csv_table_slurp(const char *path, size_t *length, problem *why)
+char *csv_slurp(const char *path, size_t *length, problem *why)
 {
     size_t room = 65536, used = 0, got = 0;
     int failed = 0;
     errno = 0;
     FILE *file = fopen(path, "rb");
-    char *text = file ? malloc(room) : NULL;
-    while (text && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
+    char *text = program_need(room, 1);
+    while (file && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
         failed = csv_check_bytes(text + used, got, used + got, path, why);
         used += got;
         if (room - used > 1) continue;
-        char *larger = realloc(text, room *= 2);
-        if (!larger) free(text);
+        char *larger = memcpy(program_need(room *= 2, 1), text, used);
+        free(text);
         text = larger;
     }
-    size_t mark = text && used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t mark = used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (mark) memmove(text, text + mark, used -= mark);
-    if (text) text[used] = '\0';
+    text[used] = '\0';
     *length = used;
     if (!file || ferror(file)) failed = problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
-    else if (!text) failed = problem_set(why, EXIT_HARNESS, "no host memory for %s", path);
     if (file) fclose(file);
     if (!failed) return text;
     free(text);
@@ -136,21 +138,25 @@ static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
     return 0;
 }
 
-static int csv_add_cell(csv_table *self, size_t *room, size_t used, char *made, problem *why)
-{
-    if (ARRAY_RESERVE(self->cells, *room, used + 1)) {
-        return problem_set(why, EXIT_HARNESS, "no host memory for the rows");
-    }
-    self->cells[used] = made;
-    return 0;
-}
-
 static int csv_is_header(const csv_table *self, size_t from)
 {
     for (size_t at = 0; at < self->column_count; at++) {
         if (strcmp(self->cells[at], self->cells[from + at])) return 0;
     }
     return 1;
+}
+
+static int csv_has_policy(const csv_table *self)
+{
+    for (size_t at = 0; at < self->column_count; at++) {
+        if (!strcmp(self->cells[at], row_column_name(COLUMN_POLICY))) return 1;
+    }
+    return 0;
+}
+
+static int csv_not_ours(const char *name, const char *what, problem *why)
+{
+    return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", name, what);
 }
 
 static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size_t *used, problem *why)
@@ -164,12 +170,13 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        char *made;
-        if (csv_cell(reader, &made, &last, why) || csv_add_cell(self, room, *used, made, why)) return -1;
+        if (ARRAY_RESERVE(self->cells, *room, *used + 1)) return problem_set(why, EXIT_HARNESS, "no host memory");
+        if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
     size_t count = *used - from;
     if (!self->column_count) {
         self->column_count = count;
+        if (!csv_has_policy(self)) return csv_not_ours(reader->name, "no column 'policy'", why);
     } else if (count != self->column_count) {
         return problem_set(why, EXIT_USAGE, "%s: line %zu: expected %zu cells, as the header has, found %zu",
                            reader->name, reader->line, self->column_count, count);
@@ -182,124 +189,105 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
     return 0;
 }
 
-int csv_table_parse(csv_table *self, const char *name, const char *text, size_t length, problem *why)
+static int csv_take_all(csv_table *self, const char *name, size_t length, problem *why)
 {
     size_t room = 0, used = 0;
-    memset(self, 0, sizeof *self);
-    self->text = malloc(length + 1);
-    if (!self->text) return problem_set(why, EXIT_HARNESS, "no host memory for %s", name);
-    memcpy(self->text, text, length);
-    self->text[length] = '\0';
     csv_reader reader = { name, self->text, self->text + length, 1 };
     while (reader.at < reader.end) {
         if (csv_take_line(self, &reader, &room, &used, why)) return -1;
     }
-    if (self->column_count) return 0;
-    return problem_set(why, EXIT_USAGE, "%s: empty: expected CSV as --out csv writes it", name);
+    return self->column_count ? 0 : csv_not_ours(name, "empty", why);
 }
 
-void csv_table_write(FILE *out, const csv_table *self)
+/* ---- Rows of these texts */
+
+/* The first command that has most of the columns. */
+static row_kind csv_kind(const csv_table *table)
 {
-    for (size_t at = 0; at < (self->row_count + 1) * self->column_count; at++) {
-        csv_text(out, self->cells[at]);
-        fputc((at + 1) % self->column_count ? ',' : '\n', out);
+    static const row_kind kinds[] = { ROW_RUN, ROW_ROUNDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH };
+    row_kind best = ROW_RUN;
+    size_t most = 0;
+    for (size_t at = 0; at < sizeof kinds / sizeof kinds[0]; at++) {
+        size_t known = 0;
+        for (size_t column = 0; column < table->column_count; column++) {
+            const column_info *named = column_find(table->cells[column]);
+            known += named && row_has(kinds[at], column_which(named));
+        }
+        if (known <= most) continue;
+        best = kinds[at];
+        most = known;
+    }
+    return best;
+}
+
+/* Whole numbers as such, all else as texts: what is printed again as it was read, to the byte. */
+static void csv_cell_of(const char *text, row_column column, row *made)
+{
+    uint64_t number;
+    column_unit unit = column_of(column)->unit;
+    int is_number = (unit == UNIT_COUNT || unit == UNIT_BYTES) && (*text != '0' || !text[1]);
+    if (is_number && slice_digits(slice_of(text), &number)) row_count(made, column, number);
+    else if (*text || column == COLUMN_POLICY) row_text(made, column, text);     /* a row has a policy, be it "" */
+}
+
+static void csv_rows_of(const csv_table *table, const char *name, row_list *made)
+{
+    made->kind = csv_kind(table);
+    made->partial = table->partial;
+    made->rows = program_need(table->row_count, sizeof *made->rows);
+    made->count = table->row_count;
+    memset(made->lacks, 1, sizeof made->lacks);
+    for (size_t at = 0; at < table->column_count; at++) {
+        const column_info *named = column_find(table->cells[at]);
+        if (!named || !made->lacks[column_which(named)] || !row_has(made->kind, column_which(named))) continue;
+        made->lacks[column_which(named)] = 0;
+        for (size_t line = 0; line < made->count; line++) {
+            csv_cell_of(table->cells[(line + 1) * table->column_count + at], column_which(named), &made->rows[line]);
+        }
+    }
+    for (size_t line = 0; line < made->count; line++) {
+        const cell *status = &made->rows[line].cells[COLUMN_STATUS];
+        if (status->kind != CELL_TEXT || !strcmp(status->text, "ok") || !strcmp(status->text, "oom")) continue;
+        snprintf(made->rows[line].note, sizeof made->rows[line].note, "%.100s, as %.300s says", status->text, name);
     }
 }
 
-void csv_table_free(csv_table *self)
+int csv_parse(row_list *made, const char *name, const char *text, size_t length, problem *why)
+{
+    csv_table table;
+    memset(made, 0, sizeof *made);
+    memset(&table, 0, sizeof table);
+    table.text = made->text = program_copy(text, length);
+    int failed = csv_take_all(&table, name, length, why);
+    if (!failed) csv_rows_of(&table, name, made);
+    free(table.cells);
+    return failed;
+}
+
+void csv_free(row_list *self)
 {
     free(self->text);
-    free(self->cells);
-    free(self->hidden);
+    free(self->rows);
     memset(self, 0, sizeof *self);
-}
-
-int csv_table_column(const csv_table *self, const char *name)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (!strcmp(self->cells[at], name)) return (int)at;
-    }
-    return CSV_NO_COLUMN;
 }
 
 /* Of a file that is something else, what it is, rather than the line that is no row. */
-static int csv_check_file(csv_table *self, const char *path, const char *text, problem *why)
-{
-    if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
-        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: %s merge makes a whole of all", path,
-                           program_name());
-    }
-    char first = text[strspn(text, " \t\r\n")];
-    const char *other = first == '{' || first == '[' ? "JSON" : first == '<' ? "XML or HTML" : NULL;
-    if (!other && csv_table_parse(self, path, text, strcspn(text, "\n"), why)) return -1;
-    if (!other && csv_table_column(self, "policy") == CSV_NO_COLUMN) other = "no column 'policy'";
-    csv_table_free(self);
-    if (!other) return 0;
-    return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", path, other);
-}
-
-int csv_table_read(csv_table *self, const char *path, problem *why)
+int csv_read(row_list *made, const char *path, problem *why)
 {
     size_t length;
-    memset(self, 0, sizeof *self);
-    char *text = csv_table_slurp(path, &length, why);
+    int failed;
+    memset(made, 0, sizeof *made);
+    char *text = csv_slurp(path, &length, why);
     if (!text) return -1;
-    int failed = csv_check_file(self, path, text, why) || csv_table_parse(self, path, text, length, why);
+    char first = text[strspn(text, " \t\r\n")];
+    if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
+        failed = problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: %s merge makes a whole of all", path,
+                             program_name());
+    } else if (first == '{' || first == '[' || first == '<') {
+        failed = csv_not_ours(path, first == '<' ? "XML or HTML" : "JSON", why);
+    } else {
+        failed = csv_parse(made, path, text, length, why);
+    }
     free(text);
-    return failed ? -1 : 0;
-}
-
-static size_t csv_room(const row_list *list, const row_column *columns, size_t count)
-{
-    size_t room = 1;
-    for (size_t at = 0; at < count; at++) {
-        room += strlen(row_column_name(columns[at])) + 1;
-        for (size_t index = 0; index < list->count; index++) {
-            const cell *value = &list->rows[index].cells[columns[at]];
-            room += value->kind == CELL_TEXT ? strlen(value->text) + 1 : CSV_NUMBER_ROOM;
-        }
-    }
-    return room;
-}
-
-int csv_table_of(csv_table *self, const row_list *list, problem *why)
-{
-    const row_column *columns;
-    memset(self, 0, sizeof *self);
-    self->column_count = row_columns(list->kind, &columns);
-    self->row_count = list->count;
-    size_t room = csv_room(list, columns, self->column_count);
-    self->text = malloc(room);
-    self->cells = calloc((list->count + 1) * self->column_count, sizeof *self->cells);
-    self->hidden = calloc(list->count + 1, 1);
-    if (!self->text || !self->cells || !self->hidden) {
-        return problem_set(why, EXIT_HARNESS, "no host memory for the rows");
-    }
-    for (size_t index = 0; index < list->count; index++) self->hidden[index] = list->rows[index].is_baseline != 0;
-    char *to = self->text, **next = self->cells;
-    for (size_t line = 0; line <= list->count; line++) {
-        for (size_t at = 0; at < self->column_count; at++) {
-            size_t left = room - (size_t)(to - self->text);
-            if (line) cell_print(&list->rows[line - 1].cells[columns[at]], to, left);
-            else snprintf(to, left, "%s", row_column_name(columns[at]));
-            *next++ = to;
-            to += strlen(to) + 1;
-        }
-    }
-    return 0;
-}
-
-const char *csv_table_name(const csv_table *self, size_t column)
-{
-    return self->cells[column];
-}
-
-const char *csv_table_cell(const csv_table *self, size_t line, int column)
-{
-    return column < 0 ? "" : self->cells[(line + 1) * self->column_count + (size_t)column];
-}
-
-int csv_table_is_hidden(const csv_table *self, size_t line)
-{
-    return self->hidden && self->hidden[line];
+    return failed;
 }

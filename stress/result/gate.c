@@ -132,93 +132,83 @@ interval interval_of(long double *samples, size_t count, int is_timed)
 
 /* ---- Finding rows by their keys */
 
-const char *case_cell(const case_row *of, const char *name)
+const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM])
 {
-    return csv_table_cell(of->table, of->line, csv_table_column(of->table, name));
+    return cell_text(&of->list->rows[of->line].cells[column], text);
 }
 
-typedef struct case_keys {                       /* what a row's keys are, and where a table has such keys */
-    const csv_table *table;
-    size_t      count;
-    int         columns[COLUMN_COUNT];
-    const char *wanted[COLUMN_COUNT];
-} case_keys;
-
-/* Once for a search, since a name is found by looking at all names. */
-static case_keys case_keys_of(const csv_table *table, const case_row *like, const char *policy)
+/* Whether the row is of the same case, but that its policy is this one. */
+static int case_fits(const row_list *list, size_t line, const case_row *like, const char *policy)
 {
-    case_keys keys = { table, 0, { 0 }, { NULL } };
-    for (size_t at = 0; at < like->table->column_count; at++) {
-        const char *name = csv_table_name(like->table, at);
-        const column_info *measure = column_find(name);
-        if (!measure || measure->unit != UNIT_KEY || csv_table_column(like->table, name) != (int)at) continue;
-        keys.wanted[keys.count] = strcmp(name, "policy") ? csv_table_cell(like->table, like->line, (int)at) : policy;
-        keys.columns[keys.count] = csv_table_column(table, name);
-        keys.count += keys.columns[keys.count] != CSV_NO_COLUMN;
-    }
-    return keys;
-}
-
-static int case_fits(const case_keys *keys, size_t line)
-{
-    for (size_t at = 0; at < keys->count; at++) {
-        if (strcmp(keys->wanted[at], csv_table_cell(keys->table, line, keys->columns[at]))) return 0;
+    char theirs[CELL_ROOM], mine[CELL_ROOM];
+    const case_row other = { list, line };
+    if (strcmp(policy, case_cell(&other, COLUMN_POLICY, theirs))) return 0;
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        row_column column = (row_column)at;
+        if (column_of(column)->unit != UNIT_KEY || column == COLUMN_POLICY) continue;
+        if (!strcmp(case_cell(like, column, mine), case_cell(&other, column, theirs))) continue;
+        if (row_list_has(like->list, column) && row_list_has(list, column)) return 0;
     }
     return 1;
 }
 
-size_t case_find(const csv_table *table, const case_row *like, const char *policy)
+size_t case_find(const row_list *list, const case_row *like, const char *policy)
 {
-    const case_keys keys = case_keys_of(table, like, policy);
-    for (size_t line = 0; line < table->row_count; line++) {
-        if (case_fits(&keys, line)) return line;
+    for (size_t line = 0; line < list->count; line++) {
+        if (case_fits(list, line, like, policy)) return line;
     }
     return SIZE_MAX;
 }
 
-int case_is_repeat(const case_row *of)
+const char *case_policy(const case_row *of)
 {
-    return case_find(of->table, of, case_cell(of, "policy")) < of->line;
+    return of->list->rows[of->line].cells[COLUMN_POLICY].text;
 }
 
-int case_agrees(const case_row *of, const char *name)
+int case_is_repeat(const case_row *of)
 {
-    const case_keys keys = case_keys_of(of->table, of, case_cell(of, "policy"));
-    const int column = csv_table_column(of->table, name);
-    const char *first = csv_table_cell(of->table, of->line, column);
-    for (size_t line = 0; line < of->table->row_count; line++) {
-        if (case_fits(&keys, line) && strcmp(first, csv_table_cell(of->table, line, column))) return 0;
+    return case_find(of->list, of, case_policy(of)) < of->line;
+}
+
+int case_agrees(const case_row *of, row_column column)
+{
+    char first[CELL_ROOM], text[CELL_ROOM];
+    for (size_t line = 0; line < of->list->count; line++) {
+        const case_row other = { of->list, line };
+        if (case_fits(of->list, line, of, case_policy(of))
+            && strcmp(case_cell(of, column, first), case_cell(&other, column, text))) return 0;
     }
     return 1;
 }
 
-int case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column, int is_timed,
-                 interval *made)
+/* -1: the cell holds none. */
+static int case_number(const case_row *of, row_column column, long double *value)
 {
-    const case_keys keys = case_keys_of(table, like, policy);
-    const int from = csv_table_column(table, column), is_ratio = !strcmp(column, "ratio");
-    const int least = is_ratio ? csv_table_column(table, "ratio_low") : CSV_NO_COLUMN;
-    const int most = is_ratio ? csv_table_column(table, "ratio_high") : CSV_NO_COLUMN;
+    char text[CELL_ROOM];
+    return metric_read(slice_of(case_cell(of, column, text)), UNIT_COUNT, value);
+}
+
+interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column, int is_timed)
+{
     long double low = 0.0L, high = 0.0L;
-    long double *samples = calloc(table->row_count + 1, sizeof *samples);
+    long double *samples = program_need(list->count, sizeof *samples);
     size_t count = 0;
     int has_interval = 0;
-    if (!samples) return -1;
-    for (size_t line = 0; line < table->row_count; line++) {
-        if (!case_fits(&keys, line)
-            || metric_read(slice_of(csv_table_cell(table, line, from)), UNIT_COUNT, &samples[count])) continue;
-        has_interval = !metric_read(slice_of(csv_table_cell(table, line, least)), UNIT_COUNT, &low)
-            && !metric_read(slice_of(csv_table_cell(table, line, most)), UNIT_COUNT, &high);
+    for (size_t line = 0; line < list->count; line++) {
+        const case_row of = { list, line };
+        if (!case_fits(list, line, like, policy) || case_number(&of, column, &samples[count])) continue;
+        has_interval = column == COLUMN_RATIO && !case_number(&of, COLUMN_RATIO_LOW, &low)
+            && !case_number(&of, COLUMN_RATIO_HIGH, &high);
         count++;
     }
-    *made = interval_of(samples, count, is_timed || has_interval);
+    interval made = interval_of(samples, count, is_timed || has_interval);
     free(samples);
     if (has_interval && count == 1) {
-        made->is_known = 1;
-        made->low = low;
-        made->high = high;
+        made.is_known = 1;
+        made.low = low;
+        made.high = high;
     }
-    return 0;
+    return made;
 }
 
 /* ---- Rules: reading them, and what they say about one number */
@@ -235,29 +225,22 @@ static const char *rule_space(const char *at)
     return at;
 }
 
-static int rule_keep(char **kept, const char *from, size_t length, problem *why)
-{
-    *kept = malloc(length + 1);
-    if (!*kept) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
-    memcpy(*kept, from, length);
-    (*kept)[length] = '\0';
-    return 0;
-}
-
 /* A name up to one of the ends, or in quotes: *at moves behind it. -1: none, or no end of the quote. */
-static int rule_name(const char **at, const char *ends, char **name, problem *why)
+static int rule_name(const char **at, const char *ends, char **name)
 {
     const char *from = rule_space(*at);
     if (*from == '"' || *from == '\'') {
         const char *end = strchr(from + 1, *from);
         if (!end || end == from + 1) return -1;
         *at = rule_space(end + 1);
-        return rule_keep(name, from + 1, (size_t)(end - from - 1), why);
+        *name = program_copy(from + 1, (size_t)(end - from - 1));
+        return 0;
     }
     size_t length = strcspn(from, ends);
     *at = from + length;
     while (length && isspace((unsigned char)from[length - 1])) length--;
-    return length ? rule_keep(name, from, length, why) : -1;
+    if (length) *name = program_copy(from, length);
+    return length ? 0 : -1;
 }
 
 /* Whether a selector stands before the metric: a ':' outside quotes. */
@@ -275,9 +258,9 @@ static int rule_has_selector(const char *text)
 static int rule_selector(rule *self, const char **at, problem *why)
 {
     if (!rule_has_selector(*at)) return 0;
-    if (!rule_name(at, "/:", &self->workload, why) && **at == '/') {
+    if (!rule_name(at, "/:", &self->workload) && **at == '/') {
         ++*at;
-        if (!rule_name(at, "/:", &self->policy, why) && **at == ':') {
+        if (!rule_name(at, "/:", &self->policy) && **at == ':') {
             ++*at;
             return 0;
         }
@@ -295,7 +278,7 @@ static const char *rule_quotes(const char *rest)
 static int rule_metric(rule *self, const char **at, problem *why)
 {
     char hint[96];
-    if (rule_name(at, "<>=! \t", &self->column, why)) {
+    if (rule_name(at, "<>=! \t", &self->column)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
     }
     self->measure = column_find(self->column);
@@ -357,7 +340,8 @@ static int rule_reference(rule *self, const char *at, problem *why)
     static const char operators[] = "*/+-";
     int is_quoted = *at == '"' || *at == '\'';
     size_t length = is_quoted ? 0 : rule_bare(at);
-    if (is_quoted ? rule_name(&at, "", &self->reference, why) : rule_keep(&self->reference, at, length, why)) {
+    if (!is_quoted) self->reference = program_copy(at, length);
+    else if (rule_name(&at, "", &self->reference)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': a quote that does not end", self->text);
     }
     policy_name_shorten(self->reference);
@@ -388,7 +372,7 @@ static int rule_value(rule *self, const char *at, problem *why)
     if (self->measure->unit != UNIT_TEXT) {
         return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
     }
-    if (!*at || rule_name(&at, "", &self->word, why) || *at) {
+    if (!*at || rule_name(&at, "", &self->word) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
     }
     if (strcmp(self->word, "base")) return rule_word(self, why);
@@ -400,7 +384,7 @@ static int rule_value(rule *self, const char *at, problem *why)
 int rule_parse(rule *self, const char *text, problem *why)
 {
     memset(self, 0, sizeof *self);
-    if (rule_keep(&self->text, text, strlen(text), why)) return -1;
+    self->text = program_copy(text, strlen(text));
     const char *at = self->text;
     return rule_selector(self, &at, why) || rule_metric(self, &at, why) || rule_operation(self, &at, why)
         || rule_value(self, at, why) ? -1 : 0;
@@ -463,8 +447,9 @@ int rule_refers_to_base(const rule *self)
 
 static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
 {
-    rule *larger = realloc(*rules, (*count + 1) * sizeof *larger);
-    if (!larger) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
+    rule *larger = program_need(*count + 1, sizeof *larger);
+    if (*count) memcpy(larger, *rules, *count * sizeof *larger);
+    free(*rules);
     *rules = larger;
     return rule_parse(&larger[(*count)++], text, why);
 }
@@ -503,7 +488,7 @@ static int rule_file_lines(rule **rules, size_t *count, const char *path, char *
 static int rule_file_read(rule **rules, size_t *count, const char *path, problem *why)
 {
     size_t length;
-    char *text = csv_table_slurp(path, &length, why);
+    char *text = csv_slurp(path, &length, why);
     if (!text) return -1;
     int failed = rule_file_lines(rules, count, path, text, why);
     free(text);
@@ -535,7 +520,7 @@ static int gate_check_base(const gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        if (!rule_refers_to_base(each) || csv_table_column(&self->base, each->column) != CSV_NO_COLUMN) continue;
+        if (!rule_refers_to_base(each) || row_list_has(self->base, column_which(each->measure))) continue;
         return gate_no_column(each, self->base_path, why);
     }
     return 0;
@@ -557,8 +542,8 @@ int gate_parse_base(gate *self, problem *why)
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
                            each->text);
     }
-    if (self->base_path && csv_table_read(&self->base, self->base_path, why)) return -1;
-    if (self->base_path && gate_check_base(self, why)) return -1;
+    self->base = &self->read;
+    if (self->base_path && (csv_read(&self->read, self->base_path, why) || gate_check_base(self, why))) return -1;
     if (self->rule_count || !(self->base_path || self->is_strict)) return 0;
     return problem_set(why, EXIT_USAGE, "--%s: judges nothing without a rule: give --fail-if too",
                        self->base_path ? "base" : "strict");
@@ -569,10 +554,7 @@ int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
     if (gate_parse_rules(self, asked, why)) return -1;
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        const row_column *columns;
-        size_t count = row_columns(kind, &columns);
-        while (count && strcmp(row_column_name(columns[count - 1]), each->column)) count--;
-        if (!count) return gate_no_column(each, asked->command, why);
+        if (!row_has(kind, column_which(each->measure))) return gate_no_column(each, asked->command, why);
     }
     return gate_parse_base(self, why);
 }
@@ -582,8 +564,7 @@ void gate_free(gate *self)
     for (size_t index = 0; index < self->rule_count; index++) rule_free(&self->rules[index]);
     free(self->rules);
     free(self->verdicts);
-    csv_table_free(&self->base);
-    csv_table_free(&self->found);
+    csv_free(&self->read);
     memset(self, 0, sizeof *self);
 }
 
@@ -605,12 +586,13 @@ static void gate_no_value(gate_verdict *made)
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const char *found = case_cell(of, judged->column), *limit = judged->word;
+    const row_column column = column_which(judged->measure);
+    char mine[CELL_ROOM], theirs[CELL_ROOM];
+    const char *found = case_cell(of, column, mine), *limit = judged->word;
     snprintf(made->value, sizeof made->value, "%s", *found ? found : "-");
     if (judged->reference) {
-        size_t line = case_find(&self->base, of, made->policy);
-        const case_row before = { &self->base, line };
-        limit = line == SIZE_MAX ? NULL : case_cell(&before, judged->column);
+        const case_row before = { self->base, case_find(self->base, of, made->policy) };
+        limit = before.line == SIZE_MAX ? NULL : case_cell(&before, column, theirs);
     }
     snprintf(made->limit, sizeof made->limit, "%s", limit ? limit : "-");
     if (!limit) {
@@ -649,25 +631,24 @@ static void gate_show(const interval *shown, const rule *judged, long double low
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
 
-/* What the limit is made of; the verdict's note says why there is none. -1: no host memory. */
-static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, interval *limit)
+/* What the limit is made of; the verdict's note says why there is none. */
+static interval gate_limit(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const interval constant = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
-    *limit = constant;
-    if (!judged->reference) return 0;
+    interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
+    if (!judged->reference) return limit;
     int is_base = rule_refers_to_base(judged);
-    const csv_table *table = is_base ? &self->base : of->table;
+    const row_list *list = is_base ? self->base : of->list;
     const char *policy = is_base ? made->policy : judged->reference;
-    if (case_samples(table, of, policy, judged->column, judged->measure->is_timed == COLUMN_IS_TIMED, limit))
-        return -1;
-    if (!limit->count) {
-        int is_there = case_find(table, of, policy) != SIZE_MAX;
+    limit = case_samples(list, of, policy, column_which(judged->measure),
+                         judged->measure->is_timed == COLUMN_IS_TIMED);
+    if (!limit.count) {
+        int is_there = case_find(list, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
                  is_there ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
                  is_base ? self->base_path : "");
     }
-    return 0;
+    return limit;
 }
 
 /* Why it is AMBIGUOUS. */
@@ -679,47 +660,42 @@ static void gate_say_why(gate_verdict *made, int are_known, size_t count)
                   INTERVAL_LEAST_COUNT);
 }
 
-static int gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
+static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    interval value, limit;
-    int is_timed = judged->measure->is_timed == COLUMN_IS_TIMED;
+    const interval value = case_samples(of->list, of, made->policy, column_which(judged->measure),
+                                        judged->measure->is_timed == COLUMN_IS_TIMED);
+    const interval limit = gate_limit(self, of, made);
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
-    if (case_samples(of->table, of, made->policy, judged->column, is_timed, &value)
-        || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
     else gate_no_value(made);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {
         made->outcome = GATE_NO_VALUE;
-        return 0;
+        return;
     }
     made->outcome = gate_compare(judged, &value, &limit, low, high);
-    if (made->outcome == GATE_AMBIGUOUS)
-        gate_say_why(made, value.is_known && limit.is_known, value.count);
-    return 0;
+    if (made->outcome == GATE_AMBIGUOUS) gate_say_why(made, value.is_known && limit.is_known, value.count);
 }
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count, in_base = 0;
-    case_row last = { &self->found, 0 };
-    for (size_t line = 0; line < self->found.row_count; line++) {
-        const case_row of = { &self->found, line };
-        const char *workload = case_cell(&of, "workload"), *policy = case_cell(&of, "policy");
-        last = of;
-        if (csv_table_is_hidden(&self->found, line) || !rule_matches(judged, workload, policy)
+    for (size_t line = 0; line < self->found->count; line++) {
+        const case_row of = { self->found, line };
+        const char *workload = row_workload(&self->found->rows[line]), *policy = case_policy(&of);
+        if (self->found->rows[line].is_baseline || !rule_matches(judged, workload, policy)
             || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
         made->judged = judged;
         made->workload = workload;
         made->policy = policy;
-        made->holes = case_cell(&of, "holes");
-        in_base += rule_refers_to_base(judged) && case_find(&self->base, &of, policy) != SIZE_MAX;
+        cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
+        in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
         if (judged->measure->unit == UNIT_TEXT) gate_judge_word(self, &of, made);
-        else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
+        else gate_judge_number(self, &of, made);
     }
     if (self->is_partial) return 0;
     if (self->verdict_count > before && rule_refers_to_base(judged) && !in_base) {
@@ -727,50 +703,41 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
                            "and seed", judged->text, self->base_path);
     }
     if (self->verdict_count > before) return 0;
-    return rule_about_none(judged, case_cell(&last, "workload"), case_cell(&last, "policy"), why);
+    const row *last = &self->found->rows[self->found->count - 1];
+    return rule_about_none(judged, row_workload(last), last->cells[COLUMN_POLICY].text, why);
 }
 
-static int gate_judge_found(gate *self, problem *why)
+/* Whether rows that were read can say anything of the rule: they have the column, and the policy that it compares
+   with. */
+static int gate_check_read(const gate *self, const rule *asked, const char *path, problem *why)
 {
-    self->verdicts = calloc(self->rule_count * self->found.row_count + 1, sizeof *self->verdicts);
-    if (!self->verdicts) return problem_set(why, EXIT_HARNESS, "no host memory for the verdicts");
-    for (size_t index = 0; index < self->rule_count; index++) {
-        if (gate_judge_rule(self, &self->rules[index], why)) return -1;
-    }
-    return 0;
-}
-
-/* Whether the table can say anything of the rule: it has the column, and the policy that the rule compares with. */
-static int gate_check_found(const gate *self, const rule *asked, const char *path, problem *why)
-{
-    if (csv_table_column(&self->found, asked->column) == CSV_NO_COLUMN) return gate_no_column(asked, path, why);
+    if (!row_list_has(self->found, column_which(asked->measure))) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
-    for (size_t line = 0; line < self->found.row_count; line++) {
-        const case_row of = { &self->found, line };
-        if (!strcmp(case_cell(&of, "policy"), asked->reference)) return 0;
+    for (size_t line = 0; line < self->found->count; line++) {
+        const case_row of = { self->found, line };
+        if (!strcmp(case_policy(&of), asked->reference)) return 0;
     }
     return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no row of policy '%s'", asked->text, path,
                        asked->reference);
 }
 
-int gate_judge_table(gate *self, csv_table *found, const char *path, problem *why)
-{
-    self->found = *found;
-    memset(found, 0, sizeof *found);
-    if (self->rule_count && !self->found.row_count) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no rows", self->rules[0].text, path);
-    }
-    for (size_t index = 0; index < self->rule_count; index++) {
-        if (gate_check_found(self, &self->rules[index], path, why)) return -1;
-    }
-    return gate_check_base(self, why) || gate_judge_found(self, why) ? -1 : 0;
-}
-
-int gate_judge(gate *self, const row_list *list, problem *why)
+int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
 {
     if (!self->rule_count) return 0;
-    self->is_partial = list->partial != NULL;
-    return csv_table_of(&self->found, list, why) || gate_judge_found(self, why) ? -1 : 0;
+    self->found = list;
+    self->is_partial = !path && list->partial;
+    if (path && !list->count) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no rows", self->rules[0].text, path);
+    }
+    for (size_t index = 0; path && index < self->rule_count; index++) {
+        if (gate_check_read(self, &self->rules[index], path, why)) return -1;
+    }
+    if (path && gate_check_base(self, why)) return -1;
+    self->verdicts = program_need(self->rule_count * list->count, sizeof *self->verdicts);
+    for (size_t index = 0; index < self->rule_count; index++) {
+        if (gate_judge_rule(self, &self->rules[index], why)) return -1;
+    }
+    return 0;
 }
 
 size_t gate_undecided(const gate *self)

@@ -35,19 +35,20 @@ enum { INTERVAL_LEAST_COUNT = ROUNDS_LEAST_COUNT };   /* samples of something ti
 
 interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
 
-/* ---- Rows of a table by what they are: the same case is equal in every key that both tables have */
+/* ---- Rows by what they are: the same case is equal in every key that both lists have */
 
-typedef struct case_row { const csv_table *table; size_t line; } case_row;
+typedef struct case_row { const row_list *list; size_t line; } case_row;
 
-const char *case_cell(const case_row *of, const char *name);
+const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM]);  /* as cell_text */
+const char *case_policy(const case_row *of);
 int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
-/* The first line in a table of the same case, but that its policy is this one; SIZE_MAX: there is none. */
-size_t case_find(const csv_table *table, const case_row *like, const char *policy);
-int    case_agrees(const case_row *of, const char *name);   /* all repeats of the row have the same in this column */
-/* All that the table has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
-   there is one alone has that interval. -1: no host memory. */
-int    case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column,
-                    int is_timed, interval *made);
+/* The first line of the same case, but that its policy is this one; SIZE_MAX: there is none. */
+size_t case_find(const row_list *list, const case_row *like, const char *policy);
+int    case_agrees(const case_row *of, row_column column);  /* all repeats of the row have the same in this column */
+/* All that the list has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
+   there is one alone has that interval. */
+interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column,
+                      int is_timed);
 
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 
@@ -93,7 +94,7 @@ typedef enum gate_outcome {
 typedef struct gate_verdict {
     const rule  *judged;
     const char  *workload, *policy;              /* of the row; workload "": the command has none */
-    const char  *holes;                          /* of the row; "": the command has none */
+    char         holes[24];                      /* of the row; "": the command has none */
     gate_outcome outcome;
     char         value[48], limit[48];           /* as shown; "-": there is none */
     char         note[160];                      /* why there is no verdict; "": there is one */
@@ -105,7 +106,8 @@ typedef struct gate {                            /* zeroed: no rules */
     int           is_strict;                     /* what is ambiguous or has no value fails too */
     int           is_partial;                    /* rows are missing: a rule may be about those alone */
     const char   *base_path;                     /* NULL: there is none */
-    csv_table     base, found;
+    const row_list *base, *found;
+    row_list      read;                          /* the base, where base_path was read */
     gate_verdict *verdicts;
     size_t        verdict_count;
 } gate;
@@ -119,11 +121,10 @@ int  gate_parse_base(gate *self, problem *why);
 void gate_free(gate *self);
 int  gate_names(const gate *self, const char *policy);       /* whether a rule compares with this policy */
 
-/* Judges the rows. -1 and a problem: a rule is about none of them, though all are there. */
-int  gate_judge(gate *self, const row_list *list, problem *why);
-/* Likewise rows that were read from a file: *found is taken over. A problem, too: it, or
-   base, lacks a rule's column, or the policy that it compares with. */
-int  gate_judge_table(gate *self, csv_table *found, const char *path, problem *why);
+/* Judges the rows, which must outlive the verdicts. path: they were read from this file; NULL: they were run. -1 and
+   a problem: a rule is about none of them, though all are there; or they, or base, lack its column, or the policy
+   that it compares with. */
+int  gate_judge(gate *self, const row_list *list, const char *path, problem *why);
 size_t gate_undecided(const gate *self);         /* AMBIGUOUS and NO_VALUE */
 size_t gate_failed(const gate *self);            /* verdicts that fail the run */
 int  gate_fails(const gate *self, const gate_verdict *verdict);

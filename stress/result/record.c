@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- The axis: addresses that ever held memory, side by side */
 
@@ -36,8 +37,7 @@ static size_t record_merge_spans(record_span *spans, size_t count)
 static record_span *record_spans_of(const record *self, size_t *count)
 {
     size_t used = 0;
-    record_span *spans = calloc(self->block_count + self->change_count + 1, sizeof *spans);
-    if (!spans) return NULL;
+    record_span *spans = program_need(self->block_count + self->change_count, sizeof *spans);
     for (size_t at = 0; at < self->block_count; at++) {
         const record_block *block = &self->blocks[at];
         const record_span made = { block->offset, block->offset + block->bytes, 0 };
@@ -65,28 +65,23 @@ static uint64_t record_place(const record_span *spans, size_t count, uint64_t ad
     return spans[low - 1].offset + (address - spans[low - 1].begin);
 }
 
-static int record_make_regions(record *self, record_span *spans, size_t count)
+static void record_make_regions(record *self, record_span *spans, size_t count)
 {
-    self->regions = calloc(count + 1, sizeof *self->regions);
-    if (!self->regions) return -1;
+    self->regions = program_need(count, sizeof *self->regions);
     for (size_t at = 0; at < count; at++) {
         const record_region made = { self->axis_bytes, spans[at].end - spans[at].begin };
         spans[at].offset = self->axis_bytes;
         self->regions[self->region_count++] = made;
         self->axis_bytes += made.bytes;
     }
-    return 0;
 }
 
-/* Puts blocks and changes on the axis, and makes the regions. -1: no host memory; addresses stay nowhere. */
-static int record_lay_out(record *self)
+/* Puts blocks and changes on the axis, and makes the regions. */
+static void record_lay_out(record *self)
 {
     size_t count = 0;
     record_span *spans = record_spans_of(self, &count);
-    if (!spans || record_make_regions(self, spans, count)) {
-        free(spans);
-        return -1;
-    }
+    record_make_regions(self, spans, count);
     for (size_t at = 0; at < self->block_count; at++) {
         self->blocks[at].offset = record_place(spans, count, self->blocks[at].offset, self->axis_bytes);
     }
@@ -94,7 +89,6 @@ static int record_lay_out(record *self)
         self->changes[at].offset = record_place(spans, count, self->changes[at].offset, self->axis_bytes);
     }
     free(spans);
-    return 0;
 }
 
 /* ---- Samples: of every bucket of ops those that are extreme in something */
@@ -130,13 +124,11 @@ static int record_compare_samples(const void *left, const void *right)
     return one->op < other->op ? -1 : one->op > other->op;
 }
 
-/* The samples of all buckets, each once, in order of time; how many. NULL: no host memory, or none. */
+/* The samples of all buckets, each once, in order of time; how many. */
 static record_sample *record_samples_of(const record_bucket *buckets, size_t count, size_t *sample_count)
 {
     size_t used = 0, distinct = 0;
-    record_sample *samples = calloc(count * RECORD_KEPT, sizeof *samples);
-    *sample_count = 0;
-    if (!samples) return NULL;
+    record_sample *samples = program_need(count * RECORD_KEPT, sizeof *samples);
     for (size_t bucket = 0; bucket < count; bucket++) {
         for (size_t at = 0; buckets[bucket].is_used && at < RECORD_KEPT; at++) {
             samples[used++] = buckets[bucket].kept[at];
@@ -154,29 +146,19 @@ static record_sample *record_samples_of(const record_bucket *buckets, size_t cou
 
 record *record_create(unsigned parts)
 {
-    record *made = calloc(1, sizeof *made);
-    if (!made) return NULL;
+    record *made = program_need(1, sizeof *made);
     made->parts = parts;
     made->limit_bytes = GPUARENA_NO_LIMIT;
     made->map_ops = made->step_ops = RECORD_NEVER;
     return made;
 }
 
-static void record_drop_map(record *self)
-{
-    free(self->blocks);
-    free(self->changes);
-    free(self->regions);
-    self->blocks = NULL;
-    self->changes = NULL;
-    self->regions = NULL;
-    self->block_count = self->block_capacity = self->change_count = self->change_capacity = self->region_count = 0;
-}
-
 void record_destroy(record *self)
 {
     if (!self) return;
-    record_drop_map(self);
+    free(self->blocks);
+    free(self->changes);
+    free(self->regions);
     free(self->latest);
     free(self->samples);
     free(self->steps);
@@ -190,12 +172,10 @@ static uint64_t record_now_vns(const record *self)
     return machine ? sim_now_ns(machine) : 0;
 }
 
-/* Room for one more in a list of the record: 0; or it is at its bound, or host memory is out, and then it stays as it
-   is from now on. */
+/* Room for one more in a list of the record: 0; -1: it is at its bound, and stays as it is. */
 #define RECORD_RESERVE(self, list, count, capacity, most) \
     ((self)->count < (self)->capacity ? 0 \
-     : (self)->count >= (most) || (self)->is_short ? -1 \
-     : ((self)->is_short = ARRAY_RESERVE((self)->list, (self)->capacity, (self)->count + 1) != 0) ? -1 : 0)
+     : (self)->count >= (most) ? -1 : ARRAY_RESERVE((self)->list, (self)->capacity, (self)->count + 1))
 
 /* 1: blocks and changes are still taken down. */
 static int record_maps(const record *self)
@@ -203,17 +183,12 @@ static int record_maps(const record *self)
     return self->device && (self->parts & RECORD_MAP) && self->map_ops == RECORD_NEVER;
 }
 
-static void record_end_map(record *self)
-{
-    self->map_ops = self->op;
-}
-
 static void record_memory_changed(void *user, sim_call kind, uint64_t address, uint64_t bytes)
 {
     record *self = user;
     if (!record_maps(self) || !bytes) return;
     if (RECORD_RESERVE(self, changes, change_count, change_capacity, RECORD_MOST_CHANGES)) {
-        record_end_map(self);
+        self->map_ops = self->op;
         return;
     }
     const record_change made = { kind, self->op, record_now_vns(self), address, bytes };
@@ -227,15 +202,11 @@ void record_begin(record *self, device *on, const op_stream *stream, uint64_t ti
     self->stream = stream;
     self->most_ops = times > 1 ? times * 2 * stream->alloc_count : stream->alloc_count + stream->free_count;
     self->bucket_ops = self->most_ops / RECORD_BUCKETS + 1;
-    if (self->parts & RECORD_SERIES) {
-        self->buckets = calloc(RECORD_BUCKETS, sizeof *self->buckets);
-        self->is_short |= !self->buckets;
-    }
+    if (self->parts & RECORD_SERIES) self->buckets = program_need(RECORD_BUCKETS, sizeof *self->buckets);
     if (self->parts & RECORD_MAP) {
         device_watch(on, record_memory_changed, self);
         free(self->latest);
-        self->latest = calloc(stream->block_count + 1, sizeof *self->latest);
-        self->is_short |= !self->latest;
+        self->latest = program_need(stream->block_count, sizeof *self->latest);
     }
 }
 
@@ -267,7 +238,7 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
                                 number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
     if (RECORD_RESERVE(self, blocks, block_count, block_capacity, RECORD_MOST_BLOCKS)) {
-        record_end_map(self);
+        self->map_ops = self->op;
         return;
     }
     self->blocks[self->block_count++] = made;
@@ -311,14 +282,6 @@ uint64_t record_bytes(const record *self)
          + self->step_capacity * sizeof *self->steps + self->sample_count * sizeof *self->samples;
 }
 
-static void record_sift(record *self)
-{
-    self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
-    self->is_short |= !self->samples;
-    free(self->buckets);
-    self->buckets = NULL;
-}
-
 void record_finish(record *self, uint64_t op_count)
 {
     if (!self || !self->device) return;
@@ -330,8 +293,8 @@ void record_finish(record *self, uint64_t op_count)
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;
     if (self->step_ops > self->op_count) self->step_ops = self->op_count;
     self->device = NULL;
-    if (self->buckets) record_sift(self);
-    if (!(self->parts & RECORD_MAP) || !record_lay_out(self)) return;
-    self->is_short = 1;
-    record_drop_map(self);
+    if (self->buckets) self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
+    free(self->buckets);
+    self->buckets = NULL;
+    if (self->parts & RECORD_MAP) record_lay_out(self);
 }

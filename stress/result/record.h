@@ -73,7 +73,6 @@ typedef struct record {
     uint64_t         map_ops;                    /* blocks and changes are complete before this op .. */
     uint64_t         step_ops;                   /* .. and steps before this: op_count, unless there were too many */
     record_refusal   refusal;
-    int              is_short;                   /* 1: no host memory for all of it */
     device          *device;                     /* from begin to finish */
     uint64_t         op;
     uint32_t        *latest;                     /* by number of the op stream's blocks: its latest, from 1 */
@@ -81,11 +80,11 @@ typedef struct record {
     uint64_t         bucket_ops;
 } record;
 
-record *record_create(unsigned parts);           /* NULL: no host memory */
+record *record_create(unsigned parts);
 void    record_destroy(record *self);            /* NULL is fine */
 uint64_t record_bytes(const record *self);       /* host memory that a finished one takes, most of it; NULL: 0 */
 
-/* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
+/* What a pass tells, to nobody where self is NULL. begin:
    device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
 void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
 void record_pool(record *self, uint64_t limit_bytes);

@@ -42,6 +42,11 @@ const column_info *column_of(row_column which)
     return &row_table[which];
 }
 
+row_column column_which(const column_info *of)
+{
+    return (row_column)(of - row_table);
+}
+
 const column_info *column_find(const char *name)
 {
     for (int at = 0; at < COLUMN_COUNT; at++) {
@@ -67,8 +72,7 @@ static const row_column row_batch_columns[] = {
 static const row_column row_holes_columns[] = {
     COLUMN_POLICY, COLUMN_HOLES, COLUMN_NS_PER_PAIR, COLUMN_PAIR_INSTRUCTIONS, COLUMN_RATIO, COLUMN_RATIO_LOW,
     COLUMN_RATIO_HIGH, COLUMN_DEVICE, COLUMN_SEED, COLUMN_STATUS, COLUMN_DRIVER_CALLS, COLUMN_ROUNDS, COLUMN_TARGET,
-    COLUMN_MET, COLUMN_ENDED, COLUMN_GROWTH, COLUMN_GROWTH_RMS, COLUMN_INSTRUCTIONS_GROWTH,
-    COLUMN_INSTRUCTIONS_GROWTH_RMS,
+    COLUMN_MET, COLUMN_ENDED,
 };
 static const row_column row_bench_columns[] = {
     COLUMN_CASE, COLUMN_POLICY, COLUMN_AGAINST, COLUMN_NS_PER_PAIR, COLUMN_AGAINST_NS, COLUMN_RATIO, COLUMN_RATIO_LOW,
@@ -109,6 +113,11 @@ int row_has(row_kind kind, row_column column)
     return count != 0;
 }
 
+int row_list_has(const row_list *list, row_column column)
+{
+    return !list->lacks[column] && row_has(list->kind, column);
+}
+
 const char *row_column_name(row_column column)
 {
     return row_table[column].name;
@@ -129,7 +138,7 @@ void row_free(row *self)
     self->recording = NULL;
 }
 
-static const char *row_workload(const row *self)
+const char *row_workload(const row *self)
 {
     return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
 }
@@ -198,4 +207,9 @@ const char *cell_print(const cell *self, char *text, size_t size)
     case CELL_TEXT:   snprintf(text, size, "%s", self->text); break;
     }
     return text;
+}
+
+const char *cell_text(const cell *self, char text[CELL_ROOM])
+{
+    return self->kind == CELL_TEXT ? self->text : cell_print(self, text, CELL_ROOM);
 }

@@ -118,22 +118,14 @@ struct record;
       "the largest whose requested peak is no more than the memory there is") \
     X(NEXT_PEAK, "next_peak_bytes", BYTES, COUNTED, NEITHER, "the requested peak of one more than the largest") \
     X(REPEATS, "repeats", KEY, COUNTED, NEITHER, "of the workload, one after the other") \
-    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence") \
-    X(GROWTH, "growth", TEXT, TIMED, NEITHER, "of the time with free blocks: O(1), O(log n) or O(n); unclear") \
-    X(GROWTH_RMS, "growth_rms", SHARE, TIMED, NEITHER, "what that curve leaves over; 0 is a perfect fit") \
-    X(INSTRUCTIONS_GROWTH, "instructions_growth", TEXT, COUNTED, NEITHER, \
-      "of the instructions with free blocks: O(1), O(log n) or O(n)") \
-    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms", SHARE, COUNTED, NEITHER, \
-      "what that curve leaves over; 0 is a perfect fit")
+    X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence")
 /* X(NAME, words): those that a column of texts may hold, a | before each; of all other columns: any. */
 #define ROW_WORDS(X) \
     X(STATUS, "|ok|oom|verify_failed|error") \
     X(OOM_REASON, ROW_REASONS) \
     X(ENDED, "|precise|rounds|time") \
     X(STOP_REASON, ROW_REASONS "|not_opened|not_made|option_maximum") \
-    X(MET, "|yes|no|unclear") \
-    X(GROWTH, "|O(1)|O(log n)|O(n)|unclear") \
-    X(INSTRUCTIONS_GROWTH, "|O(1)|O(log n)|O(n)")
+    X(MET, "|yes|no|unclear")
 /* X(NAME): of units COUNT and NS those that have a decimal. Shares have four, all others none. */
 #define ROW_TENTHS(X) \
     X(HOST_NS) X(VNS_PER_OP) X(NS_PER_PAIR) X(PAIR_INSTRUCTIONS) X(AGAINST_NS) X(AGAINST_INSTRUCTIONS)
@@ -162,6 +154,7 @@ typedef struct column_info {
 } column_info;
 const column_info *column_of(row_column which);
 const column_info *column_find(const char *name);     /* NULL: there is no such column */
+row_column         column_which(const column_info *of);
 const char        *column_words(const column_info *of);       /* "|ok|oom"; NULL: any */
 int                column_decimals(row_column which);
 
@@ -195,11 +188,14 @@ typedef struct row_list {
     row_kind    kind;
     const char *partial;                         /* why there are more rows, not here; NULL: these are all */
     const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
+    char        lacks[COLUMN_COUNT];             /* 1: the file that it was read from has no such column */
+    char       *text;                            /* of a file, which cells point into; NULL: rows that were run */
 } row_list;
 
 /* The columns that files of this command have, in order; how many. */
 size_t      row_columns(row_kind kind, const row_column **columns);
 int         row_has(row_kind kind, row_column column);
+int         row_list_has(const row_list *list, row_column column);
 int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
 
 void        row_free(row *self);
@@ -210,6 +206,7 @@ void        row_real(row *self, row_column column, double real);     /* with the
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 
+const char *row_workload(const row *self);       /* "": the command has none */
 /* Of the workload that the row belongs to: rows from *first on, *count of them. */
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
 /* One of these rows and no other: the policy was not in the group before (--repeat). */
@@ -220,7 +217,10 @@ int  row_is_first(const row_list *list, size_t first, size_t row_index);
 enum { ROW_NOTE_ROOM = 256 };
 const char *row_list_note(const row_list *list, char *text, size_t size);
 
-/* As files have it: no quotes, "" for none. Texts longer than size are cut: use cell.text for those. Returns text. */
+/* As files have it: no quotes, "" for none. Texts longer than size are cut. Returns text. */
 const char *cell_print(const cell *self, char *text, size_t size);
+/* The same, whole: text, or the cell's own. */
+enum { CELL_ROOM = 64 };
+const char *cell_text(const cell *self, char text[CELL_ROOM]);
 
 #endif

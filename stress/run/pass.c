@@ -90,8 +90,8 @@ enum { PASS_STEADY_KINDS = 32 };                 /* labels that are told apart: 
    comes again its rounds are the repetitions (pass_settings.times). */
 typedef struct pass_steady {
     const char *kinds[PASS_STEADY_KINDS];
-    size_t      kind_count;
-    const char *repeated;                        /* the kind that comes again; NULL: none does, or rounds do */
+    uint32_t    kind_count;
+    uint32_t    repeated;                        /* the kind that comes again, from 1; 0: none does, or rounds do */
     uint64_t    steps;                           /* repetitions begun */
 } pass_steady;
 
@@ -108,36 +108,17 @@ static int steady_is_alike(const char *one, const char *other)
     return length == steady_length(other) && !memcmp(one, other, length);
 }
 
-/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. */
-static uint32_t pass_steady_kind(pass_steady *self, const char *label)
+/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. Labels must outlive
+   self. */
+static uint32_t pass_steady_label(pass_steady *self, const char *label)
 {
-    for (size_t at = 0; at < self->kind_count; at++)
-        if (steady_is_alike(self->kinds[at], label)) return 1 + (uint32_t)at;
-    if (self->kind_count == PASS_STEADY_KINDS) return 0;
-    self->kinds[self->kind_count++] = label;
-    return (uint32_t)self->kind_count;
-}
-
-/* 1: the first repetition begins. Labels must outlive self. */
-static int pass_steady_label(pass_steady *self, const char *label)
-{
-    if (self->steps) {
-        self->steps += self->repeated && steady_is_alike(self->repeated, label);
-        return 0;
-    }
-    for (size_t at = 0; at < self->kind_count; at++) {
-        if (!steady_is_alike(self->kinds[at], label)) continue;
-        self->repeated = self->kinds[at];
-        return ++self->steps == 1;
-    }
-    if (self->kind_count < PASS_STEADY_KINDS) self->kinds[self->kind_count++] = label;
-    return 0;
-}
-
-/* another round begins */
-static int pass_steady_round(pass_steady *self)
-{
-    return !self->repeated && ++self->steps == 1;
+    uint32_t at = 0;
+    while (at < self->kind_count && !steady_is_alike(self->kinds[at], label)) at++;
+    if (at == PASS_STEADY_KINDS) return 0;
+    if (at == self->kind_count) self->kinds[self->kind_count++] = label;
+    else if (!self->steps) self->repeated = at + 1;
+    self->steps += self->repeated == at + 1;
+    return at + 1;
 }
 
 /* ---- The thread's scope of tags around an allocation */
@@ -588,10 +569,11 @@ static void pass_tell_step(pass *run, uint32_t kind)
 static int pass_has_steps(const op_stream *stream)
 {
     pass_steady labels = { .steps = 0 };
-    for (size_t index = 0; index < stream->op_count; index++)
-        if (stream->ops[index].kind == OP_STEP && !op_stream_thread(stream, index)
-            && pass_steady_label(&labels, stream->labels[stream->ops[index].first])) return 1;
-    return 0;
+    for (size_t index = 0; index < stream->op_count && !labels.steps; index++) {
+        if (stream->ops[index].kind == OP_STEP && !op_stream_thread(stream, index))
+            (void)pass_steady_label(&labels, stream->labels[stream->ops[index].first]);
+    }
+    return labels.steps > 0;
 }
 
 /* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
@@ -612,10 +594,9 @@ static void pass_step(pass *run, size_t index)
 {
     const op *next = &run->stream->ops[index];
     if (next->kind != OP_STEP || op_stream_thread(run->stream, index)) return;
-    const char *label = run->stream->labels[next->first];
-    (void)pass_steady_label(&run->steady, label);
+    uint32_t kind = pass_steady_label(&run->steady, run->stream->labels[next->first]);
     pass_repeat(run);
-    if (run->has_steps) pass_tell_step(run, pass_steady_kind(&run->steady, label));
+    if (run->has_steps) pass_tell_step(run, kind);
 }
 
 static void pass_drive_once(pass *run)
@@ -651,7 +632,7 @@ static int pass_rewind(pass *run)
 static void pass_drive(pass *run)
 {
     do {
-        if (run->result->times) (void)pass_steady_round(&run->steady);
+        run->steady.steps += run->result->times && !run->steady.repeated;    /* another round */
         pass_repeat(run);
         if (run->result->times++ && pass_rewind(run)) return;
         if (!run->result->oom.happened) run->result->oom.round_from = run->op;

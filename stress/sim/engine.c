@@ -129,7 +129,7 @@ void engine_open_context(sim_device *device)
 {
     if (!device->has_context) {
         device->has_context = 1;
-        engine_advance(device->sim, sim_costs_ns(&device->sim->costs, SIM_COST_CONTEXT, 0));
+        engine_advance(device->sim, engine_cost_ns(device, SIM_COST_CONTEXT, 0));
     }
 }
 
@@ -170,6 +170,11 @@ fault_answer engine_begin_bare_call(sim_device *device, sim_call kind)
     return engine_answer(device, kind, 0);
 }
 
+uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
+{
+    return sim_costs_ns(&device->sim->costs, kind, bytes);
+}
+
 uint64_t engine_call_ns(const sim_device *device, sim_call kind)
 {
     static const sim_cost_kind kinds[SIM_CALL_KINDS] = {
@@ -177,7 +182,7 @@ uint64_t engine_call_ns(const sim_device *device, sim_call kind)
         SIM_CALLS(X)
 #undef X
     };
-    return sim_costs_ns(&device->sim->costs, kinds[kind], 0);
+    return engine_cost_ns(device, kinds[kind], 0);
 }
 
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)

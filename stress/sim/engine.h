@@ -112,6 +112,7 @@ void engine_open_context(sim_device *device);
    reach the device, so that a lost one does not stop it. */
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
 fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
+uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);

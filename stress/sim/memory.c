@@ -7,11 +7,6 @@
 #include "share.h"
 #include "work.h"
 
-static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
-{
-    return sim_costs_ns(&device->sim->costs, kind, bytes);
-}
-
 /* Where a lying answer points: into the last granule of the lowest block, or to the first piece of the lowest slab;
    or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
@@ -57,7 +52,7 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
     if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(device, offset);
     engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
-    *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
+    *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -110,7 +105,7 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     *cost_ns = 0;
     if (address == 0) return SIM_SUCCESS;
     if (memory_take_lie_back(device, address, bytes)) {
-        *cost_ns = memory_cost(device, SIM_COST_FREE_BLOCK, 0);
+        *cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
         return SIM_SUCCESS;
     }
     uint64_t offset;
@@ -137,7 +132,7 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     access_end(device, offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     devmem_give_back(&device->memory, &place, &work);
-    *cost_ns = wait_ns + memory_cost(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
+    *cost_ns = wait_ns + engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -194,18 +189,13 @@ void banks_destroy(sim *machine)
     }
 }
 
-static uint64_t bank_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
-{
-    return sim_costs_ns(&device->sim->costs, kind, bytes);
-}
-
 /* The fixed part alone; pieces of slabs are for device memory. */
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
 {
     sim_device *bank = &device->sim->banks[kind];
     uint64_t offset;
     devmem_work work;
-    *cost_ns = bank_cost(device, banks_kinds[kind].obtain, 0);
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, 0);
     if (bytes == 0) return SIM_INVALID_VALUE;
     devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
     if (result == DEVMEM_HOST_MEMORY) {
@@ -214,7 +204,7 @@ int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, u
     }
     if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(bank, offset);
-    *cost_ns = bank_cost(device, banks_kinds[kind].obtain, work.bytes);
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -224,7 +214,7 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     uint64_t offset, wait_ns = 0;
     devmem_place place;
     devmem_work work;
-    *cost_ns = bank_cost(device, banks_kinds[kind].give_back, 0);
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
     if (address == 0) return SIM_SUCCESS;
     if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
         || place.offset != offset
@@ -236,7 +226,7 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
     access_end(bank, offset, place.bytes, "give_back");
     devmem_give_back(&bank->memory, &place, &work);
-    *cost_ns = wait_ns + bank_cost(device, banks_kinds[kind].give_back, work.bytes);
+    *cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -293,7 +283,7 @@ static mempool_block *mempool_supply(sim_device *device, mempool *self, const st
     const sim *machine = device->sim;
     mempool_block *found = mempool_search(machine, self, to, bytes, MEMPOOL_OPPORTUNISTIC, way);
     if (found) return found;
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
+    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
     *way = MEMPOOL_AT_ONCE;
     found = mempool_grow(device, self, bytes, code);
     if (found || *code != SIM_OUT_OF_MEMORY) return found;
@@ -329,7 +319,7 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     sim *machine = device->sim;
     mempool_way way;
     uint64_t unit = MEMPOOL_UNIT, whole = bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_HIT, 0);
+    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_HIT, 0);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;
@@ -353,7 +343,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
     uint64_t offset;
-    *cost_ns = sim_costs_ns(&machine->costs, SIM_COST_ASYNC_FREE, 0);
+    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_FREE, 0);
     if (address == 0) return SIM_SUCCESS;
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
     if (!block || !block->is_live || block->offset != offset

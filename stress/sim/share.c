@@ -2,10 +2,10 @@
 #include "share.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/array.h"
 #include "vmem.h"
 
 enum { SHARE_MAGIC = 0x67706173 };
@@ -86,13 +86,7 @@ int share_is_open(const sim *machine, uint64_t address)
 /* A new entry, of what is not open yet; NULL: no host memory. */
 static share_open *share_add(sim *machine, sim_device *owner, uint64_t address)
 {
-    if (machine->open_count == machine->open_room) {
-        uint32_t room = machine->open_room ? 2 * machine->open_room : 8;
-        share_open *grown = realloc(machine->opens, room * sizeof *grown);
-        if (!grown) return NULL;
-        machine->opens = grown;
-        machine->open_room = room;
-    }
+    if (ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1)) return NULL;
     share_open *added = &machine->opens[machine->open_count++];
     added->device = owner;
     added->address = address;

@@ -8,11 +8,6 @@
 
 typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
 
-static uint64_t vmem_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
-{
-    return sim_costs_ns(&device->sim->costs, kind, bytes);
-}
-
 static int vmem_is_whole(uint64_t bytes)
 {
     return bytes > 0 && bytes % SIM_GRANULE == 0;
@@ -81,7 +76,7 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
         return result == VSPACE_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
     }
     *address = engine_address(device, offset);
-    *cost_ns = vmem_cost(device, SIM_COST_VM_RESERVE, bytes);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
     return SIM_SUCCESS;
 }
 
@@ -98,7 +93,7 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
         return vmem_refuse(device, "release", address, bytes, "something is mapped there");
     }
     vspace_release(&device->memory.virtual, range.reservation);
-    *cost_ns = vmem_cost(device, SIM_COST_VM_RELEASE, bytes);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_RELEASE, bytes);
     return SIM_SUCCESS;
 }
 
@@ -126,7 +121,7 @@ int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *han
     }
     page->is_shared = is_shared;
     *handle = value;
-    *cost_ns = vmem_cost(device, SIM_COST_VM_CREATE, bytes);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
 }
 
@@ -138,7 +133,7 @@ static vspace_page *vmem_page(const sim *machine, uint64_t handle)
 /* What it costs more that memory goes. */
 static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
 {
-    return vmem_cost(device, SIM_COST_VM_DESTROY, bytes) - vmem_cost(device, SIM_COST_VM_DESTROY, 0);
+    return engine_cost_ns(device, SIM_COST_VM_DESTROY, bytes) - engine_cost_ns(device, SIM_COST_VM_DESTROY, 0);
 }
 
 /* If nothing holds it any more, the page's memory goes. How much goes. */
@@ -213,7 +208,7 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
     }
     machine->mapping_serial++;
     engine_tell(device, SIM_CALL_VM_MAP, address, bytes);
-    *cost_ns = vmem_cost(device, SIM_COST_VM_MAP, bytes);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_MAP, bytes);
     return SIM_SUCCESS;
 }
 
@@ -244,7 +239,7 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
         mapped = vspace_at(space, at);
         mapped->accessors = mode ? mapped->accessors | accessors : mapped->accessors & ~accessors;
     }
-    *cost_ns = vmem_cost(device, SIM_COST_VM_ACCESS, bytes) * vmem_device_count(accessors);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * vmem_device_count(accessors);
     return SIM_SUCCESS;
 }
 
@@ -264,7 +259,7 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
         gone_bytes += vmem_let_go(device, page, 1, "unmap");
     }
     engine_tell(device, SIM_CALL_VM_UNMAP, address, bytes);
-    *cost_ns = vmem_cost(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
     return SIM_SUCCESS;
 }
 

@@ -1,5 +1,4 @@
 /* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum. */
-#include "family.h"
 #include "maker.h"
 
 enum { CNN_UNITS = 53, CNN_BLOCKS = 16, CNN_FEATURES = 2048 };       /* a unit: a convolution and its norm */
@@ -29,7 +28,9 @@ typedef struct cnn_kept {
 typedef struct cnn {
     maker    words;
     cnn_net  net;
-    uint64_t value_bytes, classes, batch;        /* batch: of this step */
+    uint64_t classes, steps, is_half, streams;   /* options */
+    family_range batches, images;
+    uint64_t value_bytes, batch;                 /* batch: of this step */
     uint64_t input_stream;
     uint64_t bytes[CNN_PARAMETERS];
     uint32_t parameters[CNN_PARAMETERS], gradients[CNN_PARAMETERS], momenta[CNN_PARAMETERS];
@@ -252,17 +253,15 @@ static void cnn_backward(cnn *state)
    image (im2col) for as long as it lasts. The momenta are made at the first update. Norms are of 32 bits with either
    dtype. image=LO-HI: each step has a size of its own, a multiple of 32, as training at several resolutions has;
    batch=LO-HI likewise. streams=2: images come from the host on stream 1. */
-enum { CNN_BATCH, CNN_IMAGE, CNN_CLASSES, CNN_STEPS, CNN_DTYPE, CNN_STREAMS, CNN_SEED, CNN_OPTION_COUNT };
-
 static const char *const cnn_dtypes[] = { "fp32", "fp16" };
-static const family_option cnn_options[CNN_OPTION_COUNT] = {
-    { "batch",   1,  65536,      32,   32,   1, NULL },
-    { "image",   32, 65536,      224,  224,  1, NULL },
-    { "classes", 1,  UINT32_MAX, 1000, 1000, 0, NULL },
-    { "steps",   0,  1000000,    4,    4,    0, NULL },
-    { "dtype",   0,  1,          0,    0,    0, cnn_dtypes },
-    { "streams", 1,  2,          1,    1,    0, NULL },
-    { "seed",    0,  UINT64_MAX, 1,    1,    0, NULL }
+static const family_option cnn_options[] = {
+    OPTION_RANGE(cnn, batches, "batch", 1, 65536, 32, 32),
+    OPTION_RANGE(cnn, images, "image", 32, 65536, 224, 224),
+    OPTION(cnn, classes, "classes", 1, UINT32_MAX, 1000),
+    OPTION(cnn, steps, "steps", 0, 1000000, 4),
+    OPTION_WORDS(cnn, is_half, "dtype", cnn_dtypes),
+    OPTION(cnn, streams, "streams", 1, 2, 1),
+    OPTION(cnn, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
 /* A norm's means and variances so far, and how many batches they are of. */
@@ -319,31 +318,24 @@ static void cnn_step(cnn *state, uint64_t side)
     cnn_update(state);
 }
 
-static int cnn_make(const family_request *request, stream_builder *builder)
+static void cnn_make(void *self)
 {
-    const family_value *values = request->values;
-    cnn state = { 0 };
-    maker *words = &state.words;
-    maker_begin(words, builder, values[CNN_SEED].from);
-    cnn_build(&state.net);
-    state.value_bytes = values[CNN_DTYPE].from > 0 ? 2 : 4;
-    state.classes = values[CNN_CLASSES].from;
-    state.input_stream = values[CNN_STREAMS].from - 1;
-    cnn_setup(&state);
+    cnn *state = self;
+    maker *words = &state->words;
+    cnn_build(&state->net);
+    state->value_bytes = state->is_half ? 2 : 4;
+    state->input_stream = state->streams - 1;
+    cnn_setup(state);
     uint32_t permanent = maker_next(words);
-    for (uint64_t step = 0; step < values[CNN_STEPS].from && !maker_is_over(words); step++) {
+    for (uint64_t step = 0; step < state->steps && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
-        state.batch = maker_draw(words, values[CNN_BATCH].from, values[CNN_BATCH].to);
-        cnn_step(&state, maker_draw_side(words, values[CNN_IMAGE].from, values[CNN_IMAGE].to));
+        state->batch = maker_draw(words, state->batches.low, state->batches.high);
+        cnn_step(state, maker_draw_side(words, state->images.low, state->images.high));
     }
-    if (state.has_momenta) maker_free_all(words, state.momenta, CNN_PARAMETERS, 0);
+    if (state->has_momenta) maker_free_all(words, state->momenta, CNN_PARAMETERS, 0);
     maker_free_run(words, 0, permanent);
-    return maker_end(words);
 }
 
-const family family_cnn = {
-    { "cnn", "training ResNet-50, with SGD and momentum: activations and gradients of images of one size or several",
-      "2 x parameters (25,557,032), and of each image 11.1 M numbers before norms, 9.6 M behind them, and its own",
-      UINT64_C(2987609992) },
-    cnn_options, CNN_OPTION_COUNT, cnn_make
-};
+FAMILY(cnn, "training ResNet-50, with SGD and momentum: activations and gradients of images of one size or several",
+       "2 x parameters (25,557,032), and of each image 11.1 M numbers before norms, 9.6 M behind them, and its own",
+       2987609992);

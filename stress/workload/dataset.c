@@ -1,9 +1,6 @@
 /* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that
    uses them. */
-#include "family.h"
 #include "maker.h"
-
-#include <stdlib.h>
 
 /* The shapes of ImageNet's validation set: 50,000 images, here of side x side pixels and 3 colours. A batch comes
    from the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are
@@ -15,34 +12,31 @@
 enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4 };
 enum { DATASET_USER = 0, DATASET_LOADER = 1 };   /* streams */
 
-enum {
-    DATASET_ITEMS, DATASET_BATCH, DATASET_SIDE, DATASET_PREFETCH, DATASET_STEPS, DATASET_SEED, DATASET_OPTION_COUNT
-};
-
-static const family_option dataset_options[DATASET_OPTION_COUNT] = {
-    { "items",    1,  UINT32_MAX, 50000, 50000, 0, NULL },
-    { "batch",    1,  UINT32_MAX, 256,   256,   0, NULL },
-    { "side",     32, 65536,      224,   224,   1, NULL },
-    { "prefetch", 0,  65536,      2,     2,     0, NULL },
-    { "steps",    0,  1000000,    2,     2,     0, NULL },   /* epochs */
-    { "seed",     0,  UINT64_MAX, 1,     1,     0, NULL }
-};
-
 typedef struct dataset_batch { uint32_t values, labels; uint64_t bytes; } dataset_batch;
 
 typedef struct dataset {
     maker    words;
-    uint64_t items, batch, side_low, side_high, prefetch;
+    uint64_t items, batch, prefetch, epochs;
+    family_range side;
     uint64_t left;                               /* items of this epoch not made yet */
     dataset_batch *ring;                         /* prefetch + 1 of them */
     uint64_t head, ready;
 } dataset;
 
+static const family_option dataset_options[] = {
+    OPTION(dataset, items, "items", 1, UINT32_MAX, 50000),
+    OPTION(dataset, batch, "batch", 1, UINT32_MAX, 256),
+    OPTION_RANGE(dataset, side, "side", 32, 65536, 224, 224),
+    OPTION(dataset, prefetch, "prefetch", 0, 65536, 2),
+    OPTION(dataset, epochs, "steps", 0, 1000000, 2),
+    OPTION(dataset, words.random, "seed", 0, UINT64_MAX, 1),
+};
+
 static void dataset_load(dataset *state)
 {
     maker *words = &state->words;
     uint64_t count = state->left < state->batch ? state->left : state->batch;
-    uint64_t side = maker_draw_side(words, state->side_low, state->side_high);
+    uint64_t side = maker_draw_side(words, state->side.low, state->side.high);
     uint64_t raw_bytes = maker_times(words, maker_times(words, count * DATASET_COLOURS, side), side);
     dataset_batch *made = &state->ring[(state->head + state->ready++) % (state->prefetch + 1)];
     state->left -= count;
@@ -82,26 +76,14 @@ static void dataset_epoch(dataset *state, uint64_t number)
     while ((state->ready > 0 || state->left > 0) && !maker_is_over(&state->words)) dataset_use(state);
 }
 
-static int dataset_make(const family_request *request, stream_builder *builder)
+static void dataset_make(void *self)
 {
-    const family_value *values = request->values;
-    dataset state = { 0 };
-    maker_begin(&state.words, builder, values[DATASET_SEED].from);
-    state.items = values[DATASET_ITEMS].from;
-    state.batch = values[DATASET_BATCH].from;
-    state.side_low = values[DATASET_SIDE].from;
-    state.side_high = values[DATASET_SIDE].to;
-    state.prefetch = values[DATASET_PREFETCH].from;
-    state.ring = maker_array(&state.words, state.prefetch, sizeof *state.ring);
-    for (uint64_t epoch = 0; epoch < values[DATASET_STEPS].from && !maker_is_over(&state.words); epoch++) {
-        dataset_epoch(&state, epoch);
+    dataset *state = self;
+    state->ring = maker_array(&state->words, state->prefetch, sizeof *state->ring);
+    for (uint64_t epoch = 0; epoch < state->epochs && !maker_is_over(&state->words); epoch++) {
+        dataset_epoch(state, epoch);
     }
-    free(state.ring);
-    return maker_end(&state.words);
 }
 
-const family family_dataset = {
-    { "dataset", "a data set of images streams through a ring of prefetched batches, decoded on a stream of its own",
-      "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)); prefetch=0: x 5, + 8", UINT64_C(500963328) },
-    dataset_options, DATASET_OPTION_COUNT, dataset_make
-};
+FAMILY(dataset, "a data set of images streams through a ring of prefetched batches, decoded on a stream of its own",
+       "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)); prefetch=0: x 5, + 8", 500963328);

@@ -1,5 +1,4 @@
 /* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come. */
-#include "family.h"
 #include "maker.h"
 
 /* DLRM on Criteo's Kaggle data (facebookresearch/dlrm, bench/dlrm_s_criteo_kaggle.sh): 26 tables with so many rows,
@@ -21,26 +20,11 @@ enum {
     EMBEDDING_MOST_SLOTS = 2
 };
 
-enum {
-    EMBEDDING_DIM, EMBEDDING_ROWS, EMBEDDING_BATCH, EMBEDDING_STEPS, EMBEDDING_SLOTS, EMBEDDING_GRADIENT,
-    EMBEDDING_SEED, EMBEDDING_OPTION_COUNT
-};
-
-static const char *const embedding_gradients[] = { "dense", "sparse" };
-static const family_option embedding_options[EMBEDDING_OPTION_COUNT] = {
-    { "dim",      1, 65536,      16,       16,       0, NULL },
-    { "rows",     1, 40000000,   40000000, 40000000, 0, NULL },
-    { "batch",    1, 1 << 24,    128,      128,      1, NULL },
-    { "steps",    0, 1000000,    8,        8,        0, NULL },
-    { "slots",    0, EMBEDDING_MOST_SLOTS, 2, 2,     0, NULL },
-    { "gradient", 0, 1,          0,        0,        0, embedding_gradients },
-    { "seed",     0, UINT64_MAX, 1,        1,        0, NULL }
-};
-
 typedef struct embedding {
     maker    words;
-    uint64_t dim, most_rows, batch, slots;
-    int      is_sparse;
+    uint64_t dim, most_rows, steps, slots, is_sparse;
+    family_range batches;
+    uint64_t batch;                              /* of this step */
     uint64_t bytes[EMBEDDING_PARAMETERS];
     uint64_t inputs[EMBEDDING_LAYERS], outputs[EMBEDDING_LAYERS];        /* of layers: numbers a sample */
     uint32_t gradients[EMBEDDING_PARAMETERS + EMBEDDING_TABLES];         /* sparse: also the tables' indices */
@@ -49,6 +33,17 @@ typedef struct embedding {
     uint32_t kept[EMBEDDING_LAYERS];             /* each layer's output */
     uint32_t vectors, joined;                    /* all 27 as one; their products, and the bottom's vector */
 } embedding;
+
+static const char *const embedding_gradients[] = { "dense", "sparse" };
+static const family_option embedding_options[] = {
+    OPTION(embedding, dim, "dim", 1, 65536, 16),
+    OPTION(embedding, most_rows, "rows", 1, 40000000, 40000000),
+    OPTION_RANGE(embedding, batches, "batch", 1, 1 << 24, 128, 128),
+    OPTION(embedding, steps, "steps", 0, 1000000, 8),
+    OPTION(embedding, slots, "slots", 0, EMBEDDING_MOST_SLOTS, 2),
+    OPTION_WORDS(embedding, is_sparse, "gradient", embedding_gradients),
+    OPTION(embedding, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 static uint64_t embedding_sample(embedding *state, uint64_t numbers)
 {
@@ -184,32 +179,21 @@ static void embedding_step(embedding *state, int is_first)
     maker_free_all(words, inputs, 4, 0);
 }
 
-static int embedding_make(const family_request *request, stream_builder *builder)
+static void embedding_make(void *self)
 {
-    const family_value *values = request->values;
-    embedding state = { 0 };
-    maker *words = &state.words;
-    maker_begin(words, builder, values[EMBEDDING_SEED].from);
-    state.dim = values[EMBEDDING_DIM].from;
-    state.most_rows = values[EMBEDDING_ROWS].from;
-    state.slots = values[EMBEDDING_SLOTS].from;
-    state.is_sparse = values[EMBEDDING_GRADIENT].from > 0;
-    embedding_shapes(&state);
-    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state.bytes[i]);
+    embedding *state = self;
+    maker *words = &state->words;
     uint64_t step = 0;
-    for (; step < values[EMBEDDING_STEPS].from && !maker_is_over(words); step++) {
+    embedding_shapes(state);
+    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state->bytes[i]);
+    for (; step < state->steps && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
-        state.batch = maker_draw(words, values[EMBEDDING_BATCH].from, values[EMBEDDING_BATCH].to);
-        embedding_step(&state, step == 0);
+        state->batch = maker_draw(words, state->batches.low, state->batches.high);
+        embedding_step(state, step == 0);
     }
-    if (step > 0) maker_free_run(words, state.state, (uint32_t)state.slots * EMBEDDING_PARAMETERS);
+    if (step > 0) maker_free_run(words, state->state, (uint32_t)state->slots * EMBEDDING_PARAMETERS);
     maker_free_run(words, 0, EMBEDDING_PARAMETERS);
-    return maker_end(words);
 }
 
-const family family_embedding = {
-    { "embedding", "recommendation: large tables, and at the first step as large gradients and optimizer's slots",
-      "parameters x 4 bytes x (2 + slots), and 6,616 a sample - 28,672; sparse: about x (1 + slots)",
-      UINT64_C(8651653648) },
-    embedding_options, EMBEDDING_OPTION_COUNT, embedding_make
-};
+FAMILY(embedding, "recommendation: large tables, and at the first step as large gradients and optimizer's slots",
+       "parameters x 4 bytes x (2 + slots), and 6,616 a sample - 28,672; sparse: about x (1 + slots)", 8651653648);

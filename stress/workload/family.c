@@ -46,7 +46,7 @@ static int spec_word(const family *of, const family_option *option, slice text, 
     char known[120] = "";
     for (uint64_t i = 0; i <= option->highest; i++) {
         if (slice_is(text, option->words[i])) {
-            value->from = value->to = i;
+            value->is.low = value->is.high = i;
             value->is_given = 1;
             return 0;
         }
@@ -58,7 +58,7 @@ static int spec_word(const family *of, const family_option *option, slice text, 
 
 static int spec_in_range(const family_option *option, const family_value *value)
 {
-    return value->from >= option->lowest && value->from <= value->to && value->to <= option->highest;
+    return value->is.low >= option->lowest && value->is.low <= value->is.high && value->is.high <= option->highest;
 }
 
 static int spec_value(const family *of, const family_option *option, slice text, family_value *value, problem *why)
@@ -69,7 +69,8 @@ static int spec_value(const family *of, const family_option *option, slice text,
         slice_take(&rest, '-', &from);
         to = rest.bytes ? rest : from;
     }
-    if (!slice_decimal(from, &value->from) || !slice_decimal(to, &value->to) || !spec_in_range(option, value)) {
+    if (!slice_decimal(from, &value->is.low) || !slice_decimal(to, &value->is.high)
+        || !spec_in_range(option, value)) {
         return spec_bad_value(of, option, text, why);
     }
     value->is_given = 1;
@@ -100,10 +101,7 @@ static int spec_part(const family *of, slice part, family_request *request, prob
 int spec_parse(const family *of, slice arguments, family_request *request, problem *why)
 {
     slice part;
-    for (size_t i = 0; i < of->option_count; i++) {
-        request->values[i].from = of->options[i].from;
-        request->values[i].to = of->options[i].to;
-    }
+    for (size_t i = 0; i < of->option_count; i++) request->values[i].is = of->options[i].value;
     while (slice_take(&arguments, ',', &part)) {
         if (spec_part(of, part, request, why)) return -1;
     }
@@ -120,7 +118,7 @@ int spec_override(const family *of, const char *key, uint64_t value, family_requ
         return problem_set(why, EXIT_USAGE, "workload %s: option %s and --%s are both given, expected one of them",
                            of->shown.name, key, key);
     }
-    held->from = held->to = value;
+    held->is.low = held->is.high = value;
     if (!spec_in_range(option, held)) {
         return problem_set(why, EXIT_USAGE,
                            "workload %s: --%s is %" PRIu64 ", expected a number from %" PRIu64 " to %" PRIu64,

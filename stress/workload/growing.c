@@ -1,9 +1,6 @@
 /* `growing`: blocks that are replaced by slightly longer ones, again and again: keys and values of a transformer that
    generates token after token. */
-#include "family.h"
 #include "maker.h"
-
-#include <stdlib.h>
 
 /* A cache kept by concatenation, as Hugging Face's DynamicCache does: for every new token each layer's keys, and then
    its values, are copied to a block that is one token longer, and the old block is freed. No size is ever asked for
@@ -11,29 +8,26 @@
    heads of 128, 16 bits: 524,288 bytes a token in all. A request's prompt comes first, of a length of its own. */
 enum { GROWING_VALUE_BYTES = 2 };
 
-enum {
-    GROWING_LAYERS, GROWING_HEADS, GROWING_HEAD, GROWING_BATCH, GROWING_PROMPT, GROWING_TOKENS, GROWING_BY,
-    GROWING_STEPS, GROWING_SEED, GROWING_OPTION_COUNT
-};
-
-static const family_option growing_options[GROWING_OPTION_COUNT] = {
-    { "layers", 1, 1000000,    32,  32,   0, NULL },
-    { "heads",  1, 65536,      32,  32,   0, NULL },         /* that keys and values have */
-    { "head",   1, 65536,      128, 128,  0, NULL },
-    { "batch",  1, UINT32_MAX, 1,   1,    0, NULL },         /* sequences of a request */
-    { "prompt", 1, UINT32_MAX, 256, 2048, 1, NULL },
-    { "tokens", 0, 1000000,    16,  16,   0, NULL },         /* how often it grows, and by how many tokens */
-    { "by",     1, UINT32_MAX, 1,   1,    0, NULL },
-    { "steps",  0, 1000000,    4,   4,    0, NULL },         /* requests */
-    { "seed",   0, UINT64_MAX, 1,   1,    0, NULL }
-};
-
 typedef struct growing {
     maker     words;
-    uint64_t  layers, heads, batch, by, token_bytes;         /* token_bytes: of one layer's keys */
+    uint64_t  layers, heads, head, batch, tokens, by, requests;
+    family_range prompt;
+    uint64_t  token_bytes;                       /* of one layer's keys */
     uint64_t  length;                            /* of all sequences, in tokens */
     uint32_t *cache;                             /* [layer * 2]: keys; values */
 } growing;
+
+static const family_option growing_options[] = {
+    OPTION(growing, layers, "layers", 1, 1000000, 32),
+    OPTION(growing, heads, "heads", 1, 65536, 32),           /* that keys and values have */
+    OPTION(growing, head, "head", 1, 65536, 128),
+    OPTION(growing, batch, "batch", 1, UINT32_MAX, 1),       /* sequences of a request */
+    OPTION_RANGE(growing, prompt, "prompt", 1, UINT32_MAX, 256, 2048),
+    OPTION(growing, tokens, "tokens", 0, 1000000, 16),       /* how often it grows, and by how many tokens */
+    OPTION(growing, by, "by", 1, UINT32_MAX, 1),
+    OPTION(growing, requests, "steps", 0, 1000000, 4),
+    OPTION(growing, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 static uint64_t growing_bytes(growing *state, uint64_t tokens)
 {
@@ -77,10 +71,10 @@ static void growing_layer(growing *state, uint32_t *held)
     maker_free(words, scores);
 }
 
-static void growing_request(growing *state, uint64_t tokens)
+static void growing_request(growing *state)
 {
     growing_prompt(state);
-    for (uint64_t token = 0; token < tokens && !maker_is_over(&state->words); token++) {
+    for (uint64_t token = 0; token < state->tokens && !maker_is_over(&state->words); token++) {
         state->length = maker_plus(&state->words, state->length, state->by);
         for (uint64_t layer = 0; layer < state->layers && !maker_is_over(&state->words); layer++) {
             growing_layer(state, &state->cache[2 * layer]);
@@ -89,33 +83,20 @@ static void growing_request(growing *state, uint64_t tokens)
     maker_free_all(&state->words, state->cache, (size_t)(2 * state->layers), 0);
 }
 
-static int growing_make(const family_request *request, stream_builder *builder)
+static void growing_make(void *self)
 {
-    const family_value *values = request->values;
-    growing state = { 0 };
-    maker *words = &state.words;
-    maker_begin(words, builder, values[GROWING_SEED].from);
-    state.layers = values[GROWING_LAYERS].from;
-    state.heads = values[GROWING_HEADS].from;
-    state.batch = values[GROWING_BATCH].from;
-    state.by = values[GROWING_BY].from;
-    uint64_t row_bytes = state.heads * values[GROWING_HEAD].from * GROWING_VALUE_BYTES;
-    state.token_bytes = maker_times(words, row_bytes, state.batch);
-    state.cache = maker_array(words, 2 * state.layers, sizeof *state.cache);
-    for (uint64_t step = 0; step < values[GROWING_STEPS].from && !maker_is_over(words); step++) {
+    growing *state = self;
+    maker *words = &state->words;
+    state->token_bytes = maker_times(words, state->heads * state->head * GROWING_VALUE_BYTES, state->batch);
+    state->cache = maker_array(words, 2 * state->layers, sizeof *state->cache);
+    for (uint64_t step = 0; step < state->requests && !maker_is_over(words); step++) {
         maker_step(words, "request", step);
-        state.length = maker_draw(words, values[GROWING_PROMPT].from, values[GROWING_PROMPT].to);
-        growing_request(&state, values[GROWING_TOKENS].from);
+        state->length = maker_draw(words, state->prompt.low, state->prompt.high);
+        growing_request(state);
     }
-    free(state.cache);
-    return maker_end(words);
 }
 
 /* The peak is that of the longest request. */
-const family family_growing = {
-    { "growing", "keys and values that grow token by token: each block is replaced by one that is a little longer",
-      "batch x heads x 2 bytes x (prompt + tokens x by) x (2 layers x head + max(head, by)); "
-      "tokens=0: x 2 layers x head",
-      UINT64_C(1003724800) },
-    growing_options, GROWING_OPTION_COUNT, growing_make
-};
+FAMILY(growing, "keys and values that grow token by token: each block is replaced by one that is a little longer",
+       "batch x heads x 2 bytes x (prompt + tokens x by) x (2 layers x head + max(head, by)); "
+       "tokens=0: x 2 layers x head", 1003724800);

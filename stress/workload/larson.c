@@ -1,10 +1,7 @@
 /* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round. */
-#include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"
 #include "workload.h"
-
-#include <stdlib.h>
 
 /* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many
    random ones as the array has; after a round the array, as it is, goes to the next thread, so that most blocks are
@@ -16,16 +13,6 @@
    takes. */
 enum { LARSON_FIRST_STREAM = 1 };
 
-enum { LARSON_THREADS, LARSON_BLOCKS, LARSON_ROUNDS, LARSON_SIZE, LARSON_SEED, LARSON_OPTION_COUNT };
-
-static const family_option larson_options[LARSON_OPTION_COUNT] = {
-    { "threads", 1, WORKLOAD_MAX_THREADS, 4, 4,    0, NULL },
-    { "blocks",  1, 1000000,    250,  250,  0, NULL }, /* a thread */
-    { "rounds",  0, 1000000,    10,   10,   0, NULL },
-    { "size",    1, 1 << 20,    8,    1000, 1, NULL }, /* KiB */
-    { "seed",    0, UINT64_MAX, 1,    1,    0, NULL }
-};
-
 /* Stage 0 fills the array, 1 .. rounds are the rounds, then all is freed. A round's odd steps free, its even ones
    allocate. */
 typedef struct larson_thread {
@@ -36,10 +23,19 @@ typedef struct larson_thread {
 
 typedef struct larson {
     maker     words;
-    uint64_t  thread_count, block_count, rounds, size_low, size_high;        /* sizes in bytes */
+    uint64_t  thread_count, block_count, rounds;
+    family_range kib;                            /* of a block */
     uint32_t *arrays;                            /* [array * block_count + place] */
     larson_thread threads[WORKLOAD_MAX_THREADS];
 } larson;
+
+static const family_option larson_options[] = {
+    OPTION(larson, thread_count, "threads", 1, WORKLOAD_MAX_THREADS, 4),
+    OPTION(larson, block_count, "blocks", 1, 1000000, 250),  /* a thread */
+    OPTION(larson, rounds, "rounds", 0, 1000000, 10),
+    OPTION_RANGE(larson, kib, "size", 1, 1 << 20, 8, 1000),
+    OPTION(larson, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 static uint64_t larson_previous(const larson *state, uint64_t thread, uint64_t by)
 {
@@ -57,7 +53,8 @@ static uint32_t *larson_place(const larson *state, uint64_t thread, uint64_t pla
 static void larson_alloc(larson *state, uint64_t thread, uint64_t place)
 {
     uint64_t *random = &state->threads[thread].random, on_stream = LARSON_FIRST_STREAM + thread;
-    uint64_t bytes = state->size_low + splitmix64_below(random, state->size_high - state->size_low + 1);
+    uint64_t low = state->kib.low << 10, high = state->kib.high << 10;
+    uint64_t bytes = low + splitmix64_below(random, high - low + 1);
     uint32_t block = maker_new_on(&state->words, bytes, on_stream);
     *larson_place(state, thread, place) = block;
     MAKER_KERNEL(&state->words, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, block);
@@ -142,25 +139,13 @@ static void larson_run(larson *state, uint64_t seed)
     }
 }
 
-static int larson_make(const family_request *request, stream_builder *builder)
+static void larson_make(void *self)
 {
-    const family_value *values = request->values;
-    larson state = { 0 };
-    maker_begin(&state.words, builder, values[LARSON_SEED].from);
-    state.thread_count = values[LARSON_THREADS].from;
-    state.block_count = values[LARSON_BLOCKS].from;
-    state.rounds = values[LARSON_ROUNDS].from;
-    state.size_low = values[LARSON_SIZE].from << 10;
-    state.size_high = values[LARSON_SIZE].to << 10;
-    state.arrays = maker_array(&state.words, state.thread_count * state.block_count, sizeof *state.arrays);
-    stream_threads(builder, (uint32_t)state.thread_count);
-    larson_run(&state, values[LARSON_SEED].from);
-    free(state.arrays);
-    return maker_end(&state.words);
+    larson *state = self;
+    state->arrays = maker_array(&state->words, state->thread_count * state->block_count, sizeof *state->arrays);
+    stream_threads(state->words.builder, (uint32_t)state->thread_count);
+    larson_run(state, state->words.random);
 }
 
-const family family_larson = {
-    { "larson", "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",
-      "random: about threads x blocks x mean size", UINT64_C(528971069) },
-    larson_options, LARSON_OPTION_COUNT, larson_make
-};
+FAMILY(larson, "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",
+       "random: about threads x blocks x mean size", 528971069);

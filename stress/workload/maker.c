@@ -6,15 +6,9 @@
 
 #include "../base/splitmix64.h"
 
-void maker_begin(maker *self, stream_builder *builder, uint64_t seed)
+int maker_end(maker *self)
 {
-    self->builder = builder;
-    self->failed = 0;
-    self->random = seed;
-}
-
-int maker_end(const maker *self)
-{
+    while (self->array_count > 0) free(self->arrays[--self->array_count]);
     return self->failed ? -1 : 0;
 }
 
@@ -26,7 +20,8 @@ int maker_is_over(const maker *self)
 void *maker_array(maker *self, uint64_t count, size_t item_bytes)
 {
     void *made = count < SIZE_MAX ? calloc((size_t)count + 1, item_bytes) : NULL;
-    if (!made && !self->failed) self->failed = stream_no_memory(self->builder);
+    if (made) self->arrays[self->array_count++] = made;
+    else if (!self->failed) self->failed = stream_no_memory(self->builder);
     return made;
 }
 

@@ -4,20 +4,21 @@
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
 
-#include "stream.h"
+#include "family.h"
 
-enum { MAKER_SIDE_STEP = 32 };
+enum { MAKER_SIDE_STEP = 32, MAKER_ARRAYS = 8 };
 
 typedef struct maker {
     stream_builder *builder;
     int      failed;                             /* a problem is set; every call returns at once */
-    uint64_t random;
+    uint64_t random;                             /* the seed, at first */
+    void    *arrays[MAKER_ARRAYS];               /* maker_array's */
+    size_t   array_count;
 } maker;
 
-void maker_begin(maker *self, stream_builder *builder, uint64_t seed);
-int  maker_end(const maker *self);               /* 0, or -1: failed */
+int  maker_end(maker *self);                     /* frees its arrays. 0, or -1: failed */
 int  maker_is_over(const maker *self);           /* failed, or cut by --ops: to leave loops */
-/* Zeroed, with one item more; NULL, and the maker has failed: no memory. */
+/* Zeroed, with one item more, up to maker_end; NULL, and the maker has failed: no memory. MAKER_ARRAYS of them. */
 void *maker_array(maker *self, uint64_t count, size_t item_bytes);
 
 /* a x b, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */

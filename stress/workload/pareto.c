@@ -1,9 +1,6 @@
 /* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over. */
-#include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"
-
-#include <stdlib.h>
 
 /* The rules of alloc-test (of node-dns, in mimalloc-bench): each step picks a place; an empty one gets a block, one
    that holds a block loses it. Of the picks 80 % fall on 20 % of the places, of these again 80 % on 20 %, and so on:
@@ -13,21 +10,20 @@
    doublings carry the same share of the bytes. There 8 bytes to 1 KiB; here KiB, up to 256 MiB. */
 enum { PARETO_LEVELS = 6, PARETO_KINDS = 15625 };            /* 5^6 */
 
-enum { PARETO_N, PARETO_PLACES, PARETO_SIZE, PARETO_SEED, PARETO_OPTION_COUNT };
-
-static const family_option pareto_options[PARETO_OPTION_COUNT] = {
-    { "n",      1,  10000000,   10000, 10000,  0, NULL },
-    { "places", 64, 10000000,   2048,  2048,   0, NULL },
-    { "size",   1,  1 << 24,    64,    262144, 1, NULL },    /* KiB: LO x 2^k, up to HI */
-    { "seed",   0,  UINT64_MAX, 1,     1,      0, NULL }
-};
-
 typedef struct pareto {
     maker     words;
-    uint64_t  place_count, low_bytes, doublings;
+    uint64_t  count, place_count, doublings;
+    family_range kib;                            /* of a block: LO x 2^k, up to HI */
     uint32_t *blocks;                            /* by place */
     uint8_t  *is_live;
 } pareto;
+
+static const family_option pareto_options[] = {
+    OPTION(pareto, count, "n", 1, 10000000, 10000),
+    OPTION(pareto, place_count, "places", 64, 10000000, 2048),
+    OPTION_RANGE(pareto, kib, "size", 1, 1 << 24, 64, 262144),
+    OPTION(pareto, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 /* Places below the first of level k, of PARETO_KINDS. */
 static const uint64_t pareto_bounds[PARETO_LEVELS + 2] = { 0, 1, 25, 265, 1545, 5385, 11529, PARETO_KINDS };
@@ -43,7 +39,7 @@ static uint64_t pareto_pick(pareto *state)
 
 static uint64_t pareto_size(pareto *state)
 {
-    uint64_t lot = maker_draw(&state->words, 1, ((uint64_t)1 << state->doublings) - 1), bytes = state->low_bytes;
+    uint64_t lot = maker_draw(&state->words, 1, ((uint64_t)1 << state->doublings) - 1), bytes = state->kib.low << 10;
     while (lot % 2 == 0) {
         lot /= 2;
         bytes *= 2;
@@ -57,9 +53,9 @@ static void pareto_free(pareto *state, uint64_t place)
     state->is_live[place] = 0;
 }
 
-static void pareto_steps(pareto *state, uint64_t count)
+static void pareto_steps(pareto *state)
 {
-    for (uint64_t step = 0; step < count && !maker_is_over(&state->words); step++) {
+    for (uint64_t step = 0; step < state->count && !maker_is_over(&state->words); step++) {
         uint64_t place = pareto_pick(state);
         if (state->is_live[place]) {
             pareto_free(state, place);
@@ -73,28 +69,21 @@ static void pareto_steps(pareto *state, uint64_t count)
     }
 }
 
-static int pareto_make(const family_request *request, stream_builder *builder)
+static void pareto_make(void *self)
 {
-    const family_value *values = request->values;
-    pareto state = { 0 };
-    uint64_t times = values[PARETO_SIZE].to / values[PARETO_SIZE].from;
+    pareto *state = self;
+    maker *words = &state->words;
+    uint64_t times = state->kib.high / state->kib.low;
     if (times < 2) {
-        return stream_refuse(builder, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
+        words->failed = stream_refuse(words->builder, "size spans less than a doubling, expected LO-HI with HI 2 x "
+                                      "LO or more");
+        return;
     }
-    maker_begin(&state.words, builder, values[PARETO_SEED].from);
-    while (times >= (uint64_t)2 << state.doublings) state.doublings++;
-    state.place_count = values[PARETO_PLACES].from;
-    state.low_bytes = values[PARETO_SIZE].from << 10;
-    state.blocks = maker_array(&state.words, state.place_count, sizeof *state.blocks);
-    state.is_live = maker_array(&state.words, state.place_count, sizeof *state.is_live);
-    if (!state.words.failed) pareto_steps(&state, values[PARETO_N].from);
-    free(state.blocks);
-    free(state.is_live);
-    return maker_end(&state.words);
+    while (times >= (uint64_t)2 << state->doublings) state->doublings++;
+    state->blocks = maker_array(words, state->place_count, sizeof *state->blocks);
+    state->is_live = maker_array(words, state->place_count, sizeof *state->is_live);
+    if (!words->failed) pareto_steps(state);
 }
 
-const family family_pareto = {
-    { "pareto", "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",
-      "random: few large blocks, each below HI, make most of it", UINT64_C(339588859) },
-    pareto_options, PARETO_OPTION_COUNT, pareto_make
-};
+FAMILY(pareto, "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",
+       "random: few large blocks, each below HI, make most of it", 339588859);

@@ -1,17 +1,14 @@
 /* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint. */
 #include "train.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/splitmix64.h"
 
-enum { PHASES_UPDATES = TRAIN_SHARED, PHASES_GENERATE, PHASES_STREAMS, PHASES_OPTION_COUNT };
 enum { PHASES_RESULTS = 2 };                     /* blocks a trial: the prompt's likelihoods, and all tokens */
 
 typedef struct phases {
     train     model;                             /* its steps are trials; its batch is drawn for each */
-    uint64_t  batch_low, batch_high, updates, generate;
+    uint64_t  updates, generate, streams;
+    family_range batches;
     uint64_t  copy_stream;                       /* 1: copies from and to the host have a stream of their own */
     uint64_t  trial;
     uint32_t  data;                              /* of this trial */
@@ -175,19 +172,14 @@ static void phases_evaluate(phases *run)
    their gradients, key-value caches that grow token by token, a layer's state packed into one buffer. Some blocks
    outlive their phase (weights: load to checkpoint; data: load to evaluate; state: train to checkpoint), some their
    trial: the weights of the best one so far, and the results of all. */
-static const family_option phases_options[PHASES_OPTION_COUNT] = {
-    { "layers",   1, 1000000,    16,    16,    0, NULL },
-    { "hidden",   1, UINT32_MAX, 2048,  2048,  0, NULL },
-    { "ff",       1, UINT32_MAX, 5504,  5504,  0, NULL },
-    { "heads",    1, UINT32_MAX, 16,    16,    0, NULL },
-    { "vocab",    1, UINT32_MAX, 32000, 32000, 0, NULL },
-    { "batch",    1, UINT32_MAX, 2,     8,     1, NULL },
-    { "seq",      1, UINT32_MAX, 256,   2048,  1, NULL },
-    { "steps",    0, 1000000,    4,     4,     0, NULL },
-    { "seed",     0, UINT64_MAX, 1,     1,     0, NULL },
-    { "updates",  0, 1000000,    2,     2,     0, NULL },
-    { "generate", 0, 1000000,    16,    16,    0, NULL },
-    { "streams",  1, 2,          1,     1,     0, NULL }
+static const family_option phases_options[] = {
+    TRAIN_SHAPES(phases, model., 1, 16),
+    OPTION_RANGE(phases, batches, "batch", 1, UINT32_MAX, 2, 8),
+    OPTION_RANGE(phases, model.lengths, "seq", 1, UINT32_MAX, 256, 2048),
+    TRAIN_STEPS(phases, model., 4),
+    OPTION(phases, updates, "updates", 0, 1000000, 2),
+    OPTION(phases, generate, "generate", 0, 1000000, 16),
+    OPTION(phases, streams, "streams", 1, 2, 1),
 };
 
 static uint32_t phases_weight_count(const phases *run)
@@ -214,8 +206,8 @@ static void phases_load(phases *run)
     train *model = &run->model;
     maker *words = &model->words;
     maker_step(&run->model.words, "load", run->trial);
-    model->batch = maker_draw(words, run->batch_low, run->batch_high);
-    uint64_t tokens = maker_times(words, maker_times(words, model->batch, model->seq_high), run->updates + 1);
+    model->batch = maker_draw(words, run->batches.low, run->batches.high);
+    uint64_t tokens = maker_times(words, maker_times(words, model->batch, model->lengths.high), run->updates + 1);
     uint64_t bytes = maker_times(words, 8, tokens);
     run->data = maker_new_on(words, bytes, run->copy_stream);
     MAKER_KERNEL(words, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, run->data);
@@ -296,29 +288,17 @@ static void phases_trials(phases *run)
     maker_free_all(words, run->results, run->result_count, 0);
 }
 
-static int phases_make(const family_request *request, stream_builder *builder)
+static void phases_make(void *self)
 {
-    const family_value *values = request->values;
-    family_request model;
-    phases run = { 0 };
-    maker *words = &run.model.words;
-    train_request(&model, values, 1);
-    train_begin(&run.model, &model, builder);
-    run.batch_low = values[TRAIN_BATCH].from;
-    run.batch_high = values[TRAIN_BATCH].to;
-    run.updates = values[PHASES_UPDATES].from;
-    run.generate = values[PHASES_GENERATE].from;
-    run.copy_stream = values[PHASES_STREAMS].from - 1;
-    run.cache = maker_array(words, run.model.layers * 2, sizeof *run.cache);
-    run.results = maker_array(words, run.model.steps * PHASES_RESULTS, sizeof *run.results);
-    if (!words->failed) phases_trials(&run);
-    free(run.cache);
-    free(run.results);
-    return train_end(&run.model);
+    phases *run = self;
+    maker *words = &run->model.words;
+    run->model.streams = 1;
+    run->copy_stream = run->streams - 1;
+    train_begin(&run->model);
+    run->cache = maker_array(words, run->model.layers * 2, sizeof *run->cache);
+    run->results = maker_array(words, run->model.steps * PHASES_RESULTS, sizeof *run->results);
+    if (!words->failed) phases_trials(run);
 }
 
-const family family_phases = {
-    { "phases", "trials that load, train, evaluate and save a transformer: memory of one phase must serve the next",
-      "of training: weights x 16 bytes and activations, beside the best weights so far", UINT64_C(32078961452) },
-    phases_options, PHASES_OPTION_COUNT, phases_make
-};
+FAMILY(phases, "trials that load, train, evaluate and save a transformer: memory of one phase must serve the next",
+       "of training: weights x 16 bytes and activations, beside the best weights so far", 32078961452);

@@ -1,10 +1,7 @@
 /* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded
    depth. */
-#include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"
-
-#include <stdlib.h>
 
 /* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the
    link. And, with images=N, a batch of training for detection, as torchvision's GeneralizedRCNNTransform makes it: N
@@ -16,31 +13,29 @@
 enum { PRODUCER_COLOURS = 3, PRODUCER_PADDING = 32, PRODUCER_VALUE_BYTES = 4 };
 enum { PRODUCER_STREAM = 1 };                    /* consumers: the next ones. Stream 0 is ordered with all on a GPU */
 
-enum {
-    PRODUCER_N, PRODUCER_STEPS, PRODUCER_MAX, PRODUCER_IMAGES, PRODUCER_SIDE, PRODUCER_DEPTH, PRODUCER_CONSUMERS,
-    PRODUCER_SEED, PRODUCER_OPTION_COUNT
-};
-
-static const family_option producer_options[PRODUCER_OPTION_COUNT] = {
-    { "n",         1, 10000000,   1000, 1000, 0, NULL },   /* items a step; RMM: 100, one step */
-    { "steps",     0, 1000000,    10,   10,   0, NULL },
-    { "max",       1, 1 << 20,    1,    1,    0, NULL },   /* MiB; RMM: 1 */
-    { "images",    0, 65536,      0,    0,    0, NULL },
-    { "side",      1, 65536,      800,  1333, 1, NULL },
-    { "depth",     1, 1 << 20,    16,   16,   0, NULL },   /* PyTorch: 2 a worker */
-    { "consumers", 0, 64,         1,    1,    0, NULL },   /* 0: the producer's own stream consumes */
-    { "seed",      0, UINT64_MAX, 1,    1,    0, NULL }
-};
-
 typedef struct producer_item { uint32_t block; uint64_t bytes; } producer_item;
 
 typedef struct producer {
     maker     words;
-    uint64_t  count, max_bytes, images, side_low, side_high, depth, consumers;
+    uint64_t  count, steps, max_mib, images, depth, consumers;
+    family_range side;
     producer_item *queue;                        /* a ring of depth items */
     uint64_t  head, waiting_count;
     uint32_t *raw;                               /* the images of the batch that is being made */
 } producer;
+
+enum { PRODUCER_MAX_MIB = 1, PRODUCER_LEAST_SIDE = 800, PRODUCER_MOST_SIDE = 1333 };
+
+static const family_option producer_options[] = {
+    OPTION(producer, count, "n", 1, 10000000, 1000),         /* items a step; RMM: 100, one step */
+    OPTION(producer, steps, "steps", 0, 1000000, 10),
+    OPTION(producer, max_mib, "max", 1, 1 << 20, PRODUCER_MAX_MIB),          /* RMM: 1 */
+    OPTION(producer, images, "images", 0, 65536, 0),
+    OPTION_RANGE(producer, side, "side", 1, 65536, PRODUCER_LEAST_SIDE, PRODUCER_MOST_SIDE),
+    OPTION(producer, depth, "depth", 1, 1 << 20, 16),        /* PyTorch: 2 a worker */
+    OPTION(producer, consumers, "consumers", 0, 64, 1),      /* 0: the producer's own stream consumes */
+    OPTION(producer, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 static uint64_t producer_pad(uint64_t side)
 {
@@ -53,8 +48,8 @@ static uint64_t producer_read_images(producer *state)
     maker *words = &state->words;
     uint64_t height = 0, width = 0, read_bytes = 0;
     for (uint64_t i = 0; i < state->images && !maker_is_over(words); i++) {
-        uint64_t own_height = maker_draw(words, state->side_low, state->side_high);
-        uint64_t own_width = maker_draw(words, state->side_low, state->side_high);
+        uint64_t own_height = maker_draw(words, state->side.low, state->side.high);
+        uint64_t own_width = maker_draw(words, state->side.low, state->side.high);
         uint64_t own_bytes = PRODUCER_COLOURS * own_height * own_width;
         state->raw[i] = maker_new_on(words, own_bytes, PRODUCER_STREAM);
         height = own_height > height ? own_height : height;
@@ -80,7 +75,7 @@ static void producer_batch(producer *state, producer_item *made)
 static void producer_message(producer *state, producer_item *made)
 {
     maker *words = &state->words;
-    made->bytes = 1 + splitmix64_below(&words->random, state->max_bytes);
+    made->bytes = 1 + splitmix64_below(&words->random, state->max_mib << 20);
     made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
     MAKER_KERNEL(words, PRODUCER_STREAM, made->bytes / RATE_LINK_BYTES_PER_NS, made->block);
 }
@@ -120,46 +115,29 @@ static void producer_step(producer *state)
 }
 
 /* An option that would be without effect is a mistake; said with its default it does no harm. */
-static int producer_judge(const family_value *values, stream_builder *builder)
+static int producer_judge(const producer *state)
 {
-    const family_value *side = &values[PRODUCER_SIDE];
-    const family_option *usual = &producer_options[PRODUCER_SIDE];
-    if (values[PRODUCER_IMAGES].from > 0 && values[PRODUCER_MAX].from != producer_options[PRODUCER_MAX].from) {
-        return stream_refuse(builder, "max is given beside images, expected one of them: images have sides");
+    int has_side = state->side.low != PRODUCER_LEAST_SIDE || state->side.high != PRODUCER_MOST_SIDE;
+    if (state->images > 0 && state->max_mib != PRODUCER_MAX_MIB) {
+        return stream_refuse(state->words.builder, "max is given beside images, expected one of them: images have "
+                             "sides");
     }
-    if (values[PRODUCER_IMAGES].from == 0 && (side->from != usual->from || side->to != usual->to)) {
-        return stream_refuse(builder, "side is given without images, expected images=N beside it");
-    }
-    return 0;
+    if (state->images > 0 || !has_side) return 0;
+    return stream_refuse(state->words.builder, "side is given without images, expected images=N beside it");
 }
 
-static int producer_make(const family_request *request, stream_builder *builder)
+static void producer_make(void *self)
 {
-    const family_value *values = request->values;
-    producer state = { 0 };
-    maker *words = &state.words;
-    if (producer_judge(values, builder)) return -1;
-    maker_begin(words, builder, values[PRODUCER_SEED].from);
-    state.count = values[PRODUCER_N].from;
-    state.max_bytes = values[PRODUCER_MAX].from << 20;
-    state.images = values[PRODUCER_IMAGES].from;
-    state.side_low = values[PRODUCER_SIDE].from;
-    state.side_high = values[PRODUCER_SIDE].to;
-    state.depth = values[PRODUCER_DEPTH].from;
-    state.consumers = values[PRODUCER_CONSUMERS].from;
-    state.queue = maker_array(words, state.depth, sizeof *state.queue);
-    state.raw = maker_array(words, state.images, sizeof *state.raw);
-    for (uint64_t step = 0; step < values[PRODUCER_STEPS].from && !maker_is_over(words); step++) {
+    producer *state = self;
+    maker *words = &state->words;
+    words->failed = producer_judge(state);
+    state->queue = maker_array(words, state->depth, sizeof *state->queue);
+    state->raw = maker_array(words, state->images, sizeof *state->raw);
+    for (uint64_t step = 0; step < state->steps && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
-        producer_step(&state);
+        producer_step(state);
     }
-    free(state.queue);
-    free(state.raw);
-    return maker_end(words);
 }
 
-const family family_producer = {
-    { "producer", "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
-      "random: at most depth items; images: and those of one batch", UINT64_C(12180482) },
-    producer_options, PRODUCER_OPTION_COUNT, producer_make
-};
+FAMILY(producer, "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
+       "random: at most depth items; images: and those of one batch", 12180482);

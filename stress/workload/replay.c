@@ -11,10 +11,9 @@
 #include "../base/cli.h"
 #include "../base/program.h"
 #include "family.h"
-#include "stream.h"
 
 /* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
-        what is wrong with it. They get the whole text and know no files; a new format is one row */
+        what is wrong with it. They get the whole text and know no files */
 
 /* Longer lines and larger files are refused. */
 enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
@@ -24,12 +23,6 @@ typedef struct reader {
     slice  rest;                                 /* unread text */
     id_map ids;
 } reader;
-
-typedef struct replay_format {
-    const char *first_line;                      /* for messages */
-    int (*recognises)(slice first_line);         /* without newline and carriage return */
-    int (*read)(reader *in);                     /* from the first line on; 0, or -1 with a problem */
-} replay_format;
 
 typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
 
@@ -253,13 +246,6 @@ static int trace_read(reader *in)
     return found;
 }
 
-static int trace_recognises(slice first_line)
-{
-    return slice_begins(first_line, "gpuarena-trace");
-}
-
-static const replay_format replay_trace = { "gpuarena-trace 1", trace_recognises, trace_read };
-
 /* ---- Reads the CSV logs of RMM's logging_resource_adaptor, from 2019 to today */
 
 typedef struct rmm_layout {
@@ -393,13 +379,6 @@ static int rmm_read(reader *in)
     return found < 0 ? -1 : 0;
 }
 
-static int rmm_recognises(slice first_line)
-{
-    return rmm_find_layout(first_line) != NULL;
-}
-
-static const replay_format replay_rmm = { "Thread,Time,Action,Pointer,Size,Stream", rmm_recognises, rmm_read };
-
 /* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before time upper */
 
 typedef struct interval {
@@ -418,10 +397,7 @@ typedef struct intervals {
     int       has_offset;
 } intervals;
 
-static const char *intervals_grammar(const intervals *all)
-{
-    return all->has_offset ? "id,lower,upper,size,offset" : "id,lower,upper,size";
-}
+static const char intervals_plain[] = "id,lower,upper,size", intervals_packed[] = "id,lower,upper,size,offset";
 
 static int intervals_room(reader *in, intervals *all)
 {
@@ -433,7 +409,7 @@ static int intervals_room(reader *in, intervals *all)
 
 static int intervals_add(reader *in, intervals *all, slice line)
 {
-    const char *grammar = intervals_grammar(all);
+    const char *grammar = all->has_offset ? intervals_packed : intervals_plain;
     uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
     if (intervals_room(in, all)) return -1;
     interval *row = &all->rows[all->count];
@@ -506,19 +482,12 @@ static int intervals_read(reader *in)
     intervals all = { NULL, 0, 0, 0 };
     slice line;
     int found = reader_line(in, &line), failed = found < 0;
-    all.has_offset = found > 0 && slice_is(line, "id,lower,upper,size,offset");
+    all.has_offset = found > 0 && slice_is(line, intervals_packed);
     while (!failed && (found = reader_line(in, &line)) > 0) failed = intervals_add(in, &all, line);
     failed = failed || found < 0 || intervals_order(in, &all);
     free(all.rows);
     return failed ? -1 : 0;
 }
-
-static int intervals_recognises(slice first_line)
-{
-    return slice_is(first_line, "id,lower,upper,size") || slice_is(first_line, "id,lower,upper,size,offset");
-}
-
-static const replay_format replay_intervals = { "id,lower,upper,size", intervals_recognises, intervals_read };
 
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
         its own */
@@ -669,8 +638,15 @@ static int replay_convert(const char *path, replay_content *into, stream_builder
 
 /* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line */
 
-static const replay_format *const replay_formats[] = { &replay_trace, &replay_rmm, &replay_intervals };
-enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0] };
+/* From the first line on; 0, or -1 with a problem. NULL: no format begins like that. */
+typedef int (*replay_reader)(reader *in);
+
+static replay_reader replay_reader_of(slice first_line)
+{
+    if (slice_begins(first_line, "gpuarena-trace")) return trace_read;
+    if (rmm_find_layout(first_line)) return rmm_read;
+    return slice_is(first_line, intervals_plain) || slice_is(first_line, intervals_packed) ? intervals_read : NULL;
+}
 
 /* Of a long name the end is what tells. */
 static void replay_show_path(const char *path, char *shown, size_t shown_bytes)
@@ -709,14 +685,6 @@ static int replay_is_pickle(slice text)
     return text.length > 1 && (unsigned char)text.bytes[0] == 0x80 && text.bytes[1] >= 2 && text.bytes[1] <= 5;
 }
 
-static int replay_unknown(stream_builder *builder, slice first_line)
-{
-    builder->line = 1;
-    return stream_refuse(builder, "%s, expected \"%s\", \"%s\" (RMM) or \"%s\" (intervals)",
-                         slice_show(first_line).text, replay_trace.first_line, replay_rmm.first_line,
-                         replay_intervals.first_line);
-}
-
 static int replay_text(stream_builder *builder, slice text)
 {
     static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
@@ -724,7 +692,7 @@ static int replay_text(stream_builder *builder, slice text)
         text.bytes += sizeof mark - 1;
         text.length -= sizeof mark - 1;
     }
-    reader in = { builder, text, { NULL, 0, 0 } };
+    reader in = { builder, text, { .count = 0 } };
     slice rest = text, first_line = text;
     if (text.length == 0) {
         builder->line = 1;
@@ -734,26 +702,27 @@ static int replay_text(stream_builder *builder, slice text)
     if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') {
         first_line.length--;
     }
-    for (size_t i = 0; i < REPLAY_FORMAT_COUNT; i++) {
-        if (replay_formats[i]->recognises(first_line)) {
-            int failed = replay_formats[i]->read(&in);
-            id_map_free(&in.ids);
-            return failed;
-        }
+    replay_reader read = replay_reader_of(first_line);
+    if (!read) {
+        builder->line = 1;
+        return stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
+                             slice_show(first_line).text, rmm_layouts[0].header, intervals_plain);
     }
-    return replay_unknown(builder, first_line);
+    int failed = read(&in);
+    id_map_free(&in.ids);
+    return failed;
 }
 
-static int replay_make(const family_request *request, stream_builder *builder)
+static int replay_read(const char *path, stream_builder *builder)
 {
     char shown[200];
     replay_content whole = { NULL, 0 };
-    replay_show_path(request->path, shown, sizeof shown);
+    replay_show_path(path, shown, sizeof shown);
     builder->source = shown;
-    int failed = replay_load(request->path, &whole, builder);
+    int failed = replay_load(path, &whole, builder);
     slice text = { whole.bytes, whole.length };
     if (!failed && replay_is_pickle(text)) {
-        failed = replay_refuse_snapshot(request->path, "its name does not end in .pickle", builder);
+        failed = replay_refuse_snapshot(path, "its name does not end in .pickle", builder);
     } else if (!failed) {
         failed = replay_text(builder, text);
     }
@@ -765,5 +734,5 @@ const family family_replay = {
     { "replay",
       "a recorded trace: gpuarena-trace 1, RMM's CSV log or intervals, by content; a PyTorch snapshot (.pickle)",
       NULL, 0 },
-    NULL, 0, replay_make
+    NULL, 0, 0, NULL, replay_read
 };

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Published models, and published distributions of how long prompts and answers are */
 
@@ -187,26 +186,21 @@ static void serve_drop(serve *state, serve_request *request)
    full. sharing=N: N in 100 requests begin with the same prefix tokens, whose whole blocks are there once; in one
    piece nothing can be shared. Time goes by with the work, so that the load decides how many run at a time.
    Older blocks are read on the same stream on which they were written: that orders nothing, and is left out. */
-enum {
-    SERVE_MODEL, SERVE_LENGTH, SERVE_LAYOUT, SERVE_REQUESTS, SERVE_RATE, SERVE_BATCH, SERVE_BUDGET, SERVE_BLOCK,
-    SERVE_PREFIX, SERVE_SHARING, SERVE_CHUNK, SERVE_WEIGHTS, SERVE_SEED, SERVE_OPTION_COUNT
-};
-
 static const char *const serve_layouts[] = { "blocks", "contiguous" };
-static const family_option serve_options[SERVE_OPTION_COUNT] = {
-    { "model",    0, SERVE_MODELS - 1,  0,    0,    0, serve_model_names },
-    { "lengths",  0, SERVE_LENGTHS - 1, 0,    0,    0, serve_length_names },
-    { "layout",   0, 1,          0,    0,    0, serve_layouts },
-    { "requests", 1, 1000000,    48,   48,   0, NULL },
-    { "rate",     1, 1000000,    8,    8,    0, NULL },      /* a second */
-    { "batch",    1, 65536,      256,  256,  0, NULL },      /* vLLM: max_num_seqs */
-    { "budget",   1, 1 << 24,    3072, 3072, 0, NULL },      /* MiB of keys and values */
-    { "block",    1, 65536,      16,   16,   0, NULL },      /* tokens; vLLM: 16 */
-    { "prefix",   0, 1 << 20,    256,  256,  0, NULL },      /* tokens */
-    { "sharing",  0, 100,        50,   50,   0, NULL },      /* % */
-    { "chunk",    1, 1 << 20,    2048, 2048, 0, NULL },      /* vLLM: max_num_batched_tokens */
-    { "weights",  0, 1,          1,    1,    0, NULL },
-    { "seed",     0, UINT64_MAX, 1,    1,    0, NULL }
+static const family_option serve_options[] = {
+    OPTION_WORDS(serve, which_model, "model", serve_model_names),
+    OPTION_WORDS(serve, lengths, "lengths", serve_length_names),
+    OPTION_WORDS(serve, is_contiguous, "layout", serve_layouts),
+    OPTION(serve, request_count, "requests", 1, 1000000, 48),
+    OPTION(serve, rate, "rate", 1, 1000000, 8),              /* a second */
+    OPTION(serve, most_running, "batch", 1, 65536, 256),     /* vLLM: max_num_seqs */
+    OPTION(serve, budget_mib, "budget", 1, 1 << 24, 3072),   /* of keys and values */
+    OPTION(serve, block_tokens, "block", 1, 65536, 16),      /* vLLM: 16 */
+    OPTION(serve, prefix, "prefix", 0, 1 << 20, 256),        /* tokens */
+    OPTION(serve, sharing, "sharing", 0, 100, 50),           /* % */
+    OPTION(serve, chunk_tokens, "chunk", 1, 1 << 20, 2048),  /* vLLM: max_num_batched_tokens */
+    OPTION(serve, has_weights, "weights", 0, 1, 1),
+    OPTION(serve, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
 static uint64_t serve_layer_weights(const serve_model *model)
@@ -229,17 +223,17 @@ static void serve_setup_weights(serve *state)
     maker_new(&state->words, 2 * model->vocab * hidden);
 }
 
-static void serve_setup_requests(serve *state, const family_value *values)
+static void serve_setup_requests(serve *state)
 {
     maker *words = &state->words;
-    uint64_t arrival_ns = 0, prefix = values[SERVE_PREFIX].from, mean_ns = 1000000000 / values[SERVE_RATE].from;
+    uint64_t arrival_ns = 0, prefix = state->prefix, mean_ns = 1000000000 / state->rate;
     for (uint64_t i = 0; i < state->request_count; i++) {
         serve_request *made = &state->requests[i];
         arrival_ns += maker_draw_gap(words, mean_ns);
         made->arrival_ns = arrival_ns;
-        made->prompt = serve_draw_tokens(words, values[SERVE_LENGTH].from, SERVE_PROMPT);
-        made->answer = serve_draw_tokens(words, values[SERVE_LENGTH].from, SERVE_ANSWER);
-        made->shares = maker_draw(words, 0, 99) < values[SERVE_SHARING].from && prefix > 0;
+        made->prompt = serve_draw_tokens(words, state->lengths, SERVE_PROMPT);
+        made->answer = serve_draw_tokens(words, state->lengths, SERVE_ANSWER);
+        made->shares = maker_draw(words, 0, 99) < state->sharing && prefix > 0;
         if (made->shares && made->prompt <= prefix) made->prompt = prefix + 1;
         if (state->shared_count == 0) made->shares = 0;
     }
@@ -377,60 +371,44 @@ static void serve_run(serve *state)
     }
 }
 
-static int serve_judge(serve *state, const family_value *values)
+static int serve_judge(const serve *state)
 {
-    uint64_t lengths = values[SERVE_LENGTH].from, most = serve_most_tokens(lengths, SERVE_PROMPT);
-    if (values[SERVE_SHARING].from > 0 && most <= values[SERVE_PREFIX].from) most = values[SERVE_PREFIX].from + 1;
-    most += serve_most_tokens(lengths, SERVE_ANSWER);
+    uint64_t most = serve_most_tokens(state->lengths, SERVE_PROMPT);
+    if (state->sharing > 0 && most <= state->prefix) most = state->prefix + 1;
+    most += serve_most_tokens(state->lengths, SERVE_ANSWER);
     uint64_t least = (serve_least_budget(state, most) + (1 << 20) - 1) >> 20;
-    if (least <= values[SERVE_BUDGET].from) return 0;
+    if (least <= state->budget_mib) return 0;
     return stream_refuse(state->words.builder, "budget is %" PRIu64 ", expected at least %" PRIu64 " (MiB), for the "
-                         "longest request", values[SERVE_BUDGET].from, least);
+                         "longest request", state->budget_mib, least);
 }
 
-static void serve_begin(serve *state, const family_value *values)
+static void serve_begin(serve *state)
 {
-    state->model = &serve_models[values[SERVE_MODEL].from];
-    state->is_contiguous = values[SERVE_LAYOUT].from > 0;
-    state->block_tokens = values[SERVE_BLOCK].from;
+    maker *words = &state->words;
+    state->model = &serve_models[state->which_model];
     state->token_bytes = serve_token_bytes(state->model);
-    state->budget_bytes = values[SERVE_BUDGET].from << 20;
-    state->chunk_tokens = values[SERVE_CHUNK].from;
-    state->most_running = values[SERVE_BATCH].from;
-    state->request_count = values[SERVE_REQUESTS].from;
-    if (!state->is_contiguous) state->shared_count = values[SERVE_PREFIX].from / state->block_tokens;
-    state->shared = maker_array(&state->words, state->shared_count, sizeof *state->shared);
-    state->requests = maker_array(&state->words, state->request_count, sizeof *state->requests);
-    state->preempted = maker_array(&state->words, state->request_count, sizeof *state->preempted);
-    state->running = maker_array(&state->words, state->request_count, sizeof *state->running);
+    state->budget_bytes = state->budget_mib << 20;
+    if (!state->is_contiguous) state->shared_count = state->prefix / state->block_tokens;
+    state->shared = maker_array(words, state->shared_count, sizeof *state->shared);
+    state->requests = maker_array(words, state->request_count, sizeof *state->requests);
+    state->preempted = maker_array(words, state->request_count, sizeof *state->preempted);
+    state->running = maker_array(words, state->request_count, sizeof *state->running);
 }
 
-static int serve_make(const family_request *request, stream_builder *builder)
+static void serve_make(void *self)
 {
-    const family_value *values = request->values;
-    serve state = { 0 };
-    maker_begin(&state.words, builder, values[SERVE_SEED].from);
-    serve_begin(&state, values);
-    uint32_t weights = 0;
-    if (!state.words.failed) state.words.failed = serve_judge(&state, values);
-    if (!state.words.failed) {
-        serve_setup_requests(&state, values);
-        if (values[SERVE_WEIGHTS].from > 0) serve_setup_weights(&state);
-        weights = maker_next(&state.words);
-        serve_run(&state);
-    }
-    for (uint64_t i = 0; state.requests && i < state.request_count; i++) free(state.requests[i].blocks);
-    free(state.shared);
-    free(state.requests);
-    free(state.preempted);
-    free(state.running);
-    maker_free_run(&state.words, 0, weights);
-    return maker_end(&state.words);
+    serve *state = self;
+    maker *words = &state->words;
+    serve_begin(state);
+    if (!words->failed) words->failed = serve_judge(state);
+    if (words->failed) return;
+    serve_setup_requests(state);
+    if (state->has_weights) serve_setup_weights(state);
+    uint32_t weights = maker_next(words);
+    serve_run(state);
+    for (uint64_t i = 0; i < state->request_count; i++) free(state->requests[i].blocks);
+    maker_free_run(words, 0, weights);
 }
 
-const family family_serve = {
-    { "serve", "a language model's server: requests come at random, batched, with a cache in blocks or in one piece",
-      "weights (16 bits), keys and values up to the budget, and activations of a step's tokens",
-      UINT64_C(19567358976) },
-    serve_options, SERVE_OPTION_COUNT, serve_make
-};
+FAMILY(serve, "a language model's server: requests come at random, batched, with a cache in blocks or in one piece",
+       "weights (16 bits), keys and values up to the budget, and activations of a step's tokens", 19567358976);

@@ -3,7 +3,6 @@
 #ifndef STRESS_WORKLOAD_SERVE_H
 #define STRESS_WORKLOAD_SERVE_H
 
-#include "family.h"
 #include "maker.h"
 
 typedef struct serve_model {
@@ -33,14 +32,13 @@ typedef struct serve_request {
 
 typedef struct serve {
     maker     words;
+    uint64_t  which_model, lengths, is_contiguous, request_count, rate, most_running, budget_mib, block_tokens,
+              prefix, sharing, chunk_tokens, has_weights;                    /* options */
     const serve_model *model;
-    int       is_contiguous;
-    uint64_t  block_tokens, token_bytes, budget_bytes, held_bytes;
+    uint64_t  token_bytes, budget_bytes, held_bytes;
     uint64_t  shared_count, shared_users;        /* blocks of the common prompt, live while it has users */
     uint32_t *shared;
-    uint64_t  chunk_tokens, most_running;
     serve_request *requests;
-    uint64_t  request_count;
     uint64_t  arrived;                           /* the first that has not arrived yet */
     uint64_t  next;                              /* the first that was not admitted yet */
     uint64_t *preempted, preempted_count;        /* go before it, the last one first */

@@ -263,7 +263,7 @@ static int write_rival(const op *at, uint64_t number, char *text, size_t size)
 
 static void write_op(const op_stream *stream, const op *at, uint64_t number, FILE *out)
 {
-    char rival[64];
+    char word[64];
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
     case OP_FREE:   write_free(stream, at, out); break;
@@ -271,8 +271,8 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
     case OP_RIVAL:
-        write_rival(at, number, rival, sizeof rival);
-        fprintf(out, "# --faults %s", rival);
+        write_rival(at, number, word, sizeof word);
+        fprintf(out, "# --faults %s", word);
         break;
     }
     fputc('\n', out);
@@ -294,12 +294,12 @@ const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
     uint64_t number = 0;
     text[0] = '\0';
     for (size_t i = 0; i < stream->op_count; i++) {
-        char rival[64];
+        char word[64];
         number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
         if (stream->ops[i].kind != OP_RIVAL) continue;
-        size_t length = (size_t)write_rival(&stream->ops[i], number, rival, sizeof rival);
+        size_t length = (size_t)write_rival(&stream->ops[i], number, word, sizeof word);
         if (strlen(text) + length + 2 > size) break;
-        text_add(text, size, "%s%s", *text ? ";" : "", rival);
+        text_add(text, size, "%s%s", *text ? ";" : "", word);
     }
     return text;
 }
@@ -328,66 +328,64 @@ void op_stream_free(op_stream *stream)
 
 /* ---- Op by op through the builder, which counts and judges what is kept */
 
-typedef struct subset {
-    const op_stream *from;
-    stream_builder   builder;
-    uint32_t        *blocks;                     /* by block of `from`: its number here, or SUBSET_NONE */
-} subset;
-#define SUBSET_NONE UINT32_MAX
-
-static int subset_alloc(subset *self, const op *next)
+static int copy_stream(stream_builder *builder, const stream_copy *copy, uint64_t number, uint64_t *made)
 {
-    uint32_t tag = self->from->tags[next->first];
+    if (number > (UINT64_MAX - copy->first) / copy->stride) {
+        return stream_refuse(builder, "stream %" PRIu64 ", expected below 2^64 / %" PRIu64 " beside others", number,
+                             copy->stride);
+    }
+    *made = number * copy->stride + copy->first;
+    return 0;
+}
+
+static int copy_alloc(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+{
+    uint32_t tag = copy->from->tags[next->first];
+    uint64_t id = copy->keeps_ids ? copy->from->ids[next->first] : builder->stream->block_count;
     slice label = { NULL, 0 };
-    if (tag) label = slice_of(self->from->labels[tag - 1]);
-    return stream_alloc(&self->builder, self->from->ids[next->first], next->value, next->stream, label,
-                        &self->blocks[next->first]);
+    if (tag) label = slice_of(copy->from->labels[tag - 1]);
+    return stream_alloc(builder, id, next->value, stream, label, &copy->blocks[next->first]);
 }
 
-static int subset_free(subset *self, const op *next)
+static int copy_kernel(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
 {
-    uint32_t block = self->blocks[next->first];
-    if (block == SUBSET_NONE) return 0;
-    return next->count ? stream_free_on(&self->builder, block, next->stream) : stream_free(&self->builder, block);
-}
-
-static int subset_kernel(subset *self, const op *next)
-{
-    int failed = stream_kernel(&self->builder, next->stream, next->value);
+    int failed = stream_kernel(builder, stream, next->value);
     for (uint32_t at = 0; at < next->count && !failed; at++) {
-        uint32_t block = self->blocks[self->from->touches[next->first + at]];
-        if (block != SUBSET_NONE) failed = stream_touch(&self->builder, block);
+        uint32_t block = copy->blocks[copy->from->touches[next->first + at]];
+        if (block != STREAM_NO_BLOCK) failed = stream_touch(builder, block);
     }
     return failed;
 }
 
-static int subset_op(subset *self, const op *next)
+int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next)
 {
+    uint64_t stream = 0, other = 0;
+    if (copy_stream(builder, copy, next->stream, &stream)) return -1;
     switch (next->kind) {
-    case OP_ALLOC:  return subset_alloc(self, next);
-    case OP_FREE:   return subset_free(self, next);
-    case OP_KERNEL: return subset_kernel(self, next);
-    case OP_STEP:   return stream_step(&self->builder, slice_of(self->from->labels[next->first]));
-    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
-    case OP_WAIT:   break;
+    case OP_ALLOC:  return copy_alloc(builder, copy, next, stream);
+    case OP_KERNEL: return copy_kernel(builder, copy, next, stream);
+    case OP_STEP:   return stream_step(builder, slice_of(copy->from->labels[next->first]));
+    case OP_RIVAL:  return stream_rival(builder, next->value, (int)next->count);
+    case OP_WAIT:   return copy_stream(builder, copy, next->value, &other) || stream_wait(builder, stream, other);
+    case OP_FREE:   break;
     }
-    return stream_wait(&self->builder, next->stream, next->value);
+    uint32_t block = copy->blocks[next->first];
+    if (block == STREAM_NO_BLOCK) return 0;
+    return next->count ? stream_free_on(builder, block, stream) : stream_free(builder, block);
 }
 
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made, problem *why)
 {
-    subset self;
-    int failed = 0;
-    self.from = from;
-    stream_begin(&self.builder, made, "subset", UINT64_MAX, why);
-    self.blocks = malloc((from->block_count + 1) * sizeof *self.blocks);
-    if (!self.blocks) failed = stream_no_memory(&self.builder);
-    for (size_t block = 0; !failed && block < from->block_count; block++) self.blocks[block] = SUBSET_NONE;
+    stream_builder builder;
+    stream_copy copy = { from, malloc((from->block_count + 1) * sizeof *copy.blocks), 1, 0, 1 };
+    stream_begin(&builder, made, "subset", UINT64_MAX, why);
+    int failed = copy.blocks ? 0 : stream_no_memory(&builder);
+    for (size_t block = 0; !failed && block < from->block_count; block++) copy.blocks[block] = STREAM_NO_BLOCK;
     for (size_t index = 0; !failed && index < op_count; index++) {
-        if (keep[index]) failed = subset_op(&self, &from->ops[index]);
+        if (keep[index]) failed = stream_copy_op(&builder, &copy, &from->ops[index]);
     }
-    free(self.blocks);
-    stream_end(&self.builder);
+    free(copy.blocks);
+    stream_end(&builder);
     made->seed = from->seed;
     if (failed) op_stream_free(made);
     return failed;

@@ -111,11 +111,22 @@ int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
 int stream_no_memory(stream_builder *builder);   /* EXIT_HARNESS. Returns -1 */
 
-/* ---- A part of an op stream that is an op stream itself: what is left out takes all that needs it along */
+/* ---- Operations of one op stream in another, where its blocks and streams have other numbers */
 
-/* keep: by operation of `from`, of which the first op_count count; frees of what is left out go, too. Kernels touch
-   what is left. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills *made, to be freed
-   by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
+#define STREAM_NO_BLOCK UINT32_MAX
+typedef struct stream_copy {
+    const op_stream *from;
+    uint32_t        *blocks;                     /* by block of `from`: what it is in the other; STREAM_NO_BLOCK: it
+                                                    was left out, and so are its free and its touches */
+    uint64_t         stride, first;              /* stream s is s * stride + first there */
+    int              keeps_ids;                  /* 0: a block's id is its number */
+} stream_copy;
+
+int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next);
+
+/* A part that is an op stream itself: what is left out takes all that needs it along. keep: by operation of `from`, of
+   which the first op_count count. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills
+   *made, to be freed by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made,
                      problem *why);
 

@@ -1,8 +1,5 @@
 /* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape. */
-#include "family.h"
 #include "maker.h"
-
-#include <stdlib.h>
 
 /* What each layer of a transformer retains, as Korthikanti et al. count it ("Reducing Activation Recomputation in
    Large Transformer Models", 2022): sbh (34 + 5 as/h) bytes, in 16 bits, a byte for each entry of a dropout mask.
@@ -12,23 +9,6 @@
    keep=N: a tape is held longer, as TensorFlow's persistent GradientTape is, or PyTorch's graph with
    retain_graph=True while `loss` refers to it: what it retains is freed only when N newer ones are complete. */
 enum { TAPE_POSITIONS = 514, TAPE_MATRICES = 4 };            /* 512 positions and 2 kinds of segment, beside words */
-
-enum {
-    TAPE_LAYERS, TAPE_HIDDEN, TAPE_HEADS, TAPE_VOCAB, TAPE_BATCH, TAPE_SEQ, TAPE_STEPS, TAPE_KEEP, TAPE_SEED,
-    TAPE_OPTION_COUNT
-};
-
-static const family_option tape_options[TAPE_OPTION_COUNT] = {
-    { "layers", 1, 100000,     12,    12,    0, NULL },
-    { "hidden", 1, 1 << 20,    768,   768,   0, NULL },
-    { "heads",  1, 1 << 20,    12,    12,    0, NULL },
-    { "vocab",  1, UINT32_MAX, 30522, 30522, 0, NULL },
-    { "batch",  1, UINT32_MAX, 8,     8,     0, NULL },
-    { "seq",    1, UINT32_MAX, 64,    512,   1, NULL },
-    { "steps",  0, 1000000,    8,     8,     0, NULL },
-    { "keep",   0, 64,         1,     1,     0, NULL },
-    { "seed",   0, UINT64_MAX, 1,     1,     0, NULL }
-};
 
 /* In order: bytes of s x b x h, or of a x s x s x b; whether it has a gradient, which masks have not; and a temporary
    of the step before it, in the same unit. */
@@ -45,13 +25,26 @@ enum { TAPE_ENTRIES = sizeof tape_layer / sizeof tape_layer[0] };
 
 typedef struct tape {
     maker     words;
-    uint64_t  layers, hidden, heads, vocab, batch, keep;
+    uint64_t  layers, hidden, heads, vocab, batch, steps, keep;
+    family_range seq;
     uint64_t  narrow_bytes, scores_bytes;        /* of this step: s b h, and a s s b */
     uint64_t  logits_bytes;
     size_t    tape_count;                        /* blocks of a tape: entries a layer, head input, logits, loss */
     uint32_t *tapes;                             /* keep + 1 of them, in a ring by step */
     uint32_t *gradients;                         /* of weights: TAPE_MATRICES a layer */
 } tape;
+
+static const family_option tape_options[] = {
+    OPTION(tape, layers, "layers", 1, 100000, 12),
+    OPTION(tape, hidden, "hidden", 1, 1 << 20, 768),
+    OPTION(tape, heads, "heads", 1, 1 << 20, 12),
+    OPTION(tape, vocab, "vocab", 1, UINT32_MAX, 30522),
+    OPTION(tape, batch, "batch", 1, UINT32_MAX, 8),
+    OPTION_RANGE(tape, seq, "seq", 1, UINT32_MAX, 64, 512),
+    OPTION(tape, steps, "steps", 0, 1000000, 8),
+    OPTION(tape, keep, "keep", 0, 64, 1),
+    OPTION(tape, words.random, "seed", 0, UINT64_MAX, 1),
+};
 
 static uint64_t tape_matrix_bytes(const tape *state, uint32_t matrix)    /* 12 h^2 + 13 h in all, in 16 bits */
 {
@@ -143,13 +136,13 @@ static uint32_t *tape_of(const tape *state, uint64_t step)
     return state->tapes + step % (state->keep + 1) * state->tape_count;
 }
 
-static void tape_steps(tape *state, const family_value *values)
+static void tape_steps(tape *state)
 {
     maker *words = &state->words;
-    uint64_t steps = values[TAPE_STEPS].from, step = 0;
-    for (; step < steps && !maker_is_over(words); step++) {
+    uint64_t step = 0;
+    for (; step < state->steps && !maker_is_over(words); step++) {
         maker_step(words, "step", step);
-        tape_shapes(state, maker_draw(words, values[TAPE_SEQ].from, values[TAPE_SEQ].to));
+        tape_shapes(state, maker_draw(words, state->seq.low, state->seq.high));
         tape_forward(state, tape_of(state, step));
         if (state->keep > 0 && step >= state->keep) {
             maker_free_all(words, tape_of(state, step - state->keep), state->tape_count, 0);
@@ -163,32 +156,18 @@ static void tape_steps(tape *state, const family_value *values)
     maker_free_run(words, 0, (uint32_t)(1 + state->layers * TAPE_MATRICES));
 }
 
-static int tape_make(const family_request *request, stream_builder *builder)
+static void tape_make(void *self)
 {
-    const family_value *values = request->values;
-    tape state = { 0 };
-    maker_begin(&state.words, builder, values[TAPE_SEED].from);
-    state.layers = values[TAPE_LAYERS].from;
-    state.hidden = values[TAPE_HIDDEN].from;
-    state.heads = values[TAPE_HEADS].from;
-    state.vocab = values[TAPE_VOCAB].from;
-    state.batch = values[TAPE_BATCH].from;
-    state.keep = values[TAPE_KEEP].from;
-    state.tape_count = (size_t)state.layers * TAPE_ENTRIES + 3;
-    state.tapes = maker_array(&state.words, (state.keep + 1) * state.tape_count, sizeof *state.tapes);
-    state.gradients = maker_array(&state.words, state.layers * TAPE_MATRICES, sizeof *state.gradients);
-    tape_setup(&state);
-    if (!state.words.failed) tape_steps(&state, values);
-    free(state.tapes);
-    free(state.gradients);
-    return maker_end(&state.words);
+    tape *state = self;
+    maker *words = &state->words;
+    state->tape_count = (size_t)state->layers * TAPE_ENTRIES + 3;
+    state->tapes = maker_array(words, (state->keep + 1) * state->tape_count, sizeof *state->tapes);
+    state->gradients = maker_array(words, state->layers * TAPE_MATRICES, sizeof *state->gradients);
+    tape_setup(state);
+    if (!words->failed) tape_steps(state);
 }
 
 /* The peak is more than is told where gradients of weights outweigh a tape: with few tokens. */
-const family family_tape = {
-    { "tape", "activations that tapes retain: laid down in order, taken up in reverse; a held tape outlives its step",
-      "weights x 2 bytes + (keep + 1) tapes of layers x sbh (34 + 5 as/h) + 2 sb (h + vocab) + 4; keep=0: + 2 sb "
-      "vocab",
-      UINT64_C(4499422664) },
-    tape_options, TAPE_OPTION_COUNT, tape_make
-};
+FAMILY(tape, "activations that tapes retain: laid down in order, taken up in reverse; a held tape outlives its step",
+       "weights x 2 bytes + (keep + 1) tapes of layers x sbh (34 + 5 as/h) + 2 sb (h + vocab) + 4; keep=0: + 2 sb "
+       "vocab", 4499422664);

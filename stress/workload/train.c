@@ -2,29 +2,21 @@
    counts. */
 #include "train.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/splitmix64.h"
 
 /* ---- Options and shapes */
 
-enum { TRAIN_MOST = 1000000 };                   /* layers and steps; STREAM_MAX_OPS binds together */
-
-const family_option train_options[TRAIN_OPTION_COUNT] = {
-    { "layers",    0, TRAIN_MOST, 24,    24,    0, NULL },
-    { "hidden",    0, UINT32_MAX, 2048,  2048,  0, NULL },
-    { "ff",        0, UINT32_MAX, 5504,  5504,  0, NULL },
-    { "heads",     0, UINT32_MAX, 16,    16,    0, NULL },
-    { "vocab",     0, UINT32_MAX, 32000, 32000, 0, NULL },
-    { "batch",     0, UINT32_MAX, 4,     4,     0, NULL },
-    { "seq",       0, UINT32_MAX, 512,   2048,  1, NULL },
-    { "steps",     0, TRAIN_MOST, 8,     8,     0, NULL },
-    { "seed",      0, UINT64_MAX, 1,     1,     0, NULL },
-    { "recompute", 0, 1,          0,     0,     0, NULL },
-    { "zero3",     0, UINT32_MAX, 1,     1,     0, NULL },
-    { "lora",      0, UINT32_MAX, 0,     0,     0, NULL },
-    { "streams",   1, 2,          1,     1,     0, NULL }
+static const family_option train_options[] = {
+    TRAIN_SHAPES(train, , 0, 24),
+    OPTION(train, batch, "batch", 0, UINT32_MAX, 4),
+    OPTION_RANGE(train, lengths, "seq", 0, UINT32_MAX, 512, 2048),
+    TRAIN_STEPS(train, , 8),
+    OPTION(train, recompute, "recompute", 0, 1, 0),
+    OPTION(train, zero3, "zero3", 0, UINT32_MAX, 1),
+    OPTION(train, lora, "lora", 0, UINT32_MAX, 0),
+    OPTION(train, streams, "streams", 1, 2, 1),
 };
 
 /* this rank's part */
@@ -58,32 +50,22 @@ static void train_layer_shapes(train *state)
     }
 }
 
-/* Fills what does not change from step to step, from the options. */
-static void train_shapes(train *state, const family_request *request, stream_builder *builder)
+void train_begin(train *state)
 {
-    const family_value *values = request->values;
-    memset(state, 0, sizeof *state);
-    maker_begin(&state->words, builder, values[TRAIN_SEED].from);
-    state->layers = values[TRAIN_LAYERS].from;
-    state->hidden = values[TRAIN_HIDDEN].from;
-    state->ff = values[TRAIN_FF].from;
-    state->heads = values[TRAIN_HEADS].from;
-    state->vocab = values[TRAIN_VOCAB].from;
-    state->batch = values[TRAIN_BATCH].from;
-    state->seq_low = values[TRAIN_SEQ].from;
-    state->seq_high = values[TRAIN_SEQ].to;
-    state->steps = values[TRAIN_STEPS].from;
-    state->recompute = values[TRAIN_RECOMPUTE].from > 0;
-    state->zero3 = values[TRAIN_ZERO3].from > 0 ? values[TRAIN_ZERO3].from : 1;
-    state->lora = values[TRAIN_LORA].from;
-    state->gather_stream = values[TRAIN_STREAMS].from - 1;
+    maker *words = &state->words;
+    if (!state->zero3) state->zero3 = 1;
+    state->gather_stream = state->streams - 1;
     train_layer_shapes(state);
+    state->inputs = maker_array(words, state->layers, sizeof *state->inputs);
+    state->saved = maker_array(words, state->layers * KEPT_COUNT, sizeof *state->saved);
+    state->grads = maker_array(words, state->layers * TRAIN_ADAPTERS, sizeof *state->grads);
 }
 
 void train_draw(train *state)
 {
     maker *words = &state->words;
-    state->seq = state->seq_low + splitmix64_next(&state->words.random) % (state->seq_high - state->seq_low + 1);
+    const family_range *lengths = &state->lengths;
+    state->seq = lengths->low + splitmix64_next(&words->random) % (lengths->high - lengths->low + 1);
     state->tokens = maker_times(words, state->batch, state->seq);
     state->narrow_bytes = maker_times(words, maker_times(words, 2, state->tokens), state->hidden);
     state->wide_bytes = maker_times(words, maker_times(words, 2, state->tokens), state->ff);
@@ -322,31 +304,6 @@ void train_one_step(train *state)
     train_update(state);
 }
 
-void train_request(family_request *model, const family_value *values, uint64_t zero3)
-{
-    memset(model, 0, sizeof *model);
-    memcpy(model->values, values, TRAIN_SHARED * sizeof values[0]);
-    model->values[TRAIN_ZERO3].from = zero3;
-    model->values[TRAIN_STREAMS].from = 1;
-}
-
-int train_begin(train *state, const family_request *request, stream_builder *builder)
-{
-    train_shapes(state, request, builder);
-    state->inputs = maker_array(&state->words, state->layers, sizeof *state->inputs);
-    state->saved = maker_array(&state->words, state->layers * KEPT_COUNT, sizeof *state->saved);
-    state->grads = maker_array(&state->words, state->layers * TRAIN_ADAPTERS, sizeof *state->grads);
-    return state->words.failed;
-}
-
-int train_end(train *state)
-{
-    free(state->inputs);
-    free(state->saved);
-    free(state->grads);
-    return maker_end(&state->words);
-}
-
 void train_run(train *state)
 {
     maker_label(&state->words, "setup");
@@ -358,16 +315,11 @@ void train_run(train *state)
     }
 }
 
-static int train_make(const family_request *request, stream_builder *builder)
+static void train_make(void *self)
 {
-    train state;
-    train_begin(&state, request, builder);
-    train_run(&state);
-    return train_end(&state);
+    train_begin(self);
+    train_run(self);
 }
 
-const family family_train = {
-    { "train", "training a decoder-only transformer: AdamW, recompute, ZeRO-3, LoRA, sequences of varying length",
-      "weights x (2 + 12 + 2) bytes, and the activations of the longest sequence", UINT64_C(33434101764) },
-    train_options, TRAIN_OPTION_COUNT, train_make
-};
+FAMILY(train, "training a decoder-only transformer: AdamW, recompute, ZeRO-3, LoRA, sequences of varying length",
+       "weights x (2 + 12 + 2) bytes, and the activations of the longest sequence", 33434101764);

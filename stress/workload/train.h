@@ -3,15 +3,7 @@
 #ifndef STRESS_WORKLOAD_TRAIN_H
 #define STRESS_WORKLOAD_TRAIN_H
 
-#include "family.h"
 #include "maker.h"
-
-enum {
-    TRAIN_LAYERS, TRAIN_HIDDEN, TRAIN_FF, TRAIN_HEADS, TRAIN_VOCAB, TRAIN_BATCH, TRAIN_SEQ, TRAIN_STEPS, TRAIN_SEED,
-    TRAIN_RECOMPUTE, TRAIN_ZERO3, TRAIN_LORA, TRAIN_STREAMS, TRAIN_OPTION_COUNT,
-    TRAIN_SHARED = TRAIN_SEED + 1                /* options that a family which trains begins with, in this order */
-};
-extern const family_option train_options[TRAIN_OPTION_COUNT];
 
 enum { TRAIN_MATRICES = 7, TRAIN_ADAPTERS = 8, TRAIN_MOMENTS = 3 };  /* q k v o gate up down; 2 for q k v o */
 
@@ -23,8 +15,8 @@ enum {
 
 typedef struct train {
     maker    words;                              /* in which all is written; its draws are the train's */
-    uint64_t layers, hidden, ff, heads, vocab, batch, seq_low, seq_high, steps, zero3, lora;
-    int      recompute;
+    uint64_t layers, hidden, ff, heads, vocab, batch, steps, recompute, zero3, lora, streams;
+    family_range lengths;                        /* of sequences */
     uint64_t gather_stream;                      /* 1: gathers, where zero3 > 1, have a stream of their own */
     uint64_t shapes[TRAIN_MATRICES];             /* elements of a layer's matrices */
     uint64_t shapes_total;
@@ -39,12 +31,21 @@ typedef struct train {
     uint64_t narrow_bytes, wide_bytes, sums_bytes, layer_ns; /* tokens x hidden, tokens x ff, 4 B a token */
 } train;
 
-/* What a family asks of train whose first options are the TRAIN_SHARED ones. */
-void train_request(family_request *model, const family_value *values, uint64_t zero3);
-/* Fills what does not change from step to step, and makes room for what a step keeps. Returns 0, or -1 with a
-   problem; train_end must follow in both cases, and returns the same for all that was done since. */
-int train_begin(train *state, const family_request *request, stream_builder *builder);
-int train_end(train *state);
+/* Options of every family that trains. trained: the train's place in its struct, such as `model.`, or nothing. lowest:
+   of all shapes. deep: layers by default. */
+#define TRAIN_SHAPES(of, trained, lowest, deep) \
+    OPTION(of, trained layers, "layers", lowest, 1000000, deep), \
+    OPTION(of, trained hidden, "hidden", lowest, UINT32_MAX, 2048), \
+    OPTION(of, trained ff, "ff", lowest, UINT32_MAX, 5504), \
+    OPTION(of, trained heads, "heads", lowest, UINT32_MAX, 16), \
+    OPTION(of, trained vocab, "vocab", lowest, UINT32_MAX, 32000)
+#define TRAIN_STEPS(of, trained, count) \
+    OPTION(of, trained steps, "steps", 0, 1000000, count), \
+    OPTION(of, trained words.random, "seed", 0, UINT64_MAX, 1)
+
+/* With its options in place, zeroed but for these: fills what does not change from step to step, and makes room for
+   what a step keeps. */
+void train_begin(train *state);
 /* Draws this step's sequence length and fills what depends on it. */
 void train_draw(train *state);
 

@@ -7,8 +7,7 @@
 
 #include "../base/splitmix64.h"
 #include "../base/text.h"
-#include "family.h"
-#include "stream.h"
+#include "maker.h"
 
 /* ---- Weighted draws */
 
@@ -74,15 +73,15 @@ const workload_family *workload_family_at(size_t index)
 
 static void workload_range_text(const family_option *option, char *text, size_t size)
 {
-    snprintf(text, size, "%s=%" PRIu64, option->key, option->from);
-    if (option->to != option->from) text_add(text, size, "-%" PRIu64, option->to);
+    snprintf(text, size, "%s=%" PRIu64, option->key, option->value.low);
+    if (option->value.high != option->value.low) text_add(text, size, "-%" PRIu64, option->value.high);
     text_add(text, size, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
              option->is_range ? ", or LO-HI" : "");
 }
 
 static void workload_words_text(const family_option *option, char *text, size_t size)
 {
-    snprintf(text, size, "%s=%s ", option->key, option->words[option->from]);
+    snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
     for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i > 0 ? "," : "", option->words[i]);
 }
 
@@ -221,9 +220,26 @@ static uint64_t workload_seed(const family *of, const workload_options *options,
 {
     size_t option = spec_find(of, slice_of("seed"));
     if (option == of->option_count) return options->seed_given ? options->seed : 1;
-    uint64_t seed = request->values[option].from;
-    request->values[option].from = request->values[option].to = turns_seed(seed, options->thread);
+    uint64_t seed = request->values[option].is.low;
+    request->values[option].is.low = turns_seed(seed, options->thread);
     return seed;
+}
+
+/* The family's struct, with a value for each of its options, writes the operations. */
+static int workload_write(const family *of, const family_request *request, stream_builder *builder)
+{
+    if (of->read) return of->read(request->path, builder);
+    maker *self = calloc(1, of->size);
+    if (!self) return stream_no_memory(builder);
+    for (size_t i = 0; i < of->option_count; i++) {
+        const family_range *value = &request->values[i].is;
+        memcpy((char *)self + of->options[i].at, value, of->options[i].is_range ? sizeof *value : sizeof value->low);
+    }
+    self->builder = builder;
+    of->make(self);
+    int failed = maker_end(self);
+    free(self);
+    return failed;
 }
 
 int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
@@ -242,7 +258,7 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     if (options->most_ops) builder.most_ops = options->most_ops;
     builder.most_bytes = options->most_bytes;
     uint64_t seed = workload_seed(of, options, &request);
-    int failed = of->make(&request, &builder);
+    int failed = workload_write(of, &request, &builder);
     stream_end(&builder);
     stream->seed = seed;
     if (failed) {
@@ -391,52 +407,13 @@ static int mix_members(mix *self, const char *text, const workload_options *opti
     return 0;
 }
 
-static int mix_stream(mix *self, uint32_t index, uint64_t number, uint64_t *mixed)
-{
-    if (number > (UINT64_MAX - index) / self->member_count) {
-        return stream_refuse(&self->builder, "stream %" PRIu64 ", expected below 2^64 / %" PRIu32 " beside others",
-                             number, self->member_count);
-    }
-    *mixed = number * self->member_count + index;
-    return 0;
-}
-
-static int mix_alloc(mix *self, mix_member *member, const op *next, uint64_t stream)
-{
-    uint32_t tag = member->stream.tags[next->first];
-    slice label = { NULL, 0 };
-    if (tag) label = slice_of(member->stream.labels[tag - 1]);
-    return stream_alloc(&self->builder, self->builder.stream->block_count, next->value, stream, label,
-                        &member->blocks[next->first]);
-}
-
-static int mix_kernel(mix *self, const mix_member *member, const op *next, uint64_t stream)
-{
-    int failed = stream_kernel(&self->builder, stream, next->value);
-    for (uint32_t at = 0; at < next->count && !failed; at++) {
-        failed = stream_touch(&self->builder, member->blocks[member->stream.touches[next->first + at]]);
-    }
-    return failed;
-}
-
 static int mix_op(mix *self, uint32_t index)
 {
     mix_member *member = &self->members[index];
+    const stream_copy copy = { &member->stream, member->blocks, self->member_count, index, 0 };
     uint32_t thread = op_stream_thread(&member->stream, member->next);
-    const op *next = &member->stream.ops[member->next++];
-    uint64_t stream = 0, other = 0;
-    if (mix_stream(self, index, next->stream, &stream)) return -1;
     stream_turn(&self->builder, member->thread + thread * member->stride);
-    switch (next->kind) {
-    case OP_ALLOC:  return mix_alloc(self, member, next, stream);
-    case OP_FREE:   return next->count ? stream_free_on(&self->builder, member->blocks[next->first], stream)
-                                       : stream_free(&self->builder, member->blocks[next->first]);
-    case OP_KERNEL: return mix_kernel(self, member, next, stream);
-    case OP_STEP:   return stream_step(&self->builder, slice_of(member->stream.labels[next->first]));
-    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
-    case OP_WAIT:   break;
-    }
-    return mix_stream(self, index, next->value, &other) || stream_wait(&self->builder, stream, other);
+    return stream_copy_op(&self->builder, &copy, &member->stream.ops[member->next++]);
 }
 
 static int mix_merge(mix *self, uint64_t seed)

@@ -1,5 +1,5 @@
 /* Workloads: op streams made from (specification, seed) alone.
-   It must not know of policies, devices or results. A new family is one file here and one row in workload.c. */
+   It must not know of policies, devices or results. A new family is one file here and one word in family.h. */
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
 #define STRESS_WORKLOAD_WORKLOAD_H
 

@@ -82,13 +82,12 @@ is(join('|', $lora->{status}, map { run_row('-w', "train:layers=4,lora=$_", qw(-
 my (undef, $steps) = batch(qw(-w uniform:n=9 -p raw --device sim:2M));
 is(join('|', @$steps{qw(status largest)}), 'oom|', 'of a lowest value above 0, as ever');
 
-# ---- a peak that falls and rises with its option: what is allowed is looked for further up, and promised by nobody
+# ---- a peak that falls and rises with its option: what is allowed is one end of what fits, and promised by nobody
 my @falling = qw(-w pareto -p paged --device sim:300M --vary places);
 my (undef, $places) = batch(@falling);
 my @peaks = map { run_row('-w', "pareto:places=$_", qw(-p raw --device sim:9G --verify off))->{requested_peak_bytes} }
-    $places->{allowed}, 2396, 2397;
-ok($places->{allowed} > 2600 && $peaks[0] <= 300 << 20, "allowed: $places->{allowed}, which requests $peaks[0]");
-ok($peaks[1] <= 300 << 20 && $peaks[2] > 300 << 20, '.. though 2397 requests more than there is, and 2396 does not');
+    $places->{allowed}, $places->{allowed} + 1;
+ok($peaks[0] <= 300 << 20 && $peaks[1] > 300 << 20, "allowed: $places->{allowed}, which requests $peaks[0], and one more too much");
 ok(stress('batch', @falling)->{out} =~ /allowed:\s+the\s+largest\s+found\s.*where\s+peaks\s+grow\s/s, 'the table says so');
 
 # ---- what needs less the larger it is has no largest; all else may be varied

@@ -53,7 +53,6 @@ sub smi {
     my $until = stress('run', @two, qw(--precision 0% --budget 1 --filter *n=50* --fail-if), 'ended != precise', '--out', "csv=$folder/until.csv");
     my @until = rows(slurp("$folder/until.csv"));
     is(join(' ', map { $_->{ended} } @until), join(' ', (@until == 120 ? 'rounds' : 'time') x @until), 'or until the time is over, or 60 times: each row says which');
-    ok($until->{out} =~ /^measuring ended as precise as asked for \(--precision\) in 0 of \d+ rows; in \d+/m, '.. and the table');
     is($until->{code}, 1, '.. and a gate can ask');
 }
 
@@ -69,11 +68,7 @@ my $costs = stress('costs', '--device', 'cuda:0', '--out', "costs=$folder/costs"
 is($costs->{code}, 0, 'costs --device cuda:0') or print "#   $costs->{err}\n";
 my $file = slurp("$folder/costs");
 ok($file =~ /^# cuda:0: /m, 'the file names the device');
-ok($file =~ /^# measured on \d{4}-\d\d-\d\d by: \S+ costs --device cuda:0 --out/m, 'the date, and the command')
-    or print map { "#   $_\n" } grep { /^#/ } split /\n/, $file;
 is(scalar(grep { length > 118 } split /\n/, $file), 0, 'in lines that can be read');
-ok(stress('costs', '--device', 'cuda:0', '--out', "costs=$folder/new\nline")->{code} eq 0
-       && stress(qw(run -w uniform:n=100 -p raw -q --costs), "$folder/new\nline")->{code} eq 0, 'a newline in a word ends no comment');
 ok($file =~ /^$_ \d+ \d+ /m, "it has $_") for qw(malloc_slab malloc_block free_slab free_block info);
 is(stress(qw(run -w uniform:n=100 -p raw -q --costs), "$folder/costs")->{code}, 0, 'and --costs reads it');
 done();

@@ -74,7 +74,7 @@ my %said = (
     batch    => ['key largest allowed requested_peak_bytes stop_op stop_reason',
                  qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, and there are 1073741824.*/segments: cap=1073741824 is the most}s],
     cramped  => ['status target', qr{segments free blocks 16384: arena: \d+ bytes .* were refused by the driver}],
-    holes    => ['ns_per_pair ratio ratio_low ratio_high target met growth', qr/^$/],
+    holes    => ['ns_per_pair ratio ratio_low ratio_high target met', qr/^$/],
     repeats  => ['footprint waited_p99_vns alloc_p99_ns',
                  qr{/cudaMalloc, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
 );

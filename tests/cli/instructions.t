@@ -38,5 +38,5 @@ is($same, $holes, 'holes: two runs count the same');
 my @counted = map { $_->{instructions_per_pair} } grep { $_->{status} eq 'ok' } rows($holes);
 ok(@counted == 4 && !grep({ !/^\d+\.\d$/ || $_ < 50 } @counted), 'every number of holes that there is room for') or print "#   @counted\n";
 my $page = stress(qw(holes -p segments --device sim:1G), @counts[0 .. 3], 'md=-')->{out};
-ok($page =~ /^\| policy .* instructions_per_pair .* instructions_growth /m, "on a job's page, too");
+ok($page =~ /^\| policy .* instructions_per_pair /m, "on a job's page, too");
 done();

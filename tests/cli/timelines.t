@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# --out perfetto and --out memviz, read by Python: counters are those of the series, what they say sums, blocks tile their
+# --out perfetto and --out memviz, read by Python: counters are those of the series, blocks tile their
 # segments; and the importer makes of a snapshot the operations that it was recorded from.
 # It must not test what rows say.
 # Runs once: Python reads large files.
@@ -51,7 +51,7 @@ sub python_agrees {
     if (!$has_python) { skip("$name: python3 is not installed"); return }
     my $events = checked('perfetto', "$folder/perfetto", "$folder/series");
     my @lines = split /\n/, $events;
-    my @wrong = grep { $lines[$_] !~ /^row $_: [1-9]\d* samples, \d+ streams, \d+ steps, \Q@{[$csv[$_]{status} eq 'oom' ? 1 : 0]}\E refusals$/ }
+    my @wrong = grep { $lines[$_] !~ /^row $_: [1-9]\d* samples, \d+ steps, \Q@{[$csv[$_]{status} eq 'oom' ? 1 : 0]}\E refusals$/ }
         0 .. $#csv;
     ok(@lines == @csv && !@wrong, "$name: events are the series, and refusals the CSV's") or print "#   $events\n";
     my $blocks = checked('memviz', "$folder/memviz");

@@ -26,23 +26,17 @@ def series_of(path):
 
 
 def perfetto_row(number, events, series):
-    found, streams, steps, last = [], {}, [], None
+    found, steps = [], []
     for event in events:
-        name, kind = event["name"], event["ph"]
-        if kind == "C" and name.startswith("requested on stream "):
-            assert event["ts"] == last["ts"], "a stream's counter is of no sample"
-            streams[name] = event["args"]["bytes"]
-        elif kind == "C":
-            if last and name == "memory":
-                assert sum(streams.values()) == last["args"]["requested"], "streams do not sum to requested"
-            last = event
+        kind = event["ph"]
+        if kind == "C":
             found.append((round(event["ts"] * 1000), event["args"]))
         elif kind == "X":
             assert not steps or steps[-1] <= event["ts"] + 1e-3, "steps overlap"
             steps.append(event["ts"] + event["dur"])
     assert found == series, "row %d: the memory counters are not the series" % number
-    return "row %d: %d samples, %d streams, %d steps, %d refusals" % (
-        number, len(found), len(streams), len(steps), sum(event["name"] == "out of memory" for event in events))
+    return "row %d: %d samples, %d steps, %d refusals" % (
+        number, len(found), len(steps), sum(event["name"] == "out of memory" for event in events))
 
 
 def perfetto(path, series_path):

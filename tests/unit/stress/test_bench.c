@@ -262,58 +262,6 @@ static gpuarena_result tile(const gpuarena_block *block, void *user)
     return GPUARENA_OK;
 }
 
-enum { GROWTH_POINTS = 5, GROWTH_ROUNDS = 31 };
-static const uint64_t growth_numbers[GROWTH_POINTS] = { 64, 1024, 4096, 16384, 65536 };
-static const double growth_curves[3][GROWTH_POINTS] = {
-    { 500, 500, 500, 500, 500 }, { 600, 1000, 1200, 1400, 1600 }, { 64, 1024, 4096, 16384, 65536 },
-};
-static const char *const growth_names[3] = { "O(1)", "O(log n)", "O(n)" };
-
-/* The class of a curve in rounds that are off by up to so many per cent, each point and round by another share. */
-static const char *growth_noisy(int curve, unsigned per_cent, size_t rounds)
-{
-    static double values[GROWTH_POINTS][GROWTH_ROUNDS];
-    const double *costs[GROWTH_POINTS];
-    uint64_t random = 7;
-    for (size_t at = 0; at < GROWTH_POINTS; at++) {
-        costs[at] = values[at];
-        for (size_t round = 0; round < rounds; round++) {
-            double share = (double)splitmix64_below(&random, 2001) / 1000.0 - 1.0;
-            values[at][round] = growth_curves[curve][at] * (1.0 + share * (double)per_cent / 100.0);
-        }
-    }
-    return holes_growth_measured(growth_numbers, costs, GROWTH_POINTS, rounds).name;
-}
-
-static void test_growth(void)
-{
-    const double mixed[GROWTH_POINTS] = { 2103, 2730, 3200, 3600, 4024 };
-    static double values[GROWTH_POINTS][GROWTH_ROUNDS];
-    const double *costs[GROWTH_POINTS];
-    const double between[3] = { 1, 2, 3 };
-    const uint64_t numbers[3] = { 2, 4, 8 };
-    for (int curve = 0; curve < 3; curve++) {
-        holes_growth found = holes_growth_of(growth_numbers, growth_curves[curve], GROWTH_POINTS);
-        CHECK_MSG(found.name && !strcmp(found.name, growth_names[curve]) && found.rms < 1e-9,
-                  "what is %s is found, and nothing is left", growth_names[curve]);
-        CHECK_MSG(!strcmp(growth_noisy(curve, 5, GROWTH_ROUNDS), growth_names[curve]), "and under a noise of 5 %%");
-    }
-    CHECK_MSG(!strcmp(growth_noisy(0, 2, 5), "unclear"), "five rounds make no interval: unclear");
-    for (size_t at = 0; at < GROWTH_POINTS; at++) {
-        costs[at] = values[at];
-        for (size_t round = 0; round < GROWTH_ROUNDS; round++) values[at][round] = growth_curves[round & 1][at];
-    }
-    CHECK_MSG(!strcmp(holes_growth_measured(growth_numbers, costs, GROWTH_POINTS, GROWTH_ROUNDS).name, "unclear"),
-              "as do rounds that are one class and another in turn");
-    /* c = sum(t log2 n) / sum(log2 n ^ 2) = 193,102 / 732 */
-    holes_growth tree = holes_growth_of(growth_numbers, mixed, GROWTH_POINTS);
-    CHECK_MSG(!strcmp(tree.name, "O(log n)") && tree.rms > 0.0817 && tree.rms < 0.0818,
-              "a tree's: O(log n), rms %.4f",
-              tree.rms);
-    CHECK_MSG(!strcmp(holes_growth_of(numbers, between, 3).name, "O(log n)"), "three points are enough");
-    CHECK_MSG(!holes_growth_of(numbers, between, 2).name, "two are not");
-}
-
 static void test_holes(const char *text)
 {
     static holes_field field;
@@ -340,7 +288,6 @@ static void test_holes(const char *text)
 
 int main(void)
 {
-    test_growth();
     CHECK(!rounds_second_thread(&why));
     test_ranks();
     test_median();

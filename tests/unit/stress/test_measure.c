@@ -56,7 +56,8 @@ static void test_repeats(void)
 {
     static row rows[3];
     static latencies times[3];
-    repeats all = { NULL, 0, 0, 0 };
+    const row_list list = { .rows = rows, .count = 3 };
+    repeats one, none;
     for (size_t at = 0; at < 3; at++) {
         row *made = &rows[at];
         made->times = &times[at];
@@ -67,10 +68,9 @@ static void test_repeats(void)
             histogram_add(&times[at].allocs, at || sample >= 985 ? 3000 : 20);
         }
     }
-    for (size_t at = 0; at < 3; at++) CHECK(!repeats_add(&all, &rows[at]));
-    CHECK_INT(all.count, ==, 2);
-    CHECK(repeats_are_there(&all) && all.groups[0].count == 2 && all.groups[1].first == 2);
-    const histogram *sum = all.groups[0].sums[REPEATS_ALLOC];
+    CHECK(!repeats_of(&none, &list, 1) && !repeats_of(&none, &list, 2));
+    CHECK(repeats_of(&one, &list, 0) && one.count == 2 && one.ns_count == 2);
+    const histogram *sum = one.sums[REPEATS_ALLOC];
     CHECK_U64(sum->count, ==, 2000);
     CHECK_U64(sum->buckets[histogram_bucket(20)], ==, 985);
     CHECK_U64(sum->buckets[histogram_bucket(3000)], ==, 1015);
@@ -78,10 +78,10 @@ static void test_repeats(void)
               && histogram_percentile(sum, 500) == 3000, "the median is that of all samples, not the mean of two");
     CHECK_INT(histogram_supports(sum, 995), ==, 1);
     CHECK_INT(histogram_supports(&times[0].allocs, 995), ==, 0);
-    rounds_interval time = repeats_time(&all.groups[0]);
+    rounds_interval time = repeats_time(&one);
     CHECK(time.median > 10.49 && time.median < 10.51 && time.low < 10.01 && time.high > 10.99);
-    CHECK(!all.groups[0].sums[REPEATS_WAITED]);
-    repeats_free(&all);
+    CHECK(!one.sums[REPEATS_WAITED]);
+    repeats_free(&one);
 }
 
 /* The layout is a promise to files that are there already. */

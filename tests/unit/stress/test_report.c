@@ -50,14 +50,13 @@ static void test_cut(void)
 }
 
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
-                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz",
-                                      "0000:19:00.0", 90, 132, 1,
-                                      "Enabled, Enabled, [N/A], Default", "0x0000000000000001" };
+                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2,
+                                      "0000:19:00.0", 90, 132, 1 };
 
 static void test_cuda_json(void)
 {
     row rows[1] = { make_row("train", "raw") };
-    row_list list = { rows, 1, ROW_RUN, NULL, NULL };
+    row_list list = { .rows = rows, .count = 1 };
     cuda_environment bare = gpu;
     const output_material made = { .list = &list, .device = "cuda:0", .environment = &gpu };
     const output_material barely = { .list = &list, .device = "cuda:0", .environment = &bare };
@@ -68,26 +67,21 @@ static void test_cuda_json(void)
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
                  "\"total_bytes\":85899345920,\"other_bytes\":536870912,\"driver\":\"570.86.15\","
                  "\"driver_cuda\":\"12.8\",\"runtime_cuda\":\"13.0\","
-                 "\"other_processes\":2,\"clocks\":\"1980 MHz\",\"free_bytes\":85362475008,\"pci\":\"0000:19:00.0\","
-                 "\"compute_capability\":\"9.0\",\"multiprocessors\":132,\"ecc\":true,\"persistence\":\"Enabled\","
-                 "\"ecc_mode\":\"Enabled\",\"mig_mode\":null,\"compute_mode\":\"Default\","
-                 "\"throttle_reasons\":\"0x0000000000000001\"},\"cases\":[") != NULL);
+                 "\"other_processes\":2,\"free_bytes\":85362475008,\"pci\":\"0000:19:00.0\","
+                 "\"compute_capability\":\"9.0\",\"multiprocessors\":132,\"ecc\":true},\"cases\":[") != NULL);
     bare.driver[0] = '\0';
     bare.process_count = -1;
-    bare.modes[0] = bare.throttle[0] = '\0';
     file = tmpfile();
     json_write(file, &barely);
     read_back(file);
     CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null,"));
-    CHECK(strstr(written, "\"persistence\":null,\"ecc_mode\":null,\"mig_mode\":null,\"compute_mode\":null,"
-                 "\"throttle_reasons\":null}") != NULL);
 }
 
 /* No virtual time: its columns are gone, and so is that of measured time where there is none. */
 static void test_cuda_table(void)
 {
     row rows[2] = { make_row("train", "raw"), make_row("train", "segments") };
-    row_list list = { rows, 2, ROW_RUN, NULL, NULL };
+    row_list list = { .rows = rows, .count = 2 };
     const table_style style = { 200, 0 };
     for (int index = 0; index < 2; index++) {
         rows[index].cells[COLUMN_DRIVER_VNS].kind = CELL_NONE;

@@ -112,31 +112,6 @@ static void test_batch_gaps(void)
     CHECK_MSG(!seen && beyond, "none of those that are looked at above it would survive; further up they may");
 }
 
-/* Further up: half as much again, twice as much, and around these. */
-static void test_batch_far(void)
-{
-    static const struct { uint64_t first, end, likely, largest, next; } cases[] = {
-        { 290, 311, 90, 310, 311 }, { 0, 0, 30, 100, 101 }, { 101, NUMBERS, 1500, 2000, 0 },
-        { 101, 1991, 1500, 1990, 1991 }
-    };
-    for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
-        rehearsal *plain = with(1, 101);
-        batch_found found;
-        const batch_bounds bounds = { plain->lowest = 1, cases[at].likely, plain->highest = 2000 };
-        memset(plain->yes + cases[at].first, 1, (size_t)(cases[at].end - cases[at].first));
-        if (!at) memset(plain->yes + 141, 1, 11);            /* 100 / 16 is 6: one of these is asked */
-        CHECK_MSG(batch_search_far(&bounds, try_number, plain, &found) == 1 && found.largest == cases[at].largest
-                  && found.next == cases[at].next && !plain->odd, "what survives further up is seen (%d)", (int)at);
-    }
-    for (int at = 1; at <= 18; at++) {
-        rehearsal *plain = with(1, 31);
-        batch_found found;
-        const batch_bounds bounds = { plain->lowest = 1, 30, plain->highest = 2000 };
-        plain->broken_at = at;
-        CHECK(batch_search_far(&bounds, try_number, plain, &found) == -1 && plain->count == at);
-    }
-}
-
 /* ---- capacity: the smallest memory that suffices */
 static int try_granules(void *user, uint64_t bytes)
 {
@@ -267,7 +242,6 @@ int main(void)
 {
     test_batch();
     test_batch_gaps();
-    test_batch_far();
     test_capacity();
     test_capacity_gaps();
     test_shrink();
