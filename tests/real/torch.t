@@ -1,9 +1,10 @@
 #!/usr/bin/perl
 # PyTorch's own wheel on the simulated device: gpuarena as its allocator, whole; recordings through PyTorch's allocators and
-# through gpuarena, against what stress says of them; a training loop. It must not know how PyTorch is built.
+# through gpuarena, against what stress says of them; a training loop, and what the documents say of it. It must not know how
+# PyTorch is built.
 # Run: make test TESTS=tests/real/torch.t TORCH_PYTHON=python3, a Python with a PyTorch of the toolkit's CUDA version
 # Runs once: it is about a wheel.
-# Takes long: a minute, with a PyTorch.
+# Takes long: two minutes, with a PyTorch.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -92,5 +93,18 @@ for (['native', '-', {}], ['segments', $library, { GPUARENA_CONF => 'backing=seg
 }
 is($reserved{'paged peak'}, $reserved{'native peak'}, 'it asks for the same');
 cmp_ok($reserved{paged}, '<', $reserved{native}, 'and paged memory holds less for it');
+
+# ---- what the documents say of that training
+SKIP: {
+    my ($told) = slurp('stress/RESULTS.md') =~ /^PyTorch ([\d.]+)'s wheel trains a GPT/m;
+    skip "the documents speak of PyTorch $told, this is $torch", 2 if $torch ne $told;
+    local @ENV{qw(BUILD TORCH_PYTHON)} = ($build, $python);
+    my $table = qx(perl tests/measure/torch.pl 2>"$dir/err");
+    ok($table =~ tr/\n// == 10 && index(slurp('stress/RESULTS.md'), "\n\n$table\n") >= 0, "its table is that of stress/RESULTS.md, to the letter")
+        or diag $table, slurp("$dir/err");
+    my ($rows) = slurp('README.md') =~ /^\| allocator \| reserved .*\n\|.*\n((?:\|.*\n)+)/m;
+    my @rows = split /^/, $rows // '';
+    is(scalar(grep { index($table, "| 80 GiB $_") >= 0 } @rows), 3, 'and README has three of its rows') or diag @rows;
+}
 
 done_testing();
