@@ -42,7 +42,7 @@
      use what is mapped there lose their device.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported,
      but for kernels=skip. Then results are what memory held before, and nobody judges what kernels would have used.
-   - Memory between processes, by cudaIpc and cuMemExportToShareableHandle, is shared within one process: share.h.
+   - Memory of cudaIpc and cuMemExportToShareableHandle is shared with other processes: share.h.
    - Functions that programs name and that are not served answer NotSupported: refused.c lists them.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call

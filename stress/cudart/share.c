@@ -15,7 +15,8 @@ static int share_may(call *self, const char *name)
 CUDART_EXPORT cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
 {
     CALL_DOES(call_begin_at(&self, SIM_CALL_IPC_GET, ptr),
-              share_get(self.device, (uint64_t)(uintptr_t)ptr, handle ? (unsigned char *)handle->reserved : NULL));
+              share_get(self.device, SHARE_OTHERS, (uint64_t)(uintptr_t)ptr,
+                        handle ? (unsigned char *)handle->reserved : NULL));
 }
 
 CUDART_EXPORT cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned int flags)
@@ -23,7 +24,7 @@ CUDART_EXPORT cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t ha
     CALL_DOES(call_begin(&self, SIM_CALL_IPC_OPEN, 0) && share_may(&self, "cudaIpcOpenMemHandle"),
               flags > cudaIpcMemLazyEnablePeerAccess
                   ? SIM_INVALID_VALUE
-                  : share_open_memory(self.device, (const unsigned char *)handle.reserved, ptr));
+                  : share_open_memory(self.device, SHARE_OTHERS, (const unsigned char *)handle.reserved, ptr));
 }
 
 CUDART_EXPORT cudaError_t cudaIpcCloseMemHandle(void *ptr)
@@ -51,7 +52,7 @@ DRIVER_EXPORT cuMemExportToShareableHandle(void *exported, CUmemGenericAllocatio
     CALL_DRIVER_DOES(share_begin(&self, SIM_CALL_VM_EXPORT),
                      !share_type_fits(type) ? SIM_NOT_SUPPORTED
                      : flags                ? SIM_INVALID_VALUE
-                                            : share_export(self.device, handle, exported));
+                                            : share_export(self.device, SHARE_OTHERS, handle, exported));
 }
 
 DRIVER_EXPORT cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *exported,
@@ -62,7 +63,7 @@ DRIVER_EXPORT cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
     if (share_begin(&self, SIM_CALL_VM_IMPORT) && share_may(&self, "cuMemImportFromShareableHandle")) {
         self.code = !share_type_fits(type) ? SIM_NOT_SUPPORTED
                   : !handle                ? SIM_INVALID_VALUE
-                                           : share_import(self.device, (int)(intptr_t)exported, &made);
+                                           : share_import(self.device, SHARE_OTHERS, (int)(intptr_t)exported, &made);
         if (self.code == SIM_SUCCESS) *handle = made;
     }
     return (CUresult)call_end_driver(&self);

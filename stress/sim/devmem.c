@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
                  uint64_t address_end)
@@ -16,8 +18,17 @@ void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t c
     memory->high_offset = SIM_GRANULE;
 }
 
+/* A child of fork may have the descriptor as well, and must not keep the lock. */
+static void devmem_close(int file)
+{
+    if (!file) return;
+    (void)flock(file, LOCK_UN);
+    close(file);
+}
+
 static void devmem_destroy_range(devmem *memory, address_range *range)
 {
+    devmem_close(range->file);
     addresses_remove(&memory->addresses, range);
     slab_destroy(range->slab);
     free(range);
@@ -32,6 +43,7 @@ void devmem_destroy(devmem *memory)
     while (memory->pages) {
         vspace_page *page = memory->pages;
         memory->pages = page->next;
+        devmem_close(page->file);
         free(page);
     }
     vspace_destroy(&memory->virtual);
@@ -357,5 +369,24 @@ void devmem_give_page(devmem *memory, vspace_page *page)
     if (page->next) page->next->previous = page->previous;
     memory->page_count--;
     memory->held_bytes -= page->bytes;
+    devmem_close(page->file);
     free(page);
+}
+
+int devmem_share_page(devmem *memory, const vspace_page *page, int file, uint64_t place, int keep)
+{
+    for (uint64_t at = 0; at < page->bytes; at += SIM_GRANULE) {
+        uint32_t number = page->granules[at / SIM_GRANULE];
+        if (granules_share(&memory->granules, number, file, place + at, keep)) return -1;
+    }
+    return 0;
+}
+
+int devmem_share_range(devmem *memory, const address_range *range, int file, uint64_t place, int keep)
+{
+    for (uint64_t at = 0; at < range->bytes; at += SIM_GRANULE) {
+        uint32_t number = mapping_get(&memory->mapping, range->offset + at);
+        if (granules_share(&memory->granules, number, file, place + at, keep)) return -1;
+    }
+    return 0;
 }

@@ -55,6 +55,11 @@ void devmem_clear(devmem *memory);               /* gives back all that was obta
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken);
 void devmem_give_page(devmem *memory, vspace_page *page);
 
+/* What is behind a block, a slab or a page has its bytes in a file from now on, from `place` on: granules_share.
+   -1: no host memory, and part of it may have. `file` of a range or page is closed when that goes. */
+int  devmem_share_range(devmem *memory, const address_range *range, int file, uint64_t place, int keep);
+int  devmem_share_page(devmem *memory, const vspace_page *page, int file, uint64_t place, int keep);
+
 /* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
    access for the device. An empty range always does. */
 int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);

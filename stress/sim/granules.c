@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../base/array.h"
 
@@ -39,16 +40,26 @@ int granules_reserve(granules *all, uint32_t count)
 
 uint32_t granules_take(granules *all)
 {
-    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0, NULL, GRANULES_POISON, NULL };
+    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0, NULL, GRANULES_POISON, 0, NULL };
     uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
     all->list[number] = fresh;
     return number;
 }
 
+static void granules_drop_bytes(granule *unit)
+{
+    if (unit->is_shared) {
+        munmap(unit->bytes, (size_t)SIM_GRANULE);
+    } else {
+        free(unit->bytes);
+    }
+    unit->bytes = NULL;
+    unit->is_shared = 0;
+}
+
 static void granules_set_even(granule *unit, unsigned char value)
 {
-    free(unit->bytes);
-    unit->bytes = NULL;
+    granules_drop_bytes(unit);
     unit->even = value;
 }
 
@@ -63,7 +74,7 @@ void granules_destroy(granules *all)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         free(all->list[i].pieces);
-        free(all->list[i].bytes);
+        granules_drop_bytes(&all->list[i]);
     }
     free(all->list);
     free(all->idle);
@@ -169,7 +180,7 @@ int granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, uns
 {
     granule *unit = &all->list[number];
     int is_whole = from == 0 && to == SIM_GRANULE;
-    if (is_whole || (!unit->bytes && unit->even == value)) {
+    if ((is_whole && !unit->is_shared) || (!unit->bytes && unit->even == value)) {
         if (granules_fill(all, number, from, to, 0, 0)) return -1;
         if (is_whole) granules_set_even(unit, value);
         return 0;
@@ -205,7 +216,7 @@ int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, c
         return granules_set(all, number, from, to, source[0]);
     }
     if (granules_open_bytes(all, number, from, to)) return -1;
-    if (is_whole) unit->even = 0;
+    if (is_whole && !unit->is_shared) unit->even = 0;
     granules_mix(unit->bytes + from, source, to - from, unit->even);
     return 0;
 }
@@ -231,6 +242,21 @@ void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to)
     if (granules_set(all, number, from, to, GRANULES_POISON)) {
         (void)granules_fill(all, number, from, to, 0, 0);
     }
+}
+
+int granules_share(granules *all, uint32_t number, int file, uint64_t place, int keep)
+{
+    granule *unit = &all->list[number];
+    unsigned char *bytes = mmap(NULL, (size_t)SIM_GRANULE, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
+    if (bytes == MAP_FAILED) return -1;
+    if (keep && (unit->bytes || unit->even != GRANULES_POISON)) {     /* else the file's zeros say as much */
+        granules_read(all, number, 0, (uint32_t)SIM_GRANULE, bytes);
+        granules_mix(bytes, bytes, (uint32_t)SIM_GRANULE, GRANULES_POISON);
+    }
+    granules_set_even(unit, GRANULES_POISON);
+    unit->bytes = bytes;
+    unit->is_shared = 1;
+    return 0;
 }
 
 /* ---- The two-level table from addresses to granules */

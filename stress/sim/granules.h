@@ -18,7 +18,8 @@ typedef struct granule {
     content *pieces;                             /* NULL: the granule is of one piece */
     uint32_t count, capacity;                    /* of pieces */
     unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold `even` */
-    unsigned char  even;
+    unsigned char  even;                         /* GRANULES_POISON, while bytes are shared */
+    unsigned char  is_shared;                    /* 1: bytes lie in a file, which other processes may map, too */
     void    *holder;                             /* devmem's: the range that it lies in; NULL: none */
 } granule;
 
@@ -48,6 +49,10 @@ void granules_read(const granules *all, uint32_t number, uint32_t from, uint32_t
 int  granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char value);
 int  granules_even(const granules *all, uint32_t number, unsigned char *value);
 void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to);
+
+/* The granule's bytes are in the file from now on, at `place`. keep: the file gets what the granule holds; else the
+   granule holds what is in the file. Patterns stay this process's own. -1: no host memory, nothing done. */
+int granules_share(granules *all, uint32_t number, int file, uint64_t place, int keep);
 
 /* ---- Which physical granule lies behind which granule of one device's addresses: a table in two levels */
 

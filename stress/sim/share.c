@@ -1,34 +1,57 @@
-/* A handle, and what a descriptor leads to, are the same few bytes: who exported what. */
+/* A handle, and what a descriptor leads to, begin with the same few bytes: who exported what, and in which of the
+   exporter's files its contents are. Another process finds that file under the exporter's number in /proc; a lock of
+   it, which ends with the process that has it, says that someone has opened the memory. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE                              /* memfd_create */
+#endif
 #include "share.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/array.h"
+#include "access.h"
 #include "vmem.h"
 
 enum { SHARE_MAGIC = 0x67706173 };
+#define SHARE_CONTENTS SIM_GRANULE               /* where contents begin in a file: after the token */
 
 typedef struct share_token {
     uint64_t magic, process, machine;            /* machine: its address */
     uint64_t device;
-    uint64_t what, bytes;                        /* an address and a size, or a handle and 0 */
+    uint64_t what, bytes;                        /* an address or a handle, and its size */
+    uint64_t file, place;                        /* the exporter's descriptor, and where in it; 0: for itself alone */
 } share_token;
 
 typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1];
 
-typedef struct share_open { sim_device *device; uint64_t address, count; } share_open;
+typedef struct share_open {
+    sim_device *device;
+    uint64_t address, count;
+    share_token token;
+} share_open;
 
 static share_token share_describe(const sim_device *device, uint64_t what, uint64_t bytes)
 {
     share_token made = { SHARE_MAGIC, (uint64_t)getpid(), (uint64_t)(uintptr_t)device->sim, (uint64_t)device->ordinal,
-                         what, bytes };
+                         what, bytes, 0, 0 };
     return made;
 }
 
-/* The device whose memory it is, or NULL and the code. */
-static sim_device *share_read(const sim_device *device, const share_token *token, int *code)
+static int share_is_own(const sim *machine, const share_token *token)
+{
+    return token->process == (uint64_t)getpid() && token->machine == (uint64_t)(uintptr_t)machine;
+}
+
+/* The device that has, or will have, the memory; NULL and the code. */
+static sim_device *share_device(const sim_device *device, share_scope scope, const share_token *token, int *code)
 {
     const sim *machine = device->sim;
     *code = SIM_INVALID_VALUE;
@@ -37,12 +60,44 @@ static sim_device *share_read(const sim_device *device, const share_token *token
         return NULL;
     }
     *code = SIM_NOT_SUPPORTED;
-    if (token->process != (uint64_t)getpid() || token->machine != (uint64_t)(uintptr_t)machine
-        || token->device >= (uint64_t)machine->device_count) {
-        return NULL;
-    }
+    if (!share_is_own(machine, token) && (scope == SHARE_OWN || token->file == 0)) return NULL;
+    if (token->device >= (uint64_t)machine->device_count) return NULL;
     *code = SIM_SUCCESS;
     return &machine->devices[token->device];
+}
+
+/* ---- Files: a token, and contents */
+
+/* The same descriptor as another number, which is not 0; 0: none is left. */
+static int share_renumber(int file)
+{
+    int other = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 1);
+    if (file >= 0) close(file);
+    return other < 0 ? 0 : other;
+}
+
+/* A file with room for so many bytes of contents; 0: none can be made. It ends with its last descriptor. */
+static int share_file(uint64_t bytes)
+{
+    int file = share_renumber(memfd_create("gpuarena-sim", MFD_CLOEXEC));
+    if (file && ftruncate(file, (off_t)(SHARE_CONTENTS + bytes)) == 0) return file;
+    if (file) close(file);
+    return 0;
+}
+
+static int share_write(int file, const share_token *token)
+{
+    return pwrite(file, token, sizeof *token, 0) == (ssize_t)sizeof *token;
+}
+
+/* 1: the file has a token, and all the contents that it speaks of. */
+static int share_read(int file, share_token *token)
+{
+    struct stat about;
+    memset(token, 0, sizeof *token);
+    return pread(file, token, sizeof *token, 0) == (ssize_t)sizeof *token && token->magic == SHARE_MAGIC
+        && fstat(file, &about) == 0
+        && (!token->file || (uint64_t)about.st_size >= SHARE_CONTENTS + token->bytes);
 }
 
 /* ---- Requests */
@@ -55,7 +110,24 @@ static int share_find(const sim_device *device, uint64_t address, devmem_place *
         && place->offset == offset && !place->range->tenant;
 }
 
-int share_get(const sim_device *device, uint64_t address, unsigned char *handle)
+/* Moves the contents of a range to a file, unless they are in one. -1: no host memory. */
+static int share_move_range(const sim_device *device, address_range *range)
+{
+    share_token whole = share_describe(device, engine_address(device, range->offset), range->bytes);
+    devmem *memory = &device->sim->devices[device->ordinal].memory;
+    if (range->file) return 0;
+    int file = share_file(range->bytes);
+    whole.file = (uint64_t)file;
+    whole.place = SHARE_CONTENTS;
+    if (file && share_write(file, &whole) && devmem_share_range(memory, range, file, SHARE_CONTENTS, 1) == 0) {
+        range->file = file;
+        return 0;
+    }
+    if (file) close(file);
+    return -1;
+}
+
+int share_get(const sim_device *device, share_scope scope, uint64_t address, unsigned char *handle)
 {
     devmem_place place;
     if (!handle) return SIM_INVALID_VALUE;
@@ -65,6 +137,11 @@ int share_get(const sim_device *device, uint64_t address, unsigned char *handle)
         return SIM_INVALID_VALUE;
     }
     share_token made = share_describe(device, address, place.bytes);
+    if (scope == SHARE_OTHERS) {
+        if (share_move_range(device, place.range)) return SIM_UNKNOWN;
+        made.file = (uint64_t)place.range->file;
+        made.place = SHARE_CONTENTS + (place.offset - place.range->offset);
+    }
     memset(handle, 0, GPUARENA_IPC_BYTES);
     memcpy(handle, &made, sizeof made);
     return SIM_SUCCESS;
@@ -78,41 +155,129 @@ static share_open *share_find_open(const sim *machine, uint64_t address)
     return NULL;
 }
 
-int share_is_open(const sim *machine, uint64_t address)
+static share_open *share_find_token(const sim *machine, const share_token *token)
 {
-    return share_find_open(machine, address) != NULL;
+    for (uint32_t i = 0; i < machine->open_count; i++) {
+        if (memcmp(&machine->opens[i].token, token, sizeof *token) == 0) return &machine->opens[i];
+    }
+    return NULL;
+}
+
+/* 1: a block whose file someone else has locked. */
+static int share_is_locked(const devmem_place *place)
+{
+    int file = place->piece ? 0 : place->range->file;
+    if (!file || flock(file, LOCK_EX | LOCK_NB)) return file != 0;
+    (void)flock(file, LOCK_UN);
+    return 0;
+}
+
+const char *share_holder(const sim *machine, uint64_t address, const devmem_place *place)
+{
+    const share_open *opened = share_find_open(machine, address);
+    if (opened && !share_is_own(machine, &opened->token)) return "is another process's";
+    return opened || share_is_locked(place) ? "another process has opened" : NULL;
 }
 
 /* A new entry, of what is not open yet; NULL: no host memory. */
-static share_open *share_add(sim *machine, sim_device *owner, uint64_t address)
+static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, const share_token *token)
 {
     if (ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1)) return NULL;
     share_open *added = &machine->opens[machine->open_count++];
     added->device = owner;
     added->address = address;
     added->count = 0;
+    added->token = *token;
     return added;
 }
 
-int share_open_memory(const sim_device *device, const unsigned char *handle, void **ptr)
+static int share_find_own(sim_device *owner, const share_token *token, share_open **opened)
+{
+    devmem_place place;
+    if (!share_find(owner, token->what, &place) || place.bytes != token->bytes) {
+        judge_report(&owner->sim->judge, owner->ordinal, "open of memory that was given back");
+        return SIM_INVALID_VALUE;
+    }
+    *opened = share_find_open(owner->sim, token->what);
+    if (!*opened) *opened = share_add(owner->sim, owner, token->what, token);
+    return *opened ? SIM_SUCCESS : SIM_UNKNOWN;
+}
+
+/* The exporter's file, locked, with what it says of itself; 0: the exporter does not have the memory any more. */
+static int share_find_file(const share_token *token, share_token *whole)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/fd/%" PRIu64, token->process, token->file);
+    int file = share_renumber(open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!file) return 0;
+    if (flock(file, LOCK_SH | LOCK_NB) == 0 && share_read(file, whole) && whole->process == token->process
+        && whole->machine == token->machine && whole->file == token->file && token->place >= SHARE_CONTENTS
+        && token->what - whole->what == token->place - SHARE_CONTENTS && token->bytes <= whole->bytes
+        && token->what - whole->what <= whole->bytes - token->bytes) {
+        return file;
+    }
+    close(file);
+    return 0;
+}
+
+/* Memory of this machine's own stands for the other process's: the same size, the same contents. */
+static int share_find_other(sim_device *device, const share_token *token, share_open **opened)
+{
+    devmem_place place;
+    devmem_work work;
+    share_token whole;
+    uint64_t offset;
+    *opened = share_find_token(device->sim, token);
+    if (*opened) return SIM_SUCCESS;
+    int file = share_find_file(token, &whole);
+    if (!file) {
+        judge_report(&device->sim->judge, device->ordinal, "open of memory that process %" PRIu64
+                     " does not have any more", token->process);
+        return SIM_INVALID_VALUE;
+    }
+    devmem_result result = devmem_obtain(&device->memory, whole.bytes, &offset, &work);
+    if (result != DEVMEM_OK) {
+        close(file);
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    }
+    (void)devmem_find(&device->memory, offset, &place);
+    place.range->file = file;
+    if (devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0) == 0) {
+        uint64_t address = engine_address(device, offset) + token->place - SHARE_CONTENTS;
+        *opened = share_add(device->sim, device, address, token);
+    }
+    if (*opened) return SIM_SUCCESS;
+    devmem_give_back(&device->memory, &place, &work);
+    return SIM_UNKNOWN;
+}
+
+int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr)
 {
     share_token token;
-    devmem_place place;
+    share_open *opened = NULL;
     int code;
     if (!handle || !ptr) return SIM_INVALID_VALUE;
     memcpy(&token, handle, sizeof token);
-    sim_device *owner = share_read(device, &token, &code);
+    sim_device *owner = share_device(device, scope, &token, &code);
     if (!owner) return code;
-    if (!share_find(owner, token.what, &place) || place.bytes != token.bytes) {
-        judge_report(&device->sim->judge, device->ordinal, "open of memory that was given back");
-        return SIM_INVALID_VALUE;
-    }
-    share_open *opened = share_find_open(device->sim, token.what);
-    if (!opened) opened = share_add(device->sim, owner, token.what);
-    if (!opened) return SIM_UNKNOWN;
+    code = share_is_own(device->sim, &token) ? share_find_own(owner, &token, &opened)
+                                             : share_find_other(owner, &token, &opened);
+    if (code != SIM_SUCCESS) return code;
     opened->count++;
-    *ptr = (void *)(uintptr_t)token.what;
+    *ptr = (void *)(uintptr_t)opened->address;
     return SIM_SUCCESS;
+}
+
+/* Gives back what stood for memory of another process. */
+static void share_leave(const share_open *opened)
+{
+    uint64_t offset;
+    devmem_place place;
+    devmem_work work;
+    devmem *memory = &opened->device->memory;
+    if (!engine_offset(opened->device, opened->address, &offset) || !devmem_find(memory, offset, &place)) return;
+    access_end(opened->device, place.offset, place.bytes, "cudaIpcCloseMemHandle");
+    devmem_give_back(memory, &place, &work);
 }
 
 int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns)
@@ -125,7 +290,9 @@ int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns)
                      engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
-    if (--opened->count == 0) *opened = machine->opens[--machine->open_count];
+    if (--opened->count > 0) return SIM_SUCCESS;
+    if (!share_is_own(machine, &opened->token)) share_leave(opened);
+    *opened = machine->opens[--machine->open_count];
     return SIM_SUCCESS;
 }
 
@@ -137,28 +304,51 @@ void share_reset(const sim_device *device)
     }
 }
 
-/* ---- Pages. The file has no name, and ends with the last descriptor of it */
+/* ---- Pages */
 
-int share_export(const sim_device *device, uint64_t page, int *fd)
+/* A file that a page's descriptor leads to: the one with its contents, or, for this machine alone, another each time.
+   0: none can be made. */
+static int share_page_file(const sim_device *device, share_scope scope, vspace_page *page)
 {
-    share_token made = share_describe(device, page, 0);
-    if (!fd || !vmem_can_export(device, page)) return SIM_INVALID_VALUE;
-    FILE *file = tmpfile();
-    if (!file) return SIM_UNKNOWN;
-    int copy = fwrite(&made, sizeof made, 1, file) == 1 && fflush(file) == 0 ? dup(fileno(file)) : -1;
-    fclose(file);
-    if (copy < 0) return SIM_UNKNOWN;
-    *fd = copy;
+    if (scope == SHARE_OWN) return share_file(0);
+    if (page->file) return fcntl(page->file, F_DUPFD_CLOEXEC, 1);
+    int file = share_file(page->bytes);
+    if (file && devmem_share_page(&device->sim->devices[page->device].memory, page, file, SHARE_CONTENTS, 1) == 0) {
+        page->file = fcntl(file, F_DUPFD_CLOEXEC, 1);
+        if (page->file > 0) return file;
+        page->file = 0;
+    }
+    if (file) close(file);
+    return 0;
+}
+
+int share_export(const sim_device *device, share_scope scope, uint64_t handle, int *fd)
+{
+    vspace_page *page = fd ? vmem_exported(device, handle) : NULL;
+    if (!page) return SIM_INVALID_VALUE;
+    int file = share_page_file(device, scope, page);
+    if (file <= 0) return SIM_UNKNOWN;
+    share_token made = share_describe(&device->sim->devices[page->device], handle, page->bytes);
+    if (scope == SHARE_OTHERS) {
+        made.file = (uint64_t)page->file;
+        made.place = SHARE_CONTENTS;
+    }
+    if (!share_write(file, &made)) {
+        close(file);
+        return SIM_UNKNOWN;
+    }
+    *fd = file;
     return SIM_SUCCESS;
 }
 
-int share_import(sim_device *device, int fd, uint64_t *page)
+int share_import(sim_device *device, share_scope scope, int fd, uint64_t *page)
 {
     share_token token;
     int code;
-    memset(&token, 0, sizeof token);
     if (!page) return SIM_INVALID_VALUE;
-    if (pread(fd, &token, sizeof token, 0) != (ssize_t)sizeof token) token.magic = 0;
-    sim_device *owner = share_read(device, &token, &code);
-    return owner ? vmem_import(owner, token.what, page) : code;
+    if (!share_read(fd, &token)) token.magic = 0;
+    sim_device *owner = share_device(device, scope, &token, &code);
+    if (!owner) return code;
+    return share_is_own(device->sim, &token) ? vmem_import(owner, token.what, page)
+                                             : vmem_import_file(owner, token.bytes, fd, SHARE_CONTENTS, page);
 }

@@ -247,15 +247,15 @@ TABLE_VM_ENTRY(vm_unmap, (const gpuarena_driver *self, void *address, uint64_t b
         and cudaDeviceEnablePeerAccess, called by the peer */
 
 TABLE_ENTRY(ipc_get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), SIM_CALL_IPC_GET, 0,
-            share_get(call.device, (uint64_t)(uintptr_t)ptr, handle))
+            share_get(call.device, SHARE_OWN, (uint64_t)(uintptr_t)ptr, handle))
 TABLE_VM_ENTRY(ipc_open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr),
-               SIM_CALL_IPC_OPEN, 0, "open_handle", share_open_memory(call.device, handle, ptr))
+               SIM_CALL_IPC_OPEN, 0, "open_handle", share_open_memory(call.device, SHARE_OWN, handle, ptr))
 TABLE_VM_ENTRY(ipc_close_handle, (const gpuarena_driver *self, void *ptr), SIM_CALL_IPC_CLOSE, 0, "close_handle",
                share_close(call.device, (uint64_t)(uintptr_t)ptr, &call.cost_ns))
 TABLE_ENTRY(fd_from_page, (const gpuarena_driver *self, uint64_t page, int *fd), SIM_CALL_VM_EXPORT, 0,
-            share_export(call.device, page, fd))
+            share_export(call.device, SHARE_OWN, page, fd))
 TABLE_VM_ENTRY(fd_to_page, (const gpuarena_driver *self, int fd, uint64_t *page), SIM_CALL_VM_IMPORT, 0, "to_page",
-               share_import(call.device, fd, page))
+               share_import(call.device, SHARE_OWN, fd, page))
 
 /* Every device reaches every other. */
 TABLE_ENTRY(peer, (const gpuarena_driver *self, int32_t device), SIM_CALL_ENABLE_PEER_ACCESS, 0,

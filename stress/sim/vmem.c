@@ -97,6 +97,11 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
     return SIM_SUCCESS;
 }
 
+static vspace_page *vmem_page(const sim *machine, uint64_t handle)
+{
+    return handles_find(&machine->handles, (const void *)(uintptr_t)handle, HANDLE_PAGE);
+}
+
 /* One more handle of a page; 0: no host memory. */
 static uint64_t vmem_refer(sim *machine, vspace_page *page)
 {
@@ -105,29 +110,39 @@ static uint64_t vmem_refer(sim *machine, vspace_page *page)
     return (uint64_t)(uintptr_t)value;
 }
 
-int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
+/* Memory with a handle. file: of its bytes, from `place` on; 0: none. */
+static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t place, const char *action,
+                     uint64_t *handle)
 {
     vspace_page *page;
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
     devmem_result result = devmem_take_page(&device->memory, bytes, &page);
     if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "create");
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, action);
     }
-    uint64_t value = vmem_refer(device->sim, page);
+    int failed = file && devmem_share_page(&device->memory, page, file, place, 0);
+    uint64_t value = failed ? 0 : vmem_refer(device->sim, page);
     if (!value) {
         devmem_give_page(&device->memory, page);
-        return vmem_no_host_memory(device, "create");
+        return vmem_no_host_memory(device, action);
     }
-    page->is_shared = is_shared;
     *handle = value;
+    return SIM_SUCCESS;
+}
+
+int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
+{
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
+    int code = vmem_take(device, bytes, 0, 0, "create", handle);
+    if (code != SIM_SUCCESS) return code;
+    vmem_page(device->sim, *handle)->is_shared = is_shared;
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
 }
 
-static vspace_page *vmem_page(const sim *machine, uint64_t handle)
+int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
-    return handles_find(&machine->handles, (const void *)(uintptr_t)handle, HANDLE_PAGE);
+    return vmem_take(device, bytes, file, place, "import", handle);
 }
 
 /* What it costs more that memory goes. */
@@ -166,13 +181,13 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     return SIM_SUCCESS;
 }
 
-int vmem_can_export(const sim_device *device, uint64_t handle)
+vspace_page *vmem_exported(const sim_device *device, uint64_t handle)
 {
-    const vspace_page *page = vmem_page(device->sim, handle);
-    if (page && page->is_shared) return 1;
+    vspace_page *page = vmem_page(device->sim, handle);
+    if (page && page->is_shared) return page;
     judge_report(&device->sim->judge, device->ordinal, "export of %s",
                  page ? "memory that was not created to be exported" : "a handle that there is not");
-    return 0;
+    return NULL;
 }
 
 int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)

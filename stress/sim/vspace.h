@@ -12,6 +12,7 @@ typedef struct vspace_page vspace_page;
 struct vspace_page {
     uint64_t     bytes;
     int          device, is_shared;              /* 1: created to be exported */
+    int          file;                           /* of its contents, since it was exported; 0: none */
     uint32_t     reference_count;                /* handles of it that were not given up */
     uint32_t     mapping_count;
     vspace_page *previous, *next;                /* of the device's */

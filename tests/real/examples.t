@@ -217,6 +217,11 @@ sub check_on_cuda {
     like(scalar `env $on_substitute '$examples/16_two_processes' one`,
          qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
          '16_two_processes imports what it exports, in one process');
+    for my $sim ('', 'vm=off') {                 # by pages, and by a segment
+        like(scalar `env $on_substitute GPUARENA_SIM='$sim' '$examples/16_two_processes'`,
+             qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
+             "16_two_processes imports what another process exports, $sim");
+    }
 
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
     fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;

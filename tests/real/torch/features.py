@@ -41,7 +41,10 @@ def failures():
     inside = torch.empty(total // 2 - 64 * MIB, dtype=torch.uint8, device="cuda")
     e = raised(lambda: torch.empty(128 * MIB, dtype=torch.uint8, device="cuda"))
     check(isinstance(e, torch.OutOfMemoryError), "set_per_process_memory_fraction is the limit, and OutOfMemoryError tells")
-    check("torch:0" in str(e) and "limit" in str(e), f"with the arena's sentence: {str(e).splitlines()[0]}")
+    limit = total // 2
+    sentence = (f"CUDA out of memory. torch:0: {128 * MIB} bytes (128.00 MiB) would pass the limit of {limit} bytes "
+                f"({limit / 1024 ** 3:.2f} GiB); raise it by {64 * MIB} bytes (64.00 MiB), or free as much")
+    check(str(e) == sentence, f"with the arena's sentence, to the letter: {e}")
     check(torch.cuda.memory_stats()["num_ooms"] == 1, "num_ooms counts it")
     del inside
     check(torch.empty(128 * MIB, dtype=torch.uint8, device="cuda").numel() > 0, "after a free there is room")
@@ -76,6 +79,39 @@ def kernel(stream, tensor, ns=1_000_000):
     launch = ctypes.CDLL(None).cudart_kernel
     launch.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
     assert launch(stream.cuda_stream, ns, ctypes.byref(address), ctypes.byref(size), 1) == 0
+
+
+def arena_stats():
+    """Every statistic of the arena of device 0, by name."""
+    text = ctypes.create_string_buffer(1 << 14)
+    assert library.gpuarena_torch_stats(0, text, ctypes.c_size_t(len(text))) == 0
+    return {name: int(value) for name, value in (line.split() for line in text.value.decode().splitlines())}
+
+
+def differing():
+    """The statistics of torch.cuda that are not the arena's, with both values."""
+    torch_has, arena_has = torch.cuda.memory_stats(), arena_stats()
+    arena_has["active_bytes"] = arena_has["live_bytes"] + arena_has["pending_bytes"]
+    same = {"allocation.all.current": "live_count", "active.all.current": "live_count",
+            "requested_bytes.all.current": "requested_bytes", "requested_bytes.all.peak": "requested_peak_bytes",
+            "allocated_bytes.all.current": "live_bytes", "allocated_bytes.all.peak": "live_peak_bytes",
+            "active_bytes.all.current": "active_bytes", "inactive_split_bytes.all.current": "stranded_bytes",
+            "reserved_bytes.all.current": "reserved_bytes", "reserved_bytes.all.peak": "reserved_peak_bytes"}
+    return {theirs: (torch_has[theirs], arena_has[ours]) for theirs, ours in same.items() if torch_has[theirs] != arena_has[ours]}
+
+
+def statistics():
+    side = torch.cuda.Stream()
+    kept = [torch.empty(100_001 * n, dtype=torch.uint8, device="cuda") for n in range(1, 40)]
+    del kept[::3]
+    kept[0].record_stream(side)
+    kernel(side, kept[0])
+    del kept[0]
+    check(arena_stats()["pending_bytes"] > 0, "a freed tensor that a stream still uses is pending")
+    check(differing() == {}, f"with live, pending and cached memory torch.cuda's statistics are the arena's: {differing()}")
+    check(torch.cuda.memory_allocated() == sum(b["size"] for s in torch.cuda.memory_snapshot() for b in s["blocks"]
+                                               if b["state"] == "active_allocated"), "and the snapshot's sum")
+    torch.cuda.synchronize()
 
 
 def streams():
@@ -148,9 +184,18 @@ def refusals():
     check(raised(lambda: x.untyped_storage()._share_cuda_()) is not None, "sharing between processes raises: it is not served")
 
 
-if ctypes.CDLL(sys.argv[1]).gpuarena_torch_install():
+def end():
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    left = {name: value for name, value in arena_stats().items() if value and name in (
+        "requested_bytes", "live_bytes", "pending_bytes", "cached_bytes", "reserved_bytes", "live_count")}
+    check(left == {} and differing() == {}, f"in the end the arena holds no byte: {left}")
+
+
+library = ctypes.CDLL(sys.argv[1])
+if library.gpuarena_torch_install():
     sys.exit(1)
-for feature in (allocations, failures, snapshots, streams, pools, graphs, refusals):
+for feature in (allocations, failures, snapshots, statistics, streams, pools, graphs, refusals, end):
     feature()
     gc.collect()
 done()

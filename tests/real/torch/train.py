@@ -42,17 +42,32 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.layers(x)))
 
 
-with torch.device("cuda"):
-    model = Gpt()
-adam = torch.optim.AdamW(model.parameters(), lr=1e-4)
-for step in range(steps):
-    length = (512, 640, 1024, 384, 896, 768)[step % 6]
-    tokens = torch.zeros(BATCH, length + 1, dtype=torch.long, device="cuda")
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        loss = functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
-    loss.backward()
-    adam.step()
-    adam.zero_grad(set_to_none=True)
-torch.cuda.synchronize()
-stats = torch.cuda.memory_stats()
-print(stats["requested_bytes.all.peak"], stats["allocated_bytes.all.peak"], stats["reserved_bytes.all.peak"], flush=True)
+def train():
+    with torch.device("cuda"):
+        model = Gpt()
+    adam = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for step in range(steps):
+        length = (512, 640, 1024, 384, 896, 768)[step % 6]
+        tokens = torch.zeros(BATCH, length + 1, dtype=torch.long, device="cuda")
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        adam.step()
+        adam.zero_grad(set_to_none=True)
+    torch.cuda.synchronize()
+    stats = torch.cuda.memory_stats()
+    print(stats["requested_bytes.all.peak"], stats["allocated_bytes.all.peak"], stats["reserved_bytes.all.peak"], flush=True)
+
+
+def end(status):
+    """Ends as C programs do, without taking Python down first: a thread of PyTorch's autograd may still have to enter Python,
+    and Python, once it is going down, aborts the program for that."""
+    ctypes.CDLL(None).exit(status)
+
+
+try:
+    train()
+except torch.OutOfMemoryError as e:
+    print(e, file=sys.stderr, flush=True)
+    end(1)
+end(0)
