@@ -999,11 +999,12 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 which it must still grant. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded (INVALID_ARGUMENT, request NULL).
-     Too strict alloc_ex may serve what this denies in four cases: idle memory must be released first, above
-                a lowered limit or by release PRESSURE; GPUARENA_ALLOC_DEDICATED with an alignment above
-                config.alignment, since only the driver knows how a segment will be aligned; ASYNC memory that
-                was given back while a stream still used it, which info counts as free after a wait; and, with
-                config.debug, a block that fits in what the driver has rounded up to.
+     Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
+                lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS) must be
+                given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
+                the driver knows how a segment will be aligned; ASYNC memory that was given back while a stream
+                still used it, which info counts as free after a wait; and, with config.debug, a block that
+                fits in what the driver has rounded up to.
      Cost       O(blocks + segments). Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
