@@ -192,8 +192,8 @@
    function of each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
-       2. if a run would do but for other streams: record events behind the frees of all streams, make blocks
-          quiet by those completed, and look again
+       2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
+          the blocks whose events have completed, and look again
        3. grow within the limit; paged: by new pages, or by moving idle pages as PAGED RANGES says
        4. release idle segments that are quiet, if that makes room, and grow; paged: those that could not go
           back with the block that they were for
@@ -216,7 +216,8 @@
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
    and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
-   result, in every build. This file has a defect: GPUARENA_ASSERT is called, if you define it.
+   result, in every build. This file has a defect: GPUARENA_ASSERT is called, if you define it. Every failed
+   call is recorded: see gpuarena_last_failure, and gpuarena_failure_text for its sentence.
 
    STREAMS. Each call names the stream on which the memory is used; a free names the last stream that used it.
    That stream may have the memory again at once. For other streams the memory is pending until the arena
@@ -376,7 +377,8 @@
      - Driver functions: see gpuarena_driver. Most calls on the same arena return REENTRANT there.
      - Host memory functions run with the short lock held and must not call an arena.
      - config.pressure runs without any lock: only this thread's allocations, resizes that grow,
-       gpuarena_reserve and gpuarena_destroy return REENTRANT there, and other threads' calls go on.
+       gpuarena_reserve and gpuarena_destroy on this arena return REENTRANT there. Any other call is
+       allowed, and other threads' calls go on.
 
    CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
    gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
@@ -917,8 +919,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. A call that makes one may also return DRIVER_ERROR,
-                CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY. */
+     Driver     no call, unless the contract names one. A function whose contract names one may also return
+                DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY, even if it makes none. */
 
 /* ---- life */
 
@@ -1002,9 +1004,9 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
                 lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS) must be
                 given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
-                the driver knows how a segment will be aligned; ASYNC memory that was given back while a stream
-                still used it, which info counts as free after a wait; and, with config.debug, a block that
-                fits in what the driver has rounded up to.
+                the driver knows how a segment will be aligned; ASYNC memory that was given back while a
+                stream still used it, which info counts as free after a wait; and, with config.debug, a block
+                that fits in what the driver has rounded up to.
      Cost       O(blocks + segments). Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
@@ -1392,6 +1394,9 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #ifndef GPUARENA_ASSERT
 #define GPUARENA_ASSERT(condition) ((void)0)
 #define GPUARENA__OWN_ASSERT
+#endif
+#if !defined(__GNUC__)                           /* clang defines it, too */
+#error "gpuarena: needs gcc or clang"
 #endif
 #define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
@@ -4713,7 +4718,7 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
 static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
                                          gpuarena__error *error)
 {
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before = NULL;
     uint64_t address;
     uint32_t index;
     int granted, done;
@@ -5898,9 +5903,8 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
 {
     uint32_t use_at = node->use_at;
     for (;; use_at = arena->uses.list[use_at].next) {
-        const gpuarena__stream_use *use = &arena->uses.list[use_at];
-        uint32_t record = use_at ? use->record : gpuarena__record_of(node);
-        uint64_t ticket = use_at ? use->ticket : node->ticket;
+        uint32_t record = use_at ? arena->uses.list[use_at].record : gpuarena__record_of(node);
+        uint64_t ticket = use_at ? arena->uses.list[use_at].ticket : node->ticket;
         const gpuarena__stream *stream = &arena->streams.list[record];
         if (record && record != req->record && ticket > stream->quiet
             && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
@@ -6442,7 +6446,7 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__n
         + gpuarena__pages_between(arena, gpuarena__max(begin, seen->high), end);
 }
 
-/* Computes it by a walk over all blocks. */
+/* Fills *seen by a walk over all blocks. */
 static void gpuarena__free_runs(const gpuarena *arena, gpuarena__seen *seen)
 {
     gpuarena__node run = GPUARENA_INIT;          /* address and size of the run so far */
@@ -6481,8 +6485,8 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
     seen->longest = gpuarena__max(seen->longest, run.size);
 }
 
-/* Computes it from what single blocks are, which *seen says: adds runs that would be one block but for
-   streams. O(pending blocks). 0: only a walk over all blocks can tell. */
+/* Corrects *seen, which describes single blocks, by the runs that would be one block but for streams.
+   O(pending blocks). 0: only a walk over all blocks can tell. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t record, index;
@@ -7347,7 +7351,7 @@ static uint32_t gpuarena__earmark_find(const gpuarena *arena, uint64_t address, 
 /* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
    near: the node that holds the address, or one to look from. Takes two nodes: reserved. 0: it is not. */
 GPUARENA__NOINLINE uint32_t gpuarena__earmark_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                                  uint32_t record, uint32_t near)
+                                                    uint32_t record, uint32_t near)
 {
     uint32_t index = gpuarena__earmark_find(arena, address, near);
     uint64_t end = address + bytes, bits;
@@ -10135,7 +10139,7 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     if (node->record) audit->pending_bytes += bytes;
     if (gpuarena__is_earmarked(node)) {
         while (region < end && ((node->record && node->record != region->record) || node->use_at)) region++;
-        GPUARENA__NEVER(region == end, "a block is set aside for no stream", index);
+        GPUARENA__NEVER(region == end, "a block is earmarked for no stream", index);
         audit->earmarked_count++;
         return 1;
     }
@@ -10360,7 +10364,7 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
                     multi);
-    GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is set aside for no plan",
+    GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is earmarked for no plan",
                     audit->earmarked_count);
     return 1;
 }
@@ -10572,6 +10576,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->fast.plain_limit != fast.plain_limit,
                     "frees take another way than their releases need", arena->fast.plain_limit);
     GPUARENA__NEVER(arena->fast.max_bytes != fast.max_bytes
+                    || arena->fast.hit_max_bytes != fast.hit_max_bytes
                     || arena->fast.slow_free_flags != fast.slow_free_flags,
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
@@ -12632,7 +12637,7 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
     return 0;
 }
 
-/* Gives it up in any case: no request fails while memory is earmarked for plans. */
+/* Gives up all earmarked memory: no request fails while some is earmarked for plans. */
 static uint32_t gpuarena__stage_yield(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     (void)req;
@@ -12721,15 +12726,16 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
-             lead = gpuarena__round_down(last, req->alignment) - node->address;
     if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || (req->home && !gpuarena__uses_reserve(arena)))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
-    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT && lead)
-        index = gpuarena__free_split(arena, index, lead);
+    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
+                 lead = gpuarena__round_down(last, req->alignment) - node->address;
+        if (lead) index = gpuarena__free_split(arena, index, lead);
+    }
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
@@ -13646,7 +13652,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         gpuarena__room_end(arena, index);
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, freed_on);    /* takes one slot more than reserved */
+        gpuarena__tail_free(arena, index, had, freed_on);    /* the table has one slot more */
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
@@ -14228,6 +14234,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CAPTURE_ENTRIES
+#undef GPUARENA__CHUNK_BYTES
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT

@@ -31,8 +31,8 @@ typedef struct train {
     uint64_t narrow_bytes, wide_bytes, sums_bytes, layer_ns; /* tokens x hidden, tokens x ff, 4 B a token */
 } train;
 
-/* Options of every family that trains. trained: the train's place in its struct, such as `model.`, or nothing. lowest:
-   of all shapes. deep: layers by default. */
+/* Options of every family that trains. trained: the train's place in its struct, such as `model.`, or nothing.
+   lowest: of all shapes. deep: layers by default. */
 #define TRAIN_SHAPES(of, trained, lowest, deep) \
     OPTION(of, trained layers, "layers", lowest, 1000000, deep), \
     OPTION(of, trained hidden, "hidden", lowest, UINT32_MAX, 2048), \
