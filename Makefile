@@ -140,7 +140,7 @@ RUNS_ONCE = $(call PROGRAMS,$(wildcard tests/schedule/*.c)) $(wildcard tests/com
 # A library that is loaded needs the sanitizers' run-time library too: gcc shares it by default, clang where it is told to.
 ifneq ($(findstring clang,$(CC)),)
 SHARE_SANITIZER := -shared-libsan
-FIND_SANITIZER   = -Wl,-rpath,$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(shell uname -m).so))
+FIND_SANITIZER   = -Wl,-rpath,$(shell $(CC) -print-runtime-dir)
 endif
 
 # Not optimised: what is built with sanitizers is built longer than it runs.

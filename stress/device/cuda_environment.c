@@ -65,6 +65,7 @@ int cuda_environment_count(problem *why)
     return problem_set(why, EXIT_NO_DEVICE, "%s (%s, %d)", meaning, cudaGetErrorName(code), (int)code);
 }
 
+/* Hexadecimal digits and dashes: a shell command gets it as it is. */
 static void environment_uuid(const cudaUUID_t *uuid, char *text, size_t size)
 {
     snprintf(text, size, "GPU");
@@ -141,8 +142,8 @@ static void environment_driver(const char *uuid, char *text, size_t size)
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
 {
     if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
-    made->process_count = environment_processes(made->uuid);
     environment_driver(made->uuid, made->driver, sizeof made->driver);
+    made->process_count = made->driver[0] ? environment_processes(made->uuid) : -1;    /* a hung one is asked once */
     (void)cudaDriverGetVersion(&made->driver_version);
     (void)cudaRuntimeGetVersion(&made->runtime_version);
     return environment_memory(made, why);

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-
 enum { PROGRAM_OPS = 2000, ALIKE_ONE_IN = 4, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64 };
 
 static uint64_t reserved_before;

@@ -63,7 +63,7 @@ for my $mode ('', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM') {
         "    gpuarena_driver driver = GPUARENA_INIT;\n    if (gpuarena_driver_cuda(0, &driver)) return 1;\n",
         "    std::printf(\"%d\", (int)driver.null_is_per_thread);\n}\n";
     close $source;
-    my @build = ('g++', '-std=c++11', @flags, @cuda, $mode || (), "$dir/stream.cc", '-o', "$dir/stream", "-L$build/sim",
+    my @build = ($cxx, '-std=c++11', @flags, @cuda, $mode || (), "$dir/stream.cc", '-o', "$dir/stream", "-L$build/sim",
                  '-lcudart', '-lpthread');
     is(system(@build), 0, "built $mode");
     local $ENV{LD_LIBRARY_PATH} = "$build/sim";

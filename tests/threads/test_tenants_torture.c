@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include "tenant_device.h"
 
-
 enum { TENANTS = 8, THREADS_EACH = 8, LIVE_EACH = 3, BLOCK_MIB = 8 };
 enum { NEED_MIB = THREADS_EACH * LIVE_EACH * BLOCK_MIB, ALL_MIB = NEED_MIB * TENANTS, LIVE_MIB = ALL_MIB / 3 };
 typedef struct holding { void *ptr; uint64_t bytes; } holding;

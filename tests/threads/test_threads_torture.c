@@ -5,7 +5,6 @@
 #include "thread_world.h"
 #include "space_fit.h"
 
-
 enum { THREADS = 8, LIVE_EACH = 6, EXCHANGE = 16, DEVICE_MIB = 128 };
 
 static uint64_t draw_state = 1;
