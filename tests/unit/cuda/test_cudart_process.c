@@ -13,8 +13,6 @@ CUDA_TEST_MAIN(run)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
-/* Sanitizers take address space without end. */
-
 /* What <<< >>> calls first; the toolkit declares it for its own compiler alone. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
 

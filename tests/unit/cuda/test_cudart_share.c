@@ -6,6 +6,7 @@
 #ifdef GPUARENA_NO_CUDA
 CUDA_TEST_MAIN(run)
 #else
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -99,8 +100,12 @@ static void serve(int socket)
 
 static other start(void)
 {
-    other made = { { -1, -1 }, 0 };
+    other made = { { -1, -1 }, -1 };
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, made.ends) == 0) made.process = fork();
+    if (made.process < 0) {
+        printf("Bail out! no other process: %s\n", strerror(errno));
+        exit(1);
+    }
     if (made.process == 0) {
         close(made.ends[0]);
         serve(made.ends[1]);
