@@ -2,10 +2,11 @@
    exporter's files its contents are. Another process finds that file under the exporter's number in /proc; a lock of
    it, which ends with the process that has it, says that someone has opened the memory. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE                              /* memfd_create */
+#define _GNU_SOURCE                              /* memfd_create, F_ADD_SEALS */
 #endif
 #include "share.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@
 #include "access.h"
 #include "vmem.h"
 
-enum { SHARE_MAGIC = 0x67706173 };
+enum { SHARE_MAGIC = 0x67706173, SHARE_LEAST_FILE = 3 };     /* 0 to 2 are the program's, even while it has none */
+#define SHARE_NAME "gpuarena-sim"                /* of all the files */
 #define SHARE_CONTENTS SIM_GRANULE               /* where contents begin in a file: after the token */
 
 typedef struct share_token {
@@ -68,19 +70,49 @@ static sim_device *share_device(const sim_device *device, share_scope scope, con
 
 /* ---- Files: a token, and contents */
 
-/* The same descriptor as another number, which is not 0; 0: none is left. */
+/* The same file as another descriptor, which no standard stream has; 0, and errno: none is left. */
+static int share_duplicate(int file)
+{
+    int other = fcntl(file, F_DUPFD_CLOEXEC, SHARE_LEAST_FILE);
+    return other < 0 ? 0 : other;
+}
+
+/* As duplicate; the descriptor is closed, if it is one. */
 static int share_renumber(int file)
 {
-    int other = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 1);
+    int other = file < 0 ? 0 : share_duplicate(file), why = errno;
     if (file >= 0) close(file);
-    return other < 0 ? 0 : other;
+    errno = why;
+    return other;
+}
+
+static int share_make(void)
+{
+#ifdef MFD_ALLOW_SEALING
+    return share_renumber(memfd_create(SHARE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+#else
+    return share_renumber(memfd_create(SHARE_NAME, MFD_CLOEXEC));
+#endif
+}
+
+/* Nobody makes the file shorter any more, where the system has that: whoever maps it would die. */
+static void share_seal(int file)
+{
+#if defined MFD_ALLOW_SEALING && defined F_ADD_SEALS && defined F_SEAL_SHRINK
+    (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
+#else
+    (void)file;
+#endif
 }
 
 /* A file with room for so many bytes of contents; 0: none can be made. It ends with its last descriptor. */
 static int share_file(uint64_t bytes)
 {
-    int file = share_renumber(memfd_create("gpuarena-sim", MFD_CLOEXEC));
-    if (file && ftruncate(file, (off_t)(SHARE_CONTENTS + bytes)) == 0) return file;
+    int file = share_make();
+    if (file && ftruncate(file, (off_t)(SHARE_CONTENTS + bytes)) == 0) {
+        share_seal(file);
+        return file;
+    }
     if (file) close(file);
     return 0;
 }
@@ -97,7 +129,8 @@ static int share_read(int file, share_token *token)
     memset(token, 0, sizeof *token);
     return pread(file, token, sizeof *token, 0) == (ssize_t)sizeof *token && token->magic == SHARE_MAGIC
         && fstat(file, &about) == 0
-        && (!token->file || (uint64_t)about.st_size >= SHARE_CONTENTS + token->bytes);
+        && (!token->file || (about.st_size >= (off_t)SHARE_CONTENTS
+                             && (uint64_t)about.st_size - SHARE_CONTENTS >= token->bytes));
 }
 
 /* ---- Requests */
@@ -311,12 +344,11 @@ void share_reset(const sim_device *device)
 static int share_page_file(const sim_device *device, share_scope scope, vspace_page *page)
 {
     if (scope == SHARE_OWN) return share_file(0);
-    if (page->file) return fcntl(page->file, F_DUPFD_CLOEXEC, 1);
+    if (page->file) return share_duplicate(page->file);
     int file = share_file(page->bytes);
     if (file && devmem_share_page(&device->sim->devices[page->device].memory, page, file, SHARE_CONTENTS, 1) == 0) {
-        page->file = fcntl(file, F_DUPFD_CLOEXEC, 1);
-        if (page->file > 0) return file;
-        page->file = 0;
+        page->file = share_duplicate(file);
+        if (page->file) return file;
     }
     if (file) close(file);
     return 0;
@@ -327,7 +359,7 @@ int share_export(const sim_device *device, share_scope scope, uint64_t handle, i
     vspace_page *page = fd ? vmem_exported(device, handle) : NULL;
     if (!page) return SIM_INVALID_VALUE;
     int file = share_page_file(device, scope, page);
-    if (file <= 0) return SIM_UNKNOWN;
+    if (!file) return SIM_UNKNOWN;
     share_token made = share_describe(&device->sim->devices[page->device], handle, page->bytes);
     if (scope == SHARE_OTHERS) {
         made.file = (uint64_t)page->file;

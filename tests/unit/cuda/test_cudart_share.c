@@ -1,18 +1,27 @@
 /* Memory between two real processes on the libcudart substitute: each has a machine of its own, contents are common.
    The others are children that were forked before any call: the substitute serves no child that was forked later.
-   Must not know how contents are shared. */
+   Must not know how contents are shared, but for what a forged handle says. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE                              /* memfd_create */
+#endif
 #include "cuda_machine.h"
 
 #ifdef GPUARENA_NO_CUDA
 CUDA_TEST_MAIN(run)
 #else
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
-typedef enum order { ORDER_OPEN, ORDER_CLOSE, ORDER_FREE, ORDER_IMPORT, ORDER_UNMAP, ORDER_LEAVE } order;
+typedef enum order { ORDER_OPEN, ORDER_CLOSE, ORDER_FREE, ORDER_GET, ORDER_IMPORT, ORDER_UNMAP, ORDER_STRANGER,
+                     ORDER_DAEMON, ORDER_FILES, ORDER_LEAVE } order;
 
-/* What the other process is told. It reads a byte at `at`, then sets all `bytes` to `value`, if that is not 0. */
+/* What the other process is told. It reads a byte at `at`, then sets all `bytes` to `value`, if that is not 0. It
+   closes, frees and exports what lies `at` below its memory, and may have `at` files, 0: as many as it can. */
 typedef struct message {
     order what;
     unsigned char value;
@@ -20,7 +29,8 @@ typedef struct message {
     cudaIpcMemHandle_t handle;
 } message;
 
-typedef struct answer { int code, byte; uint64_t held, findings; } answer;
+/* standard: how many of the descriptors 0 to 2 are open. */
+typedef struct answer { int code, byte, standard; uint64_t held, findings; } answer;
 
 typedef struct other { int ends[2]; pid_t process; } other;
 
@@ -71,6 +81,32 @@ static int import(const gpuarena_driver *driver, const message *told, int fd, vo
     return code ? code : driver->vm.destroy(driver, page, told->bytes);
 }
 
+/* From now on this process may not look into others. -1: it still may. */
+static int become_a_stranger(void)
+{
+    return geteuid() == 0 ? setresuid(65534, 65534, 65534) : 0;
+}
+
+static int limit_files(uint64_t most)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return -1;
+    limit.rlim_cur = most ? (rlim_t)most : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void close_standard(void)
+{
+    for (int i = 0; i < 3; i++) close(i);
+}
+
+static int standard_count(void)
+{
+    int count = 0;
+    for (int i = 0; i < 3; i++) count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
 static void serve(int socket)
 {
     sim *machine = machine_attach(NULL);
@@ -80,16 +116,22 @@ static void serve(int socket)
     int fd = -1;
     gpuarena_driver_cuda(0, &driver);
     while (pass(socket, 0, &told, sizeof told, &fd)) {
-        answer back = { 0, 0, 0, 0 };
+        answer back = { 0, 0, 0, 0, 0 };
+        char *below = memory ? (char *)memory - told.at : NULL;
         if (told.what == ORDER_LEAVE) _exit(0);  /* as a program that crashes */
         if (told.what == ORDER_OPEN)
             back.code = (int)cudaIpcOpenMemHandle(&memory, told.handle, cudaIpcMemLazyEnablePeerAccess);
-        if (told.what == ORDER_CLOSE) back.code = (int)cudaIpcCloseMemHandle(memory);
-        if (told.what == ORDER_FREE) back.code = (int)cudaFree(memory);
+        if (told.what == ORDER_CLOSE) back.code = (int)cudaIpcCloseMemHandle(below);
+        if (told.what == ORDER_FREE) back.code = (int)cudaFree(below);
+        if (told.what == ORDER_GET) back.code = (int)cudaIpcGetMemHandle(&told.handle, below);
+        if (told.what == ORDER_STRANGER) back.code = become_a_stranger();
+        if (told.what == ORDER_FILES) back.code = limit_files(told.at);
+        if (told.what == ORDER_DAEMON) close_standard();
         if (told.what == ORDER_IMPORT) back.code = import(&driver, &told, fd, &memory);
         if (told.what == ORDER_OPEN || told.what == ORDER_IMPORT) look(&told, memory, &back);
         if (told.what == ORDER_UNMAP) back.code = driver.vm.unmap(&driver, memory, told.bytes);
         if (fd >= 0) close(fd);
+        back.standard = standard_count();
         back.held = machine_held(machine, 0);
         back.findings = (uint64_t)sim_finding_count(machine);
         fd = -1;
@@ -127,7 +169,7 @@ static message order_of(order what, uint64_t at, uint64_t bytes, int value)
 
 static answer ask(const other *child, message told, int fd)
 {
-    answer back = { -1, 0, 0, 0 };
+    answer back = { -1, 0, 0, 0, 0 };
     int none = -1;
     if (!pass(child->ends[0], 1, &told, sizeof told, &fd) || told.what == ORDER_LEAVE) return back;
     if (!pass(child->ends[0], 0, &back, sizeof back, &none)) back.code = -2;
@@ -203,6 +245,21 @@ static void test_a_piece_of_a_slab(const other *child)
     cudart_close(machine);
 }
 
+static void test_standard_streams(const other *child)
+{
+    sim *machine = machine_attach(NULL);
+    message open = order_of(ORDER_OPEN, 0, MIB(2), 0);
+    void *block = NULL;
+    CHECK(!cudaMalloc(&block, MIB(2)) && !cudaIpcGetMemHandle(&open.handle, block));
+    answer back = ask(child, order_of(ORDER_DAEMON, 0, 0, 0), -1);
+    CHECK_INT(back.standard, ==, 0);
+    back = ask(child, open, -1);
+    CHECK_MSG(back.code == 0 && back.standard == 0, "an open takes no descriptor below 3: %d", back.standard);
+    CHECK_INT(ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1).code, ==, 0);
+    CHECK(!cudaFree(block) && sim_finding_count(machine) == 0);
+    cudart_close(machine);
+}
+
 static void test_processes_that_end(const other *child, const other *late)
 {
     sim *machine = machine_attach(NULL);
@@ -236,6 +293,7 @@ static void test_pages(const other *child)
     CHECK(!driver.vm.map(&driver, memory, MIB(4), page) && !driver.vm.access(&driver, memory, MIB(4), 1));
     CHECK_DONE(cudaMemset(memory, 6, MIB(4)));
     CHECK(!driver.fd.from_page(&driver, page, &fd) && !driver.fd.from_page(&driver, page, &again));
+    CHECK_MSG(ftruncate(fd, 0) == -1 && errno == EPERM, "nobody takes the contents from under it");
     answer back = ask(child, told, fd);
     CHECK_MSG(back.code == 0 && back.byte == 6 && back.held == MIB(4), "another process maps it: %d", back.byte);
     CHECK_MSG(byte_at(memory, 0) == 8, "and what it writes is read here");
@@ -253,12 +311,13 @@ static void test_pages(const other *child)
 
 static void run(void)
 {
-    enum { OTHERS = 5 };
+    enum { OTHERS = 9 };
     other others[OTHERS];
     for (int i = 0; i < OTHERS; i++) others[i] = start();
     test_blocks(&others[0]);
     test_a_piece_of_a_slab(&others[1]);
     test_processes_that_end(&others[2], &others[3]);
+    test_standard_streams(&others[7]);
     test_pages(&others[4]);
     for (int i = 0; i < OTHERS; i++) if (i != 2) finish(&others[i]);
 }
