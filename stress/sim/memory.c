@@ -120,7 +120,7 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
         *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
-    const char *holder = share_holder(device->sim, address, &place);
+    const char *holder = share_holder(device, &place);
     if (holder) {
         judge_report(&device->sim->judge, device->ordinal, "%s of %s, which %s", memory_free_name(bytes),
                      engine_name(device, address).text, holder);

@@ -160,12 +160,42 @@ static int share_move_range(const sim_device *device, address_range *range)
     return -1;
 }
 
+static share_open *share_find_open(const sim *machine, uint64_t address)
+{
+    for (uint32_t i = 0; i < machine->open_count; i++) {
+        if (machine->opens[i].address == address) return &machine->opens[i];
+    }
+    return NULL;
+}
+
+/* What is open of a request, wherever in it; NULL: nothing. */
+static const share_open *share_find_open_in(const sim_device *device, const devmem_place *place)
+{
+    uint64_t first = engine_address(device, place->offset);
+    for (uint32_t i = 0; i < device->sim->open_count; i++) {
+        if (device->sim->opens[i].address - first < place->bytes) return &device->sim->opens[i];
+    }
+    return NULL;
+}
+
+/* 1: the request stands for memory of another process, or holds some. */
+static int share_is_others(const sim_device *device, const devmem_place *place)
+{
+    const share_open *opened = share_find_open_in(device, place);
+    return opened && !share_is_own(device->sim, &opened->token);
+}
+
 int share_get(const sim_device *device, share_scope scope, uint64_t address, unsigned char *handle)
 {
     devmem_place place;
     if (!handle) return SIM_INVALID_VALUE;
     if (!share_find(device, address, &place)) {
         judge_report(&device->sim->judge, device->ordinal, "export of %s, which is no base that cudaMalloc gave",
+                     engine_name(device, address).text);
+        return SIM_INVALID_VALUE;
+    }
+    if (share_is_others(device, &place)) {
+        judge_report(&device->sim->judge, device->ordinal, "export of %s, which is another process's",
                      engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
@@ -180,12 +210,22 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
     return SIM_SUCCESS;
 }
 
-static share_open *share_find_open(const sim *machine, uint64_t address)
+/* 1: a block of this machine's own, whose file someone else has locked. */
+static int share_is_locked(const sim *machine, const devmem_place *place)
 {
-    for (uint32_t i = 0; i < machine->open_count; i++) {
-        if (machine->opens[i].address == address) return &machine->opens[i];
-    }
-    return NULL;
+    share_token whole;
+    int file = place->piece ? 0 : place->range->file;
+    if (!file || !share_read(file, &whole) || !share_is_own(machine, &whole)) return 0;
+    if (flock(file, LOCK_EX | LOCK_NB)) return 1;
+    (void)flock(file, LOCK_UN);
+    return 0;
+}
+
+const char *share_holder(const sim_device *device, const devmem_place *place)
+{
+    if (share_is_others(device, place)) return "is another process's";
+    return share_find_open_in(device, place) || share_is_locked(device->sim, place) ? "another process has opened"
+                                                                                     : NULL;
 }
 
 static share_open *share_find_token(const sim *machine, const share_token *token)
@@ -194,22 +234,6 @@ static share_open *share_find_token(const sim *machine, const share_token *token
         if (memcmp(&machine->opens[i].token, token, sizeof *token) == 0) return &machine->opens[i];
     }
     return NULL;
-}
-
-/* 1: a block whose file someone else has locked. */
-static int share_is_locked(const devmem_place *place)
-{
-    int file = place->piece ? 0 : place->range->file;
-    if (!file || flock(file, LOCK_EX | LOCK_NB)) return file != 0;
-    (void)flock(file, LOCK_UN);
-    return 0;
-}
-
-const char *share_holder(const sim *machine, uint64_t address, const devmem_place *place)
-{
-    const share_open *opened = share_find_open(machine, address);
-    if (opened && !share_is_own(machine, &opened->token)) return "is another process's";
-    return opened || share_is_locked(place) ? "another process has opened" : NULL;
 }
 
 /* A new entry, of what is not open yet; NULL: no host memory. */

@@ -7,10 +7,11 @@
    two processes is not judged, and patterns stay with the process that filled. In the scope SHARE_OWN what another
    machine exported answers SIM_NOT_SUPPORTED.
    All answer with a code of the runtime; what only a mistake can ask for is a finding besides.
-     get     the base of what an obtain gave. Memory of pools and of virtual memory is none
+     get     the base of what an obtain gave. Memory of pools and of virtual memory is none, nor is what stands for
+             another process's
      open    the same address each time; each open needs a close. Until then the memory must not be given back, which
              CUDA leaves undefined: memory_give_back refuses it, with a finding, but for parts of slabs that
-             another process opened
+             another process opened.
      close   what was opened
      export  a descriptor, the caller's to close, for a handle that was created to be exported
      import  another handle of the memory, while a handle of it is there. A descriptor alone does not hold this
@@ -27,8 +28,8 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
 int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns);
 void share_reset(const sim_device *device);      /* nothing of its memory is open any more: cudaDeviceReset */
 
-/* Who keeps this request from being given back, for findings; NULL: nobody does. place: where the address lies. */
-const char *share_holder(const sim *machine, uint64_t address, const devmem_place *place);
+/* Who keeps this request from being given back, for findings; NULL: nobody does. */
+const char *share_holder(const sim_device *device, const devmem_place *place);
 
 int share_export(const sim_device *device, share_scope scope, uint64_t page, int *fd);
 int share_import(sim_device *device, share_scope scope, int fd, uint64_t *page);

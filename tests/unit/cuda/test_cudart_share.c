@@ -240,8 +240,31 @@ static void test_a_piece_of_a_slab(const other *child)
     answer back = ask(child, open, -1);
     CHECK_MSG(back.code == 0 && back.byte == 2, "a small request is opened where it begins: %d", back.byte);
     CHECK_MSG(byte_at(second, 99) == 3 && byte_at(first, 999) == 1, "and its neighbour is not written");
-    CHECK_INT(ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1).code, ==, 0);
+    message below = order_of(ORDER_FREE, (uint64_t)((char *)second - (char *)first), 0, 0);
+    back = ask(child, below, -1);
+    CHECK_MSG(back.code == (int)cudaErrorInvalidValue && back.findings == 1 && back.held == MIB(2),
+              "nor is the memory freed by the base of the slab: %d", back.code);
+    below.what = ORDER_GET;
+    back = ask(child, below, -1);
+    CHECK_MSG(back.code == (int)cudaErrorInvalidValue && back.findings == 2, "or exported by it: %d", back.code);
+    back = ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1);
+    CHECK_MSG(back.code == 0 && back.held == 0, "it is there to be closed");
     CHECK(!cudaFree(first) && !cudaFree(second) && sim_finding_count(machine) == 0);
+    cudart_close(machine);
+}
+
+static void test_an_import_is_not_exported(const other *child)
+{
+    sim *machine = machine_attach(NULL);
+    message open = order_of(ORDER_OPEN, 0, MIB(2), 0);
+    void *block = NULL;
+    CHECK(!cudaMalloc(&block, MIB(2)) && !cudaIpcGetMemHandle(&open.handle, block));
+    CHECK_INT(ask(child, open, -1).code, ==, 0);
+    answer back = ask(child, order_of(ORDER_GET, 0, 0, 0), -1);
+    CHECK_MSG(back.code == (int)cudaErrorInvalidValue && back.findings == 1, "imported memory has no handle: %d",
+              back.code);
+    CHECK_INT(ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1).code, ==, 0);
+    CHECK(!cudaFree(block) && sim_finding_count(machine) == 0);
     cudart_close(machine);
 }
 
@@ -317,6 +340,7 @@ static void run(void)
     test_blocks(&others[0]);
     test_a_piece_of_a_slab(&others[1]);
     test_processes_that_end(&others[2], &others[3]);
+    test_an_import_is_not_exported(&others[6]);
     test_standard_streams(&others[7]);
     test_pages(&others[4]);
     for (int i = 0; i < OTHERS; i++) if (i != 2) finish(&others[i]);
