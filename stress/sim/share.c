@@ -1,6 +1,7 @@
 /* A handle, and what a descriptor leads to, begin with the same few bytes: who exported what, and in which of the
    exporter's files its contents are. Another process finds that file under the exporter's number in /proc; a lock of
-   it, which ends with the process that has it, says that someone has opened the memory. */
+   it, which ends with the process that has it, says that someone has opened the memory. The number of a descriptor
+   may come again, and with it all the bytes of a handle: which memory it is, only the file itself tells. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                              /* memfd_create, F_ADD_SEALS */
 #endif
@@ -37,6 +38,8 @@ typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1
 typedef struct share_open {
     sim_device *device;
     uint64_t address, count;
+    dev_t volume;                                /* of another process's, which file: both say it together */
+    ino_t inode;
     share_token token;
 } share_open;
 
@@ -228,14 +231,6 @@ const char *share_holder(const sim_device *device, const devmem_place *place)
                                                                                      : NULL;
 }
 
-static share_open *share_find_token(const sim *machine, const share_token *token)
-{
-    for (uint32_t i = 0; i < machine->open_count; i++) {
-        if (memcmp(&machine->opens[i].token, token, sizeof *token) == 0) return &machine->opens[i];
-    }
-    return NULL;
-}
-
 /* A new entry, of what is not open yet; NULL: no host memory. */
 static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, const share_token *token)
 {
@@ -244,6 +239,8 @@ static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, 
     added->device = owner;
     added->address = address;
     added->count = 0;
+    added->volume = 0;
+    added->inode = 0;
     added->token = *token;
     return added;
 }
@@ -260,52 +257,113 @@ static int share_find_own(sim_device *owner, const share_token *token, share_ope
     return *opened ? SIM_SUCCESS : SIM_UNKNOWN;
 }
 
-/* The exporter's file, locked, with what it says of itself; 0: the exporter does not have the memory any more. */
+/* 1: what is open there is in this file. */
+static int share_is_in(const share_open *opened, int file)
+{
+    struct stat about;
+    return file && fstat(file, &about) == 0 && about.st_dev == opened->volume && about.st_ino == opened->inode;
+}
+
+/* What is open by this token, and in this file: by another file it is other memory. NULL: nothing. */
+static share_open *share_find_token(const sim *machine, const share_token *token, int file)
+{
+    for (uint32_t i = 0; i < machine->open_count; i++) {
+        share_open *opened = &machine->opens[i];
+        if (memcmp(&opened->token, token, sizeof *token) == 0 && share_is_in(opened, file)) return opened;
+    }
+    return NULL;
+}
+
+static void share_drop_file(int file)
+{
+    (void)flock(file, LOCK_UN);                  /* a child of fork may have it, too */
+    close(file);
+}
+
+/* 1: the path leads to a file that a machine made. Another must not even be opened, which may wait, or do something.
+   0, and errno. */
+static int share_is_ours(const char *path)
+{
+    static const char name[] = "/memfd:" SHARE_NAME;
+    char target[sizeof name];
+    ssize_t length = readlink(path, target, sizeof target);
+    if (length >= 0) errno = ENOENT;
+    return length >= (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
+}
+
+/* 1: the file has the memory of this token, which is part of `whole`. */
+static int share_has(int file, const share_token *token, share_token *whole)
+{
+    return share_read(file, whole) && whole->process == token->process && whole->machine == token->machine
+        && whole->file == token->file && whole->bytes > 0 && whole->bytes % SIM_GRANULE == 0
+        && token->place >= SHARE_CONTENTS && token->what - whole->what == token->place - SHARE_CONTENTS
+        && token->bytes > 0 && token->bytes <= whole->bytes
+        && token->what - whole->what <= whole->bytes - token->bytes;
+}
+
+/* The exporter's file, locked, with what it says of itself; 0, and errno: ENOENT, if it has not this memory. */
 static int share_find_file(const share_token *token, share_token *whole)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%" PRIu64 "/fd/%" PRIu64, token->process, token->file);
-    int file = share_renumber(open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    int file = share_is_ours(path) ? share_renumber(open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) : 0;
     if (!file) return 0;
-    if (flock(file, LOCK_SH | LOCK_NB) == 0 && share_read(file, whole) && whole->process == token->process
-        && whole->machine == token->machine && whole->file == token->file && token->place >= SHARE_CONTENTS
-        && token->what - whole->what == token->place - SHARE_CONTENTS && token->bytes <= whole->bytes
-        && token->what - whole->what <= whole->bytes - token->bytes) {
-        return file;
-    }
-    close(file);
+    if (flock(file, LOCK_SH | LOCK_NB) == 0 && share_has(file, token, whole)) return file;
+    share_drop_file(file);
+    errno = ENOENT;
     return 0;
 }
 
-/* Memory of this machine's own stands for the other process's: the same size, the same contents. */
-static int share_find_other(sim_device *device, const share_token *token, share_open **opened)
+/* The code for a file that is not found. It is the program's mistake only if the memory is gone. */
+static int share_refuse(const sim_device *device, const share_token *token, int why)
+{
+    if (why == EACCES || why == EPERM) return SIM_NOT_SUPPORTED;
+    if (why != ENOENT && why != ESRCH) return SIM_UNKNOWN;
+    judge_report(&device->sim->judge, device->ordinal, "open of memory that process %" PRIu64
+                 " does not have any more", token->process);
+    return SIM_INVALID_VALUE;
+}
+
+/* Memory of this machine's own, in the file from now on, and a new entry for it. The file is closed with it, or if
+   there is none. */
+static int share_stand_for(sim_device *device, const share_token *token, uint64_t bytes, int file,
+                           share_open **opened)
 {
     devmem_place place;
     devmem_work work;
-    share_token whole;
+    struct stat about;
     uint64_t offset;
-    *opened = share_find_token(device->sim, token);
-    if (*opened) return SIM_SUCCESS;
-    int file = share_find_file(token, &whole);
-    if (!file) {
-        judge_report(&device->sim->judge, device->ordinal, "open of memory that process %" PRIu64
-                     " does not have any more", token->process);
-        return SIM_INVALID_VALUE;
-    }
-    devmem_result result = devmem_obtain(&device->memory, whole.bytes, &offset, &work);
+    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
     if (result != DEVMEM_OK) {
-        close(file);
+        share_drop_file(file);
         return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     }
     (void)devmem_find(&device->memory, offset, &place);
     place.range->file = file;
-    if (devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0) == 0) {
+    if (fstat(file, &about) == 0
+        && devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0) == 0) {
         uint64_t address = engine_address(device, offset) + token->place - SHARE_CONTENTS;
         *opened = share_add(device->sim, device, address, token);
     }
-    if (*opened) return SIM_SUCCESS;
+    if (*opened) {
+        (*opened)->volume = about.st_dev;
+        (*opened)->inode = about.st_ino;
+        return SIM_SUCCESS;
+    }
     devmem_give_back(&device->memory, &place, &work);
     return SIM_UNKNOWN;
+}
+
+/* What was opened by this token stays the same memory only while the exporter has it in the same file. */
+static int share_find_other(sim_device *device, const share_token *token, share_open **opened)
+{
+    share_token whole;
+    int file = share_find_file(token, &whole);
+    if (!file) return share_refuse(device, token, errno);
+    *opened = share_find_token(device->sim, token, file);
+    if (!*opened) return share_stand_for(device, token, whole.bytes, file, opened);
+    share_drop_file(file);                       /* its range has one of its own */
+    return SIM_SUCCESS;
 }
 
 int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr)
@@ -325,14 +383,17 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
     return SIM_SUCCESS;
 }
 
-/* Gives back what stood for memory of another process. */
+/* Gives back what stood for memory of another process, if that is still there. */
 static void share_leave(const share_open *opened)
 {
     uint64_t offset;
     devmem_place place;
     devmem_work work;
     devmem *memory = &opened->device->memory;
-    if (!engine_offset(opened->device, opened->address, &offset) || !devmem_find(memory, offset, &place)) return;
+    if (!engine_offset(opened->device, opened->address, &offset) || !devmem_find(memory, offset, &place)
+        || !share_is_in(opened, place.range->file)) {
+        return;
+    }
     access_end(opened->device, place.offset, place.bytes, "cudaIpcCloseMemHandle");
     devmem_give_back(memory, &place, &work);
 }

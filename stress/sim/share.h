@@ -11,7 +11,8 @@
              another process's
      open    the same address each time; each open needs a close. Until then the memory must not be given back, which
              CUDA leaves undefined: memory_give_back refuses it, with a finding, but for parts of slabs that
-             another process opened.
+             another process opened. Other memory by the same handle, once such a part is gone, is opened beside it.
+             A process that this one may not look into: SIM_NOT_SUPPORTED
      close   what was opened
      export  a descriptor, the caller's to close, for a handle that was created to be exported
      import  another handle of the memory, while a handle of it is there. A descriptor alone does not hold this

@@ -253,6 +253,35 @@ static void test_a_piece_of_a_slab(const other *child)
     cudart_close(machine);
 }
 
+/* The same handle, byte for byte, is of other memory after a free and an obtain. */
+static void test_a_handle_that_comes_again(const other *child)
+{
+    sim *machine = machine_attach(NULL);
+    message open = order_of(ORDER_OPEN, 0, 1000, 0), again = open;
+    void *block = NULL;
+    CHECK(!cudaMalloc(&block, 1000) && !cudaMemset(block, 1, 1000) && !cudaIpcGetMemHandle(&open.handle, block));
+    CHECK_INT(ask(child, open, -1).byte, ==, 1);
+    CHECK_DONE(cudaFree(block));
+    CHECK(!cudaMalloc(&block, 1000) && !cudaMemset(block, 2, 1000) && !cudaIpcGetMemHandle(&again.handle, block));
+    CHECK_MSG(memcmp(&open.handle, &again.handle, sizeof open.handle) == 0, "the handle is the same");
+    answer back = ask(child, again, -1);
+    CHECK_MSG(back.code == 0 && back.byte == 2, "another memory by the same handle is opened: %d", back.byte);
+    CHECK_INT(back.held, ==, MIB(4));
+    back = ask(child, again, -1);
+    CHECK_MSG(back.code == 0 && back.byte == 2 && back.held == MIB(4), "and opened again as the same");
+    CHECK_INT(ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1).code, ==, 0);
+    back = ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1);
+    CHECK_MSG(back.code == 0 && back.held == MIB(2), "what was opened first stays,");
+    back = ask(child, order_of(ORDER_CLOSE, MIB(2), 0, 0), -1);
+    CHECK_MSG(back.code == 0 && back.held == 0 && back.findings == 0, "until it is closed");
+    back = ask(child, open, -1);
+    CHECK_MSG(back.code == 0 && back.held == MIB(2), "then the handle opens the memory that is there,");
+    CHECK_DONE(cudaFree(block));
+    back = ask(child, open, -1);
+    CHECK_MSG(back.code == (int)cudaErrorInvalidValue && back.findings == 1, "but never what is gone");
+    cudart_close(machine);
+}
+
 static void test_an_import_is_not_exported(const other *child)
 {
     sim *machine = machine_attach(NULL);
@@ -268,7 +297,8 @@ static void test_an_import_is_not_exported(const other *child)
     cudart_close(machine);
 }
 
-static void test_standard_streams(const other *child)
+/* What keeps an open from being made, but is no mistake of the program. */
+static void test_opens_that_cannot_be(const other *child)
 {
     sim *machine = machine_attach(NULL);
     message open = order_of(ORDER_OPEN, 0, MIB(2), 0);
@@ -279,6 +309,58 @@ static void test_standard_streams(const other *child)
     back = ask(child, open, -1);
     CHECK_MSG(back.code == 0 && back.standard == 0, "an open takes no descriptor below 3: %d", back.standard);
     CHECK_INT(ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1).code, ==, 0);
+    CHECK_INT(ask(child, order_of(ORDER_FILES, 1, 0, 0), -1).code, ==, 0);
+    back = ask(child, open, -1);
+    CHECK_MSG(back.code == (int)cudaErrorUnknown && back.findings == 0, "without descriptors: %d", back.code);
+    CHECK_INT(ask(child, order_of(ORDER_FILES, 0, 0, 0), -1).code, ==, 0);
+    int dumpable = prctl(PR_GET_DUMPABLE);
+    if (ask(child, order_of(ORDER_STRANGER, 0, 0, 0), -1).code == 0 && prctl(PR_SET_DUMPABLE, 0) == 0) {
+        back = ask(child, open, -1);
+        CHECK_MSG(back.code == (int)cudaErrorNotSupported && back.findings == 0, "without permission: %d", back.code);
+        prctl(PR_SET_DUMPABLE, dumpable);
+    }
+    CHECK(!cudaFree(block) && sim_finding_count(machine) == 0);
+    cudart_close(machine);
+}
+
+/* A descriptor with a handle at the beginning of its file, and room for 4 MiB; or -1. */
+static int forge(const char *name, cudaIpcMemHandle_t *handle, uint64_t bytes)
+{
+    enum { WORD_BYTES = 5, WORD_FILE = 6, WORDS = 8 };
+    uint64_t words[WORDS];
+    int file = memfd_create(name, MFD_CLOEXEC);
+    memcpy(words, handle, sizeof words);
+    words[WORD_BYTES] = bytes;
+    words[WORD_FILE] = (uint64_t)file;
+    memcpy(handle, words, sizeof words);
+    if (file >= 0 && ftruncate(file, MIB(4)) == 0 && pwrite(file, words, sizeof words, 0) == (ssize_t)sizeof words) {
+        return file;
+    }
+    if (file >= 0) close(file);
+    return -1;
+}
+
+static void test_forged_handles(const other *child)
+{
+    static const struct { const char *name; uint64_t bytes; int opens; } forged[] = {
+        { "gpuarena-sim", MIB(2), 1 }, { "other", MIB(2), 0 }, { "gpuarena-sim", 0, 0 },
+        { "gpuarena-sim", MIB(1), 0 }, { "gpuarena-sim", (uint64_t)0 - MIB(2), 0 },
+    };
+    sim *machine = machine_attach(NULL);
+    message open = order_of(ORDER_OPEN, 0, MIB(2), 0);
+    void *block = NULL;
+    uint64_t findings = 0;
+    CHECK(!cudaMalloc(&block, MIB(2)) && !cudaIpcGetMemHandle(&open.handle, block));
+    for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        message told = open;
+        int file = forge(forged[i].name, &told.handle, forged[i].bytes);
+        answer back = ask(child, told, -1);
+        findings += !forged[i].opens;
+        CHECK_MSG(file >= 0 && back.code == (forged[i].opens ? 0 : (int)cudaErrorInvalidValue)
+                      && back.findings == findings, "forged handle %d: %d", (int)i, back.code);
+        if (back.code == 0) ask(child, order_of(ORDER_CLOSE, 0, 0, 0), -1);
+        close(file);
+    }
     CHECK(!cudaFree(block) && sim_finding_count(machine) == 0);
     cudart_close(machine);
 }
@@ -340,8 +422,10 @@ static void run(void)
     test_blocks(&others[0]);
     test_a_piece_of_a_slab(&others[1]);
     test_processes_that_end(&others[2], &others[3]);
+    test_a_handle_that_comes_again(&others[5]);
     test_an_import_is_not_exported(&others[6]);
-    test_standard_streams(&others[7]);
+    test_opens_that_cannot_be(&others[7]);
+    test_forged_handles(&others[8]);
     test_pages(&others[4]);
     for (int i = 0; i < OTHERS; i++) if (i != 2) finish(&others[i]);
 }
