@@ -214,19 +214,25 @@ static size_t compare_lost(const row_list *from, const row_list *to, const char 
     return lost;
 }
 
+/* Two rows, each the first of its case: the cases' rows are searched once, and then asked column by column. */
+static void compare_case(compare *self, const case_row *before, const case_row *after)
+{
+    const row_list from = case_rows(before), to = case_rows(after);
+    compare_row pair = { .before = { &from, 0 }, .after = { &to, 0 }, .policy = case_policy(before) };
+    compare_columns(&pair);
+    compare_say(self, &pair);
+    free(from.rows);
+    free(to.rows);
+}
+
 static int compare_rows(compare *self, int has_rules, problem *why)
 {
     for (size_t line = 0; line < self->before.count; line++) {
-        compare_row pair = { { &self->before, line }, { &self->after, 0 }, NULL, COMPARE_SAME, COMPARE_SAME, 0, "" };
-        pair.policy = case_policy(&pair.before);
-        if (case_is_repeat(&pair.before)) continue;
-        pair.after.line = case_find(&self->after, &pair.before, pair.policy);
-        if (pair.after.line == SIZE_MAX) {
-            compare_alone(self, &pair.before, 0);
-            continue;
-        }
-        compare_columns(&pair);
-        compare_say(self, &pair);
+        const case_row before = { &self->before, line };
+        if (case_is_repeat(&before)) continue;
+        const case_row after = { &self->after, case_find(&self->after, &before, case_policy(&before)) };
+        if (after.line == SIZE_MAX) compare_alone(self, &before, 0);
+        else compare_case(self, &before, &after);
     }
     for (size_t line = 0; line < self->after.count; line++) {
         const case_row of = { &self->after, line };

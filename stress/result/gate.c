@@ -137,25 +137,55 @@ const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM
     return cell_text(&of->list->rows[of->line].cells[column], text);
 }
 
-/* Whether the row is of the same case, but that its policy is this one. */
-static int case_fits(const row_list *list, size_t line, const case_row *like, const char *policy)
+typedef struct case_search {                     /* for rows of a list that are like one, but of this policy */
+    const case_row *like;
+    const row_list *list;
+    const char *policy;
+    size_t      key_count;
+    row_column  keys[COLUMN_COUNT];              /* that both lists have, but for the policy */
+} case_search;
+
+/* Once a search. */
+static case_search case_search_of(const row_list *list, const case_row *like, const char *policy)
 {
-    char theirs[CELL_ROOM], mine[CELL_ROOM];
-    const case_row other = { list, line };
-    if (strcmp(policy, case_cell(&other, COLUMN_POLICY, theirs))) return 0;
-    for (int at = 0; at < COLUMN_COUNT; at++) {
-        row_column column = (row_column)at;
-        if (column_of(column)->unit != UNIT_KEY || column == COLUMN_POLICY) continue;
-        if (!strcmp(case_cell(like, column, mine), case_cell(&other, column, theirs))) continue;
-        if (row_list_has(like->list, column) && row_list_has(list, column)) return 0;
+    case_search made = { .like = like, .list = list, .policy = policy };
+    const row_list *from = like->list;
+    const row_column *columns;
+    size_t count = row_columns(from->kind, &columns);
+    for (size_t at = 0; at < count; at++) {
+        const row_column column = columns[at];
+        if (column_of(column)->unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
+            || list->lacks[column] || (list->kind != from->kind && !row_has(list->kind, column))) continue;
+        made.keys[made.key_count++] = column;
+    }
+    return made;
+}
+
+static int case_is_same(const row *one, const row *other, row_column column)
+{
+    char left[CELL_ROOM], right[CELL_ROOM];
+    const cell *mine = &one->cells[column], *theirs = &other->cells[column];
+    if (mine->kind == CELL_COUNT && theirs->kind == CELL_COUNT) return mine->count == theirs->count;
+    return !strcmp(cell_text(mine, left), cell_text(theirs, right));
+}
+
+/* Whether the row is of the same case, but that its policy is this one. */
+static int case_fits(const case_search *self, size_t line)
+{
+    char text[CELL_ROOM];
+    const row *like = &self->like->list->rows[self->like->line], *other = &self->list->rows[line];
+    if (strcmp(self->policy, cell_text(&other->cells[COLUMN_POLICY], text))) return 0;
+    for (size_t at = 0; at < self->key_count; at++) {
+        if (!case_is_same(like, other, self->keys[at])) return 0;
     }
     return 1;
 }
 
 size_t case_find(const row_list *list, const case_row *like, const char *policy)
 {
+    const case_search search = case_search_of(list, like, policy);
     for (size_t line = 0; line < list->count; line++) {
-        if (case_fits(list, line, like, policy)) return line;
+        if (case_fits(&search, line)) return line;
     }
     return SIZE_MAX;
 }
@@ -165,6 +195,20 @@ const char *case_policy(const case_row *of)
     return of->list->rows[of->line].cells[COLUMN_POLICY].text;
 }
 
+row_list case_rows(const case_row *of)
+{
+    const case_search search = case_search_of(of->list, of, case_policy(of));
+    row_list made = *of->list;
+    size_t most = 0;
+    for (size_t line = 0; line < of->list->count; line++) most += (size_t)case_fits(&search, line);
+    made.rows = program_need(most, sizeof *made.rows);
+    made.count = 0;
+    for (size_t line = 0; made.count < most; line++) {
+        if (case_fits(&search, line)) made.rows[made.count++] = of->list->rows[line];
+    }
+    return made;
+}
+
 int case_is_repeat(const case_row *of)
 {
     return case_find(of->list, of, case_policy(of)) < of->line;
@@ -172,11 +216,10 @@ int case_is_repeat(const case_row *of)
 
 int case_agrees(const case_row *of, row_column column)
 {
-    char first[CELL_ROOM], text[CELL_ROOM];
+    const case_search search = case_search_of(of->list, of, case_policy(of));
+    const row *rows = of->list->rows;
     for (size_t line = 0; line < of->list->count; line++) {
-        const case_row other = { of->list, line };
-        if (case_fits(of->list, line, of, case_policy(of))
-            && strcmp(case_cell(of, column, first), case_cell(&other, column, text))) return 0;
+        if (case_fits(&search, line) && !case_is_same(&rows[of->line], &rows[line], column)) return 0;
     }
     return 1;
 }
@@ -194,9 +237,10 @@ interval case_samples(const row_list *list, const case_row *like, const char *po
     long double *samples = program_need(list->count, sizeof *samples);
     size_t count = 0;
     int has_interval = 0;
+    const case_search search = case_search_of(list, like, policy);
     for (size_t line = 0; line < list->count; line++) {
         const case_row of = { list, line };
-        if (!case_fits(list, line, like, policy) || case_number(&of, column, &samples[count])) continue;
+        if (!case_fits(&search, line) || case_number(&of, column, &samples[count])) continue;
         has_interval = column == COLUMN_RATIO && !case_number(&of, COLUMN_RATIO_LOW, &low)
             && !case_number(&of, COLUMN_RATIO_HIGH, &high);
         count++;

@@ -42,6 +42,8 @@ typedef struct case_row { const row_list *list; size_t line; } case_row;
 const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM]);  /* as cell_text */
 const char *case_policy(const case_row *of);
 int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
+/* All of the same case, in order, in a list that borrows all but .rows: free that. */
+row_list case_rows(const case_row *of);
 /* The first line of the same case, but that its policy is this one; SIZE_MAX: there is none. */
 size_t case_find(const row_list *list, const case_row *like, const char *policy);
 int    case_agrees(const case_row *of, row_column column);  /* all repeats of the row have the same in this column */
