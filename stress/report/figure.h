@@ -33,8 +33,7 @@ typedef struct figure_sheet {
     size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at */
 } figure_sheet;
 
-/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. *left_out: rows without.
-   Free it. */
+/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. *left_out: rows without. Free it. */
 enum { FIGURE_MOST_ROWS = 32 };
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
 

@@ -167,7 +167,7 @@ static const output_kind output_kinds[] = {
     { "json", " run capacity batch holes ", 0, 0, json_write,
       "the same, with whole histograms of latencies: schema gpuarena-stress/1, stress/report/schema.json" },
     { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write,
-      "a case a row and a case a verdict (stress help gates); of compare, too, as md is, with --fail-if" },
+      "a case a row and a case a verdict (stress help gates); compare and merge write this and md, with --fail-if" },
     { "md", " run capacity batch holes compare merge ", 0, 0, summary_write,
       "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together" },
     { "html", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, html_write,
