@@ -200,18 +200,50 @@ static void compare_alone(compare *self, const case_row *of, int is_after)
            case_policy(of), case_cell(of, COLUMN_DEVICE, held), case_cell(of, COLUMN_SEED, seed));
 }
 
+/* Whether the file has a column of this name, be it in rows or not. */
+static int compare_names(const row_list *list, const char *name)
+{
+    const column_info *named = column_find(name);
+    size_t at = 0;
+    if (named && row_list_has(list, column_which(named))) return 1;
+    while (at < list->other_count && strcmp(list->others[at], name)) at++;
+    return at < list->other_count;
+}
+
+static void compare_list(size_t *told, const char *what, const char *name)
+{
+    if ((*told)++) printf(", %s", name);
+    else printf("COLUMNS %s  %s", what, name);
+}
+
 /* Metrics that one file alone has are compared with nothing: named. */
-static size_t compare_lost(const row_list *from, const row_list *to, const char *where)
+static size_t compare_lost(const row_list *from, const row_list *to, const char *what)
 {
     const row_column *columns;
     size_t lost = 0, count = row_columns(from->kind, &columns);
     for (size_t at = 0; at < count; at++) {
-        if (!row_list_has(from, columns[at]) || row_list_has(to, columns[at])) continue;
-        if (lost++) printf(", %s", row_column_name(columns[at]));
-        else printf("COLUMNS ONLY IN %s  %s", where, row_column_name(columns[at]));
+        const char *name = row_column_name(columns[at]);
+        if (row_list_has(from, columns[at]) && !compare_names(to, name)) compare_list(&lost, what, name);
+    }
+    for (size_t at = 0; at < from->other_count; at++) {
+        if (!compare_names(to, from->others[at])) compare_list(&lost, what, from->others[at]);
     }
     if (lost) printf("\n");
     return lost;
+}
+
+/* Columns that both have, and that are in the rows of one at most. */
+static void compare_passed_over(const row_list *before, const row_list *after)
+{
+    size_t told = 0;
+    for (size_t at = 0; at < before->other_count; at++) {
+        if (compare_names(after, before->others[at])) compare_list(&told, "NOT COMPARED", before->others[at]);
+    }
+    for (size_t at = 0; at < after->other_count; at++) {
+        const column_info *named = column_find(after->others[at]);
+        if (named && row_list_has(before, column_which(named))) compare_list(&told, "NOT COMPARED", named->name);
+    }
+    if (told) printf("\n");
 }
 
 /* Two rows, each the first of its case: the cases' rows are searched once, and then asked column by column. */
@@ -240,8 +272,9 @@ static int compare_rows(compare *self, int has_rules, problem *why)
         if (case_find(&self->before, &of, case_policy(&of)) != SIZE_MAX) continue;
         compare_alone(self, &of, 1);
     }
-    self->lost_columns = compare_lost(&self->before, &self->after, "A");
-    (void)compare_lost(&self->after, &self->before, "B");
+    self->lost_columns = compare_lost(&self->before, &self->after, "ONLY IN A");
+    (void)compare_lost(&self->after, &self->before, "ONLY IN B");
+    compare_passed_over(&self->before, &self->after);
     if (self->rows || has_rules) return 0;       /* rules say that of B alone */
     return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }

@@ -1,5 +1,5 @@
 /* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
-   it. Cells are texts here: what the shards wrote is what comes out. */
+   it. Shards are read as rows, and written as rows are. */
 #include "command.h"
 
 #include <inttypes.h>
@@ -51,7 +51,10 @@ static int merge_read(merge_file *file, const char *path, problem *why)
     }
     file->header.bytes = text + taken;
     file->header.length = strcspn(text + taken, "\n");
-    return csv_parse(&file->rows, path, text + taken, length - taken, why);
+    if (csv_parse(&file->rows, path, text + taken, length - taken, why)) return -1;
+    if (!file->rows.other_count) return 0;
+    return problem_set(why, EXIT_USAGE, "%s: column '%s' would be lost: merge with the version that wrote it, %s",
+                       path, file->rows.others[0], file->mark.version);
 }
 
 static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,

@@ -45,7 +45,10 @@ void csv_write(FILE *out, const row_list *list)
 
 /* ---- Reading CSV in place: cells are unquoted where they stand and ended by a NUL */
 
-enum { CSV_MOST_BYTES = 1 << 28 };               /* of a file */
+enum {
+    CSV_MOST_BYTES = 1 << 28,                    /* of a file */
+    CSV_MOST_ROWS = (1 << 30) / (int)sizeof(row) /* rows have room for all columns, whatever the file has */
+};
 
 typedef struct csv_table {                       /* a header and rows of as many cells, all of them texts */
     char   *text;                                /* what the cells point into */
@@ -182,8 +185,9 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
                            reader->name, reader->line, self->column_count, count);
     } else if (csv_is_header(self, from)) {
         *used = from;
-    } else {
-        self->row_count++;
+    } else if (self->row_count++ == CSV_MOST_ROWS) {
+        return problem_set(why, EXIT_USAGE, "%s: more than %d rows, expected a shorter file", reader->name,
+                           CSV_MOST_ROWS);
     }
     reader->line++;
     return 0;
@@ -236,10 +240,14 @@ static void csv_rows_of(const csv_table *table, const char *name, row_list *made
     made->partial = table->partial;
     made->rows = program_need(table->row_count, sizeof *made->rows);
     made->count = table->row_count;
+    made->others = program_need(table->column_count, sizeof *made->others);
     memset(made->lacks, 1, sizeof made->lacks);
     for (size_t at = 0; at < table->column_count; at++) {
         const column_info *named = column_find(table->cells[at]);
-        if (!named || !made->lacks[column_which(named)] || !row_has(made->kind, column_which(named))) continue;
+        if (!named || !made->lacks[column_which(named)] || !row_has(made->kind, column_which(named))) {
+            made->others[made->other_count++] = table->cells[at];
+            continue;
+        }
         made->lacks[column_which(named)] = 0;
         for (size_t line = 0; line < made->count; line++) {
             csv_cell_of(table->cells[(line + 1) * table->column_count + at], column_which(named), &made->rows[line]);
@@ -268,6 +276,7 @@ void csv_free(row_list *self)
 {
     free(self->text);
     free(self->rows);
+    free(self->others);
     memset(self, 0, sizeof *self);
 }
 

@@ -15,8 +15,11 @@ void csv_text(FILE *out, const char *text);       /* one cell, quoted where it m
 void csv_write(FILE *out, const row_list *list);             /* write errors: ferror(out) */
 
 /* Rows as files have them: the columns that this version knows; row_list.lacks says which of the command's are not
-   there. What is read is written again to the byte. A header said again (files joined by cat) is passed over.
-   -1 and a problem, EXIT_USAGE, that names file and line: it is none of ours. csv_free in both cases. */
+   there, row_list.others which are there beside them, by their names alone. A file without others, and with its
+   columns in this version's order, is written again to the byte. A header said again (files joined by cat) is passed
+   over.
+   -1 and a problem, EXIT_USAGE, that names file and line: it is none of ours, or its rows would take more than 1 GiB.
+   csv_free in both cases. */
 int  csv_read(row_list *made, const char *path, problem *why);
 int  csv_parse(row_list *made, const char *name, const char *text, size_t length, problem *why);
 void csv_free(row_list *self);

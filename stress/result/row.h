@@ -190,6 +190,9 @@ typedef struct row_list {
     const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
     char        lacks[COLUMN_COUNT];             /* 1: the file that it was read from has no such column */
     char       *text;                            /* of a file, which cells point into; NULL: rows that were run */
+    const char **others;                         /* columns of a file that are in no row: not of this version and
+                                                    command, or there twice; owned */
+    size_t      other_count;
 } row_list;
 
 /* The columns that files of this command have, in order; how many. */
