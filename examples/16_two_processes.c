@@ -61,8 +61,7 @@ static int importer(int socket)
         close(fd);
     }
     failed = result == GPUARENA_OK && example_compare(ptr, shared.bytes, PATTERN);
-    if (result != GPUARENA_OK)
-        example_explain(result == GPUARENA_NOT_SUPPORTED ? stdout : stderr, "importer: import");
+    if (result) example_explain(result == GPUARENA_NOT_SUPPORTED ? stdout : stderr, "importer: import");
     else printf("importer: %d MiB, %s\n", BLOCK_MIB, failed ? "spoilt" : "as they were written");
     fflush(stdout);
     if (gpuarena_import_end(arena, ptr) || gpuarena_destroy(arena)) return example_failed();

@@ -118,12 +118,15 @@ static void environment_ask(const char *uuid, const char *query, char *answer, s
     if (!pipe || pclose(pipe)) snprintf(answer, size, "?");
 }
 
-/* Compute processes on the device other than this one, from a line each; -1: not known. */
+enum { ENVIRONMENT_NO_ANSWER = -2 };
+
+/* Compute processes on the device other than this one, from a line each; -1, or NO_ANSWER: not known. */
 static int environment_processes(const char *uuid)
 {
     char answer[8192], *end;
     int others = 0;
     environment_ask(uuid, "compute-apps=pid", answer, sizeof answer);
+    if (strcmp(answer, "?") == 0) return ENVIRONMENT_NO_ANSWER;
     for (const char *at = answer; *at; at = end + 1) {
         long process = strtol(at, &end, 10);
         if (end == at || *end != '\n') return -1;           /* "[Insufficient Permissions]" and the like */
@@ -142,8 +145,10 @@ static void environment_driver(const char *uuid, char *text, size_t size)
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
 {
     if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
-    environment_driver(made->uuid, made->driver, sizeof made->driver);
-    made->process_count = made->driver[0] ? environment_processes(made->uuid) : -1;    /* a hung one is asked once */
+    made->process_count = environment_processes(made->uuid);
+    if (made->process_count != ENVIRONMENT_NO_ANSWER)        /* one that hangs is asked once */
+        environment_driver(made->uuid, made->driver, sizeof made->driver);
+    else made->process_count = -1;
     (void)cudaDriverGetVersion(&made->driver_version);
     (void)cudaRuntimeGetVersion(&made->runtime_version);
     return environment_memory(made, why);
