@@ -125,8 +125,8 @@ typedef struct stream_copy {
 int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next);
 
 /* A part that is an op stream itself: what is left out takes all that needs it along. keep: by operation of `from`,
-   of which the first op_count count. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills
-   *made, to be freed by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
+   of which the first op_count count. Ids, tags and labels stay, so that it can be written; one thread makes all.
+   Fills *made, to be freed by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made,
                      problem *why);
 
