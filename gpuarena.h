@@ -1718,7 +1718,7 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
                       GPUARENA__EXPORTED = 2,    /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
-/* Whether a free block waits for the device: no; for a wait that is yet to begin; for one that has begun. */
+/* A free block's wait for the device: none, one that is yet to begin, one that has begun. */
 enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
@@ -2119,7 +2119,7 @@ typedef struct gpuarena__imports {
     uint32_t count, room;
 } gpuarena__imports;
 
-/* What the fast paths test. */
+/* The values that the fast paths test. */
 typedef struct gpuarena__fast {
     uint64_t hit_max_bytes;                      /* requests up to this size may be hits: MAX_BYTES, or 0 */
     uint64_t max_bytes;                          /* the same, but 0 in a step that is recorded or planned, and
@@ -2584,7 +2584,7 @@ static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* As nodes_reserve; keeps the nodes across driver calls until the caller lowers kept_count. */
+/* Reserves nodes, and keeps them across driver calls until the caller lowers kept_count. */
 static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
 {
     if (!gpuarena__nodes_reserve(arena, count)) return 0;
@@ -6433,8 +6433,8 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
 
 /* ---- which pages move */
 
-/* What free blocks would be if all streams were done: the longest, and the number of idle pages outside [low,
-   high), which consists of whole pages. Memory of capture sets is not counted. */
+/* The free blocks as they would be if all streams were done: the longest, and the number of idle pages
+   outside [low, high), which consists of whole pages. Memory of capture sets is not counted. */
 typedef struct gpuarena__seen { uint64_t longest, page_count, low, high; } gpuarena__seen;
 
 /* The number of idle pages outside [low, high) in a free block, or in a run of them. */
