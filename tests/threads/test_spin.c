@@ -12,7 +12,7 @@
 #include <time.h>
 #include "sim_device.h"
 
-enum { SLEEPS = 50, MOST_MS = 60000, WAKE_MS = 10000, HOLD_MS = 300, WAITERS = 4, MOST_SLEEPS = 5 * WAITERS };
+enum { SLEEPS = 50, MOST_MS = 15000, WAKE_MS = 10000, HOLD_MS = 300, WAITERS = 4, MOST_SLEEPS = 5 * WAITERS };
 
 static pthread_t waiters[WAITERS];
 static void *blocks[WAITERS];
