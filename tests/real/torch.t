@@ -99,11 +99,14 @@ SKIP: {
     skip "the documents speak of PyTorch $told, this is $torch", 2 if $torch ne $told;
     local @ENV{qw(BUILD TORCH_PYTHON)} = ($build, $python);
     my $table = qx(perl tests/measure/torch.pl 2>"$dir/err");
-    ok($table =~ tr/\n// == 10 && index(slurp('stress/RESULTS.md'), "\n\n$table\n") >= 0, "its table is that of stress/RESULTS.md, to the letter")
+    # PyTorch's threads may order two calls otherwise; memory is the same each time
+    my $memory = sub { join '', map { s/(?:\|[^|]*){2}\|$//r } map { "$_\n" } grep { /^\|/ } split /\n/, $_[0] };
+    my ($measured, $told_of) = map { $memory->($_) } $table, slurp('stress/RESULTS.md');
+    ok($table =~ tr/\n// == 10 && index($told_of, $measured) >= 0, "memory in its table is that of stress/RESULTS.md")
         or diag $table, slurp("$dir/err");
     my ($rows) = slurp('README.md') =~ /^\| allocator \| reserved .*\n\|.*\n((?:\|.*\n)+)/m;
-    my @rows = split /^/, $rows // '';
-    is(scalar(grep { index($table, "| 80 GiB $_") >= 0 } @rows), 3, 'and README has three of its rows') or diag @rows;
+    my @rows = split /^/, $memory->($rows // '');
+    is(scalar(grep { index($measured, "| 80 GiB $_") >= 0 } @rows), 3, 'and README has three of its rows') or diag @rows;
 }
 
 done_testing();
