@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/search.h"
+#include "../base/text.h"
 #include "../workload/workload.h"
 
 /* ---- What both have: runs, and what the last ones say as cells */
@@ -393,7 +394,7 @@ static int batch_probe(void *user, uint64_t value)
 static void batch_sentence(const batch *self, char *note, size_t size)
 {
     const pass_oom *oom = &self->runs.refused.oom;
-    char times[48] = "", cause[420];
+    char times[48] = "", cause[420], more[32];
     if (self->unmade.exit_code) {
         snprintf(note, size, "%s=%" PRIu64 " cannot be made: %.250s", self->key.key, self->stopped_at,
                  self->unmade.text);
@@ -404,8 +405,11 @@ static void batch_sentence(const batch *self, char *note, size_t size)
                  self->asked->times);
     }
     if (self->stopped_peak_bytes <= self->room_bytes) snprintf(cause, sizeof cause, "%.400s", oom->refusal.text);
-    else snprintf(cause, sizeof cause, "it requests %" PRIu64 " bytes at its peak, and there are %" PRIu64,
-                  self->stopped_peak_bytes, self->room_bytes);
+    else {
+        text_bytes(self->stopped_peak_bytes - self->room_bytes, more, sizeof more);
+        snprintf(cause, sizeof cause, "it requests %" PRIu64 " bytes at its peak, %s more than the %" PRIu64
+                 " there are", self->stopped_peak_bytes, more, self->room_bytes);
+    }
     snprintf(note, size, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: %s", self->key.key, self->stopped_at, oom->op,
              times, cause);
 }

@@ -72,7 +72,7 @@ my %said = (
     untimed  => ['oom_op oom_reason oom_round', qr{uniform:n=100/cudaMalloc: in round 3 of 5, at its operation \d+:}],
     capacity => ['min_limit_bytes ratio requested_peak_bytes stop_op stop_reason', qr/^$/],
     batch    => ['key largest allowed requested_peak_bytes stop_op stop_reason',
-                 qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, and there are 1073741824.*/segments: cap=1073741824 is the most}s],
+                 qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, [\d.]+ [KM]iB more than the 1073741824 there are.*/segments: cap=1073741824 is the most}s],
     cramped  => ['status target', qr{segments free blocks 16384: arena: \d+ bytes .* were refused by the driver}],
     holes    => ['ns_per_pair ratio ratio_low ratio_high target met', qr/^$/],
     repeats  => ['footprint waited_p99_vns alloc_p99_ns',
