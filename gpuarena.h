@@ -255,12 +255,13 @@
      - All other calls hold the slow-path mutex, one at a time, and the short lock too, which they unlock
        around each driver call. So other threads' hits and frees go on while one thread's growth waits in the
        driver, and a miss waits for the growth or release of another thread.
-     - Once a second thread has named a stream to the arena, each stream has a *heap*: 2 MiB pieces of the
-       address space that its small blocks lie in, with a lock of their own (streams beyond the 16th share
-       heaps). A hit of at most 1 MiB, and the free of such a block on the stream of its allocation, hold the
-       heap's lock alone, so threads on different streams do not wait for each other. Who holds the short lock
-       holds those of all heaps, too: whatever else was said to hold it, a new peak, a hit that its heap has
-       no block for, and a hit or free with a tag of gpuarena_tag, an observer, or a plan.
+     - Once a second thread has named a stream that is new to the arena, each such thread has a *heap*: 2 MiB
+       pieces of the address space that small blocks of the streams which it named first lie in, with a lock
+       of their own (threads beyond the 16th share heaps). A hit of at most 1 MiB, and the free of such a
+       block on the stream of its allocation, hold the heap's lock alone, so threads that use their own
+       streams do not wait for each other. Who holds the short lock holds those of all heaps, too: whatever
+       else was said to hold it, a new peak, a hit that its heap has no block for, and a hit or free with a
+       tag of gpuarena_tag, an observer, or a plan.
      - No memory is kept from other streams: before a request grows the arena or fails, it may have the quiet
        blocks of all heaps. Statistics, limits and peaks are exact. An arena whose streams are all named by
        one thread has no heaps.
@@ -1974,9 +1975,9 @@ typedef struct gpuarena__tags {
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
-/* Heaps. Once two threads have named streams, each stream has a heap, whose lock alone its hits and frees
-   hold. A heap owns the pages of addresses in which its nodes start; pages of the arena itself are changed
-   with all locks alone. All locks: the arena's and those of all heaps. Invariants:
+/* Heaps. Once two threads have named streams, each has a heap, whose lock alone hits and frees of the streams
+   that it named first hold. A heap owns the pages of addresses in which its nodes start; pages of the arena
+   itself are changed with all locks alone. All locks: the arena's and those of all heaps. Invariants:
      owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
@@ -1990,7 +1991,7 @@ static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger reque
                                                                   blocks, with all locks */
 static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
                                                                   another takes what follows */
-enum { GPUARENA__HEAPS = 16,                                 /* streams beyond share them */
+enum { GPUARENA__HEAPS = 16,                                 /* threads beyond share them */
        GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
        GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
@@ -2000,6 +2001,7 @@ typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena_stream recent;                      /* its plain stream seen last, and its record */
     uint32_t recent_record;
     uint32_t number;                             /* from 1 */
+    uint64_t thread;                             /* that named its streams first */
     gpuarena__pool unused;
     uint64_t serial, serial_base;
     uint64_t idle_count;                         /* by how much it has changed paged.idle_count */
@@ -4940,9 +4942,9 @@ static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
     gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
 }
 
-/* Makes one more heap, with its lock locked, if there may be more and there is host memory. Returns its
-   number; 0: it was not made. */
-static uint32_t gpuarena__heap_make(gpuarena *arena)
+/* Makes a heap for the streams of a thread, with its lock locked, if there may be more and there is host
+   memory. Returns its number; 0: it was not made. */
+static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
 {
     gpuarena__heaps *heaps = &arena->heaps;
     gpuarena__heap *heap;
@@ -4954,6 +4956,7 @@ static uint32_t gpuarena__heap_make(gpuarena *arena)
     memset(heap, 0, sizeof *heap);
     heap->memory = memory;
     heap->number = heaps->count + 1;
+    heap->thread = thread;
     heap->recent = gpuarena__nobody();
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
@@ -4968,17 +4971,19 @@ static uint32_t gpuarena__heap_make(gpuarena *arena)
     return heap->number;
 }
 
-/* Gives a record a heap, unless it has one: a new heap, or one that other records have. */
+/* Gives a record that has no blocks yet the heap of this thread: the one it has, a new one, or one that other
+   threads have. */
 static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
 {
-    uint32_t *heap = &arena->streams.list[record].heap;
-    if (!*heap) *heap = gpuarena__heap_make(arena);
-    if (!*heap && arena->heaps.count) *heap = 1 + (record - 1) % arena->heaps.count;
+    uint64_t thread = gpuarena__thread_number();
+    uint32_t number = arena->heaps.count;
+    while (number && arena->heaps.list[number]->thread != thread) number--;
+    if (!number) number = gpuarena__heap_make(arena, thread);
+    arena->streams.list[record].heap = number ? number : 1 + (uint32_t)(thread % arena->heaps.count);
 }
 
-/* Makes a heap for each ordinary stream. The first stream's heap owns all that there is. So what waits for
-   another stream lies in the first heap's pages: in that stream's foreign bins. If there is no host memory,
-   the next stream tries again. */
+/* Makes the first heap. It owns all that there is, and all streams have it. If there is no host memory, the
+   next stream tries again. */
 static void gpuarena__heaps_begin(gpuarena *arena)
 {
     const gpuarena__range *range;
@@ -4987,7 +4992,7 @@ static void gpuarena__heaps_begin(gpuarena *arena)
     uint32_t at, number;
     for (at = 1; at < arena->streams.count; at++)
         if (!gpuarena__bins_make(arena, &arena->streams.list[at].bins->foreign)) return;
-    number = gpuarena__heap_make(arena);
+    number = gpuarena__heap_make(arena, arena->heaps.thread);
     if (!number) return;
     first = arena->heaps.list[number];
     arena->lookup = first->lookup;
@@ -4997,17 +5002,7 @@ static void gpuarena__heaps_begin(gpuarena *arena)
     first->live_seen = first->stats.live_count = arena->stats.live_count;
     for (range = arena->ranges.first; range; range = range->after)
         memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));
-    arena->streams.list[1].heap = number;
-    for (at = 2; at < arena->streams.count; at++) {
-        gpuarena__stream *stream = &arena->streams.list[at];
-        gpuarena__bins *empty = stream->bins->foreign;
-        if (stream->state != GPUARENA__CLOSED && !stream->home && !stream->key)
-            gpuarena__heap_give(arena, at);
-        if (stream->heap == 1) continue;
-        stream->bins->foreign = NULL;
-        empty->foreign = stream->bins;
-        stream->bins = empty;
-    }
+    for (at = 1; at < arena->streams.count; at++) arena->streams.list[at].heap = number;
 }
 
 /* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
@@ -5351,7 +5346,6 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     uint32_t at = gpuarena__stream_vacant(arena);
     gpuarena__stream *stream;
     gpuarena__bins *bins;
-    uint32_t heap;
     if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
     stream = &streams->list[at];
     bins = streams->many ? stream->bins : &arena->bins;
@@ -5365,11 +5359,9 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
         entry->record = 0;
         if (stream->key) gpuarena__known_drop(streams, entry);
     }
-    heap = stream->heap;                         /* whose its bins are */
     memset(stream, 0, sizeof *stream);
     gpuarena__streams_changed(arena);
     stream->bins = bins;
-    stream->heap = heap;
     stream->handle = handle;
     stream->key = key;
     if (at == streams->count) streams->count++;

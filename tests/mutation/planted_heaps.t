@@ -66,10 +66,7 @@ my @planted = (
      q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
      q@        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));@, q@        ;@],
-    ['as heaps begin, what waits for later streams stays among the blocks of their own pages',
-     q@        stream->bins->foreign = NULL;
-        empty->foreign = stream->bins;
-        stream->bins = empty;@, q@@],
+    ['as heaps begin, no stream has the first one', q@    for (at = 1; at < arena->streams.count; at++) arena->streams.list[at].heap = number;@, q@@],
     ['free blocks of other heaps are not seen', q@    return n <= arena->heaps.count ? &arena->heaps.list[n]->bins : NULL;@,
      q@    return NULL;@],
 );

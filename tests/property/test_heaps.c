@@ -27,6 +27,14 @@ static shadow self;
 
 static uint64_t draw(uint64_t below) { return splitmix64_next(&self.random) % below; }
 static uint64_t larger(uint64_t left, uint64_t right) { return left > right ? left : right; }
+
+/* A stream, each of which a thread of its own calls with. */
+static gpuarena_stream stream_at(uint64_t number)
+{
+    gpuarena__thread_number_ = 1 + number;
+    return self.streams[number];
+}
+
 static uint64_t whole(uint64_t bytes) { return (bytes + self.unit - 1) / self.unit * self.unit; }
 
 static void do_alloc(void)
@@ -35,7 +43,7 @@ static void do_alloc(void)
     if (self.count == (self.slack == 2 ? BLOCKS / 2 : BLOCKS)) return;
     made->bytes = 1 + draw((uint64_t)256 << draw(draw(50) ? 12 : 15));
     if (self.slack) made->bytes = self.slack == 1 ? 1 : self.unit;
-    made->stream = self.streams[draw(self.stream_count)];
+    made->stream = stream_at(draw(self.stream_count));
     made->mark = self.mark;
     WANT(gpuarena_alloc(self.arena, &made->ptr, made->bytes, made->stream) == GPUARENA_OK);
     self.places = self.places * 31 + bench_number(made->ptr);
@@ -50,7 +58,7 @@ static void do_free(void)
 {
     block *gone = &self.blocks[draw((uint64_t)self.count + 1)];
     if (gone == &self.blocks[self.count]) return;
-    gpuarena_stream stream = draw(20) ? gone->stream : self.streams[draw(self.stream_count)];
+    gpuarena_stream stream = draw(20) ? gone->stream : stream_at(draw(self.stream_count));
     if (stream != gone->stream) (void)sim_device_wait(self.bench.machine, 0);
     WANT(gpuarena_free(self.arena, gone->ptr, stream) == GPUARENA_OK);
     self.requested -= gone->bytes;
@@ -67,7 +75,7 @@ static void do_limit(void)
     if (!stats.live_bytes) return;
     WANT(gpuarena_set_limit(self.arena, 0) == GPUARENA_OK);
     for (uint64_t at = 0; at < self.stream_count; at++)
-        WANT(gpuarena_alloc(self.arena, &refused, 256, self.streams[at]) == GPUARENA_OUT_OF_MEMORY);
+        WANT(gpuarena_alloc(self.arena, &refused, 256, stream_at(at)) == GPUARENA_OUT_OF_MEMORY);
     WANT(gpuarena_set_limit(self.arena, GPUARENA_NO_LIMIT) == GPUARENA_OK);
 }
 
@@ -118,7 +126,6 @@ static void begin(const char *keys, uint64_t seed, uint64_t stream_count)
     config.environment = "";
     WANT(gpuarena_config_parse(keys, &config, NULL, 0) == GPUARENA_OK);
     WANT(gpuarena_create(&config, &self.arena) == GPUARENA_OK);
-    self.arena->heaps.wanted = 1;                /* as if another thread had named a stream */
     gpuarena_get_config(self.arena, &config);
     self.unit = config.alignment;
 }
