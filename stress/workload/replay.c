@@ -79,7 +79,7 @@ static int reader_end_of_line(reader *in, slice rest, const char *grammar)
 static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     id_entry *entry = id_map_add(&in->ids, id);
-    if (!entry) return stream_no_memory(in->builder);
+    program_must(!entry);
     if (entry->state == ID_LIVE) {
         return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
                              slice_show(shown).text, entry->line);
@@ -399,19 +399,14 @@ typedef struct intervals {
 
 static const char intervals_plain[] = "id,lower,upper,size", intervals_packed[] = "id,lower,upper,size,offset";
 
-static int intervals_room(reader *in, intervals *all)
-{
-    if (all->count >= STREAM_MAX_OPS / 2) {
-        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
-    }
-    return ARRAY_RESERVE(all->rows, all->capacity, all->count + 1) ? stream_no_memory(in->builder) : 0;
-}
-
 static int intervals_add(reader *in, intervals *all, slice line)
 {
     const char *grammar = all->has_offset ? intervals_packed : intervals_plain;
     uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
-    if (intervals_room(in, all)) return -1;
+    if (all->count >= STREAM_MAX_OPS / 2) {
+        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
+    }
+    program_must(ARRAY_RESERVE(all->rows, all->capacity, all->count + 1));
     interval *row = &all->rows[all->count];
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
@@ -464,8 +459,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
 
 static int intervals_order(reader *in, const intervals *all)
 {
-    interval_event *events = malloc((2 * all->count + 1) * sizeof *events);
-    if (!events) return stream_no_memory(in->builder);
+    interval_event *events = program_need(2 * all->count, sizeof *events);
     for (size_t i = 0; i < all->count; i++) {
         interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
         events[2 * i] = lower;
@@ -592,7 +586,7 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
     enum { REPLAY_READ = 1 << 16 };
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        if (ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ)) return stream_no_memory(builder);
+        program_must(ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ));
         got = fread(into->bytes + into->length, 1, REPLAY_READ, file);
         into->length += got;
     }

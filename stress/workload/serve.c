@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../base/program.h"
+
 /* ---- Published models, and published distributions of how long prompts and answers are */
 
 /* Llama 2 and 3 as their model cards have them. */
@@ -101,12 +103,11 @@ static void serve_free(serve *state, uint32_t block, uint64_t bytes)
     maker_free(&state->words, block);
 }
 
-static int serve_room(serve *state, serve_request *request, uint64_t count)
+static void serve_room(serve_request *request, uint64_t count)
 {
     uint32_t *larger = realloc(request->blocks, (size_t)(count + 1) * sizeof *larger);
-    if (larger) request->blocks = larger;
-    else state->words.failed = stream_no_memory(state->words.builder);
-    return larger != NULL;
+    program_must(!larger);
+    request->blocks = larger;
 }
 
 static void serve_share(serve *state)
@@ -130,7 +131,7 @@ static int serve_hold_blocks(serve *state, serve_request *request, uint64_t toke
     if (joins && state->shared_users == 0) wanted += state->shared_count;
     if (own <= request->block_count && request->blocks) return 1;
     if (wanted * bytes > state->budget_bytes - state->held_bytes) return 0;
-    if (!serve_room(state, request, own)) return 1;          /* it has failed, and ends */
+    serve_room(request, own);
     if (joins) serve_share(state);
     while (request->block_count < own) request->blocks[request->block_count++] = serve_new(state, bytes);
     request->room = own * state->block_tokens;
@@ -143,7 +144,7 @@ static int serve_hold_piece(serve *state, serve_request *request, uint64_t token
     uint64_t room = serve_piece_tokens(state, tokens), bytes = room * state->token_bytes;
     if (request->blocks && room <= request->room) return 1;
     if (bytes > state->budget_bytes - state->held_bytes) return 0;
-    if (!serve_room(state, request, 1)) return 1;
+    serve_room(request, 1);
     uint32_t made = serve_new(state, bytes);
     if (request->block_count > 0) {
         uint64_t old_bytes = request->room * state->token_bytes;
@@ -312,7 +313,6 @@ static uint64_t serve_admit(serve *state)
         if (state->shared_users > 0) computed -= serve_shared_tokens(state, request);
         if (admitted > 0 && admitted + computed > state->chunk_tokens) break;
         if (!serve_hold(state, request, tokens)) break;
-        if (maker_is_over(&state->words)) break;
         if (admitted == 0) maker_label(&state->words, "prefill");
         serve_write_prompt(state, request);
         serve_start(state);
@@ -400,7 +400,7 @@ static void serve_make(void *self)
     serve *state = self;
     maker *words = &state->words;
     serve_begin(state);
-    if (!words->failed) words->failed = serve_judge(state);
+    words->failed = serve_judge(state);
     if (words->failed) return;
     serve_setup_requests(state);
     if (state->has_weights) serve_setup_weights(state);

@@ -164,7 +164,7 @@ static void tape_make(void *self)
     state->tapes = maker_array(words, (state->keep + 1) * state->tape_count, sizeof *state->tapes);
     state->gradients = maker_array(words, state->layers * TAPE_MATRICES, sizeof *state->gradients);
     tape_setup(state);
-    if (!words->failed) tape_steps(state);
+    tape_steps(state);
 }
 
 /* The peak is more than is told where gradients of weights outweigh a tape: with few tokens. */

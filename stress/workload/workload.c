@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/splitmix64.h"
 #include "../base/text.h"
 #include "maker.h"
@@ -229,8 +230,7 @@ static uint64_t workload_seed(const family *of, const workload_options *options,
 static int workload_write(const family *of, const family_request *request, stream_builder *builder)
 {
     if (of->read) return of->read(request->path, builder);
-    maker *self = calloc(1, of->size);
-    if (!self) return stream_no_memory(builder);
+    maker *self = program_need(1, of->size);
     for (size_t i = 0; i < of->option_count; i++) {
         const family_range *value = &request->values[i].is;
         memcpy((char *)self + of->options[i].at, value, of->options[i].is_range ? sizeof *value : sizeof value->low);
@@ -350,21 +350,17 @@ static int mix_add(mix *self, slice spec, const workload_options *options, uint3
                    problem *why)
 {
     mix_member *made = &self->members[self->member_count];
-    char *text = malloc(spec.length + 1);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
-    memcpy(text, spec.bytes, spec.length);
-    text[spec.length] = '\0';
+    char *text = program_copy(spec.bytes, spec.length);
     int failed = workload_make(text, options, &made->stream, why);
     free(text);
     if (failed) return -1;
     self->member_count++;
     self->op_count += made->stream.op_count;
     self->touch_count += made->stream.touch_count;
-    if (mix_judge(self, spec, options, why)) return -1;
     made->thread = thread;
     made->stride = stride;
-    made->blocks = calloc(made->stream.block_count + 1, sizeof *made->blocks);
-    return made->blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    made->blocks = program_need(made->stream.block_count, sizeof *made->blocks);
+    return mix_judge(self, spec, options, why);
 }
 
 /* The threads from `first` on, every stride-th, are for this workload. */
@@ -461,8 +457,7 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
     }
     int is_alone = !options->threads_given || options->threads == 1 || workload_has_option(slice_of(text), "threads");
     if (spec_count == 1 && is_alone) return workload_make(text, options, stream, why);
-    mix *self = calloc(1, sizeof *self);
-    if (!self) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    mix *self = program_need(1, sizeof *self);
     int failed = mix_all(self, text, options, spec_count, stream, why);
     for (uint32_t at = 0; at < self->member_count; at++) {
         op_stream_free(&self->members[at].stream);
