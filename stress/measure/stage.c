@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/crowd.h"
+#include "../base/program.h"
 #include "../base/progress.h"
 #include "../base/rounds.h"
 #include "../base/splitmix64.h"
@@ -246,8 +247,7 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
     self->live = live;
     self->random = seed;
     pairs_fill_sizes(self, bytes, seed);
-    self->blocks = calloc(live, sizeof *self->blocks);
-    if (!self->blocks) return problem_set(why, EXIT_HARNESS, "no host memory for %u blocks", live);
+    self->blocks = program_need(live, sizeof *self->blocks);
     for (uint32_t index = 0; index < live && !self->failed; index++) {
         self->failed = subject_alloc(on, &self->blocks[index], pairs_next_bytes(self), stream);
     }
@@ -387,8 +387,7 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
         return trouble.exit_code == EXIT_NO_DEVICE ? 0 : problem_set(why, trouble.exit_code, "%s", trouble.text);
     }
     lane->members = self->row->threads;
-    lane->crowd = calloc(lane->members, sizeof *lane->crowd);
-    if (!lane->crowd) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
+    lane->crowd = program_need(lane->members, sizeof *lane->crowd);
     for (size_t index = 0; index < lane->members; index++) {
         stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
                                   stage_stream(index % self->row->streams), seed + index, why, 0 };
@@ -434,8 +433,7 @@ int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
     memset(self, 0, sizeof *self);
     self->row = row;
     self->rounds.random = seed;
-    self->cold = calloc(1, PAIRS_COLD_BYTES);
-    if (!self->cold) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
+    self->cold = program_need(1, PAIRS_COLD_BYTES);
     return stage_open_arenas(self, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
 }
 

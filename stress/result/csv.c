@@ -173,7 +173,7 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        if (ARRAY_RESERVE(self->cells, *room, *used + 1)) return problem_set(why, EXIT_HARNESS, "no host memory");
+        program_must(ARRAY_RESERVE(self->cells, *room, *used + 1));
         if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
     size_t count = *used - from;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/search.h"
 #include "../base/text.h"
 #include "../workload/workload.h"
@@ -241,8 +242,7 @@ static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op
     workload_options options = self->options;
     options.most_bytes = most_bytes;
     size_t room = strlen(self->spec) + strlen(self->key.key) + 24;
-    char *text = malloc(room);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workload");
+    char *text = program_need(room, 1);
     snprintf(text, room, "%s%c%s=%" PRIu64, self->spec, strchr(self->spec, ':') ? ',' : ':', self->key.key, value);
     int failed = mix_make(text, &options, stream, why);
     free(text);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of live blocks */
 
-int oracle_map_init(oracle_map *map, uint32_t block_count)
+void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
     memset(map, 0, sizeof *map);
-    map->spans = calloc((size_t)block_count + 1, sizeof *map->spans);        /* + 1: an empty stream is no failure */
-    return map->spans ? 0 : -1;
+    map->spans = program_need(block_count, sizeof *map->spans);
 }
 
 void oracle_map_clear(oracle_map *map)
@@ -49,7 +49,7 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
         *other = above;
         if (map->spans[above].address - address < bytes) return 0;
     }
-    if (ARRAY_RESERVE(map->order, map->capacity, map->count + 1)) return -1;
+    program_must(ARRAY_RESERVE(map->order, map->capacity, map->count + 1));
     memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
     map->order[rank] = block;
     map->count++;
@@ -80,18 +80,12 @@ struct oracle {
     int         is_of_order;                     /* the violation is that nothing orders two uses */
 };
 
-oracle *oracle_create(const oracle_settings *settings, problem *why)
+oracle *oracle_create(const oracle_settings *settings)
 {
-    oracle *made = calloc(1, sizeof *made);
-    if (made) {
-        made->settings = *settings;
-        made->sizes = calloc((size_t)settings->block_count + 1, sizeof *made->sizes);
-    }
-    if (!made || !made->sizes || oracle_map_init(&made->map, settings->block_count)) {
-        oracle_destroy(made);
-        problem_set(why, EXIT_HARNESS, "no host memory for the oracle of %" PRIu32 " blocks", settings->block_count);
-        return NULL;
-    }
+    oracle *made = program_need(1, sizeof *made);
+    made->settings = *settings;
+    made->sizes = program_need(settings->block_count, sizeof *made->sizes);
+    oracle_map_init(&made->map, settings->block_count);
     made->due_check_op = ORACLE_CHECK_OPS;
     return made;
 }
@@ -170,9 +164,7 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
-    int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
-    if (placed < 0) return oracle_stick(self, op, block, "no host memory for the shadow model");
-    if (!placed) {
+    if (!oracle_map_insert(&self->map, block, address, occupied, &other)) {
         return oracle_report(self, op, block, "overlap", "expected %" PRIu64 " bytes of its own, found live block %"
                              PRIu32 " in them", occupied, other);
     }

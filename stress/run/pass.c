@@ -9,6 +9,7 @@
 #include "../base/array.h"
 #include "../base/hash.h"
 #include "../base/interrupt.h"
+#include "../base/program.h"
 #include "../base/progress.h"
 #include "../workload/workload.h"
 
@@ -139,16 +140,11 @@ static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const 
 
 /* ---- Streams by number: found in the ops, sorted, made */
 
-static int pass_streams_no_memory(problem *why)
-{
-    return problem_set(why, EXIT_HARNESS, "no host memory for the workload's streams");
-}
-
 static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 {
     if (self->count && number == self->list[self->count - 1].number) return 0;
     id_entry *entry = id_map_add(&self->index_by_number, number);
-    if (!entry) return pass_streams_no_memory(why);
+    program_must(!entry);
     if (entry->state != ID_UNKNOWN) return 0;
     entry->state = ID_LIVE;
     if (self->count == PASS_MAX_STREAMS) {
@@ -160,8 +156,7 @@ static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 
 static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
 {
-    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
-    if (!self->list) return pass_streams_no_memory(why);
+    self->list = program_need(PASS_MAX_STREAMS, sizeof *self->list);
     if (pass_streams_add(self, 0, why)) return -1;
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
@@ -204,8 +199,7 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, u
     self->device = on;
     self->op_ns = op_ns;
     if (pass_streams_find(self, stream, why)) return -1;
-    self->clocks = calloc((size_t)self->count * self->count, sizeof *self->clocks);
-    if (!self->clocks) return pass_streams_no_memory(why);
+    self->clocks = program_need((size_t)self->count * self->count, sizeof *self->clocks);
     qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
     for (uint32_t index = 0; index < self->count; index++) {
         id_map_find(&self->index_by_number, self->list[index].number)->value = index;
@@ -260,24 +254,20 @@ static int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t oth
     return device_follow(self->device, self->list[stream].handle, self->list[other].handle, why);
 }
 
-/* Room for one more use in the list. */
-static int pass_streams_reserve(pass_streams *self, problem *why)
-{
-    if (self->unused) return 0;
-    if (!self->use_count) self->use_count = 1;
-    return ARRAY_RESERVE(self->uses, self->use_capacity, self->use_count + 1) ? pass_streams_no_memory(why) : 0;
-}
-
-/* The block's use on this stream, which is new if there was none. NULL: no host memory, or the device failed. */
+/* The block's use on this stream, which is new if there was none. NULL: the device failed. */
 static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
 {
     uint32_t index = block->uses;
     while (index && self->uses[index].stream != stream) index = self->uses[index].next;
     if (index) return &self->uses[index];
     if (self->in_order && stream != block->home && pass_streams_follow(self, stream, block->home, why)) return NULL;
-    if (pass_streams_reserve(self, why)) return NULL;
-    index = self->unused ? self->unused : self->use_count++;
-    if (self->unused) self->unused = self->uses[index].next;
+    if (self->unused) {
+        index = self->unused;
+        self->unused = self->uses[index].next;
+    } else {
+        index = ++self->use_count;
+        program_must(ARRAY_RESERVE(self->uses, self->use_capacity, index + 1));
+    }
     self->uses[index].stream = stream;
     self->uses[index].next = block->uses;
     block->uses = index;
@@ -727,14 +717,12 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     }
     run->streams.in_order = run->pool.in_order;
     record_pool(run->settings->recording, run->pool.limit_bytes);
-    run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
-    if (!run->blocks)
-        return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
+    run->blocks = program_need(run->stream->block_count, sizeof *run->blocks);
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
                                  run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
-    run->oracle = oracle_create(&settings, why);
-    return run->oracle ? 0 : -1;
+    run->oracle = oracle_create(&settings);
+    return 0;
 }
 
 /* Whoever comes next has that much less of the device: no result may hide it. */

@@ -10,6 +10,7 @@
 
 #include "../base/crowd.h"
 #include "../base/histogram.h"
+#include "../base/program.h"
 #include "../device/device.h"
 #include "../policy/policy.h"
 
@@ -35,13 +36,12 @@ typedef struct workers_shared {
     int                 must_stop;
 } workers_shared;
 
-typedef struct worker {                          /* set before: all up to `timing`; the rest zero */
+typedef struct worker {                          /* set before: all up to the steps; the rest zero */
     workers_shared *shared;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
-    caller          by;
+    caller          by;                          /* its timing is owned */
     const step     *steps;
     size_t          step_count;
-    latencies      *timing;                      /* NULL: no clock */
     uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
@@ -171,7 +171,7 @@ static void threads_add_up(threads *run, latencies *timing)
         const worker *self = &run->workers[at];
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
-        if (timing) latencies_merge(timing, self->timing);
+        if (timing) latencies_merge(timing, self->by.timing);
     }
 }
 
@@ -257,7 +257,7 @@ static int threads_end(threads *run)
 }
 
 /* Blocks by the thread that allocates them, so that threads write to memory of their own. */
-static int threads_slots(threads *run, uint32_t *slot_of)
+static void threads_slots(threads *run, uint32_t *slot_of)
 {
     size_t next[WORKLOAD_MAX_THREADS] = { 0 };
     const op_stream *stream = run->stream;
@@ -270,8 +270,7 @@ static int threads_slots(threads *run, uint32_t *slot_of)
         next[thread] = first;
         first += own;
     }
-    run->shared.slots = calloc(stream->block_count + 1, sizeof *run->shared.slots);
-    if (!run->shared.slots) return -1;
+    run->shared.slots = program_need(stream->block_count, sizeof *run->shared.slots);
     for (size_t at = 0; at < stream->op_count; at++) {
         const op *made = &stream->ops[at];
         if (made->kind != OP_ALLOC) continue;
@@ -279,7 +278,6 @@ static int threads_slots(threads *run, uint32_t *slot_of)
         run->shared.slots[slot_of[made->first]].bytes = made->value;
         run->shared.slots[slot_of[made->first]].home = pass_streams_index(&run->streams, made->stream);
     }
-    return 0;
 }
 
 static void threads_steps(threads *run, const uint32_t *slot_of)
@@ -300,32 +298,22 @@ static void threads_steps(threads *run, const uint32_t *slot_of)
     }
 }
 
-static int threads_workers(threads *run, int is_timed)
+static void threads_prepare(threads *run, int is_timed)
 {
+    const op_stream *stream = run->stream;
+    uint32_t *slot_of = program_need(stream->block_count, sizeof *slot_of);
+    run->steps = program_need((size_t)(stream->alloc_count + stream->free_count), sizeof *run->steps);
+    run->workers = program_need(run->count, sizeof *run->workers);
     for (uint32_t at = 0; at < run->count; at++) {
         worker *self = &run->workers[at];
         self->shared = &run->shared;
         self->pool = run->pool;
         self->by.pool = &self->pool;
-        if (!is_timed) continue;
-        self->by.timing = self->timing = calloc(1, sizeof *self->timing);
-        if (!self->timing) return -1;
+        if (is_timed) self->by.timing = program_need(1, sizeof *self->by.timing);
     }
-    return 0;
-}
-
-static int threads_prepare(threads *run, int is_timed)
-{
-    const op_stream *stream = run->stream;
-    size_t step_count = (size_t)(stream->alloc_count + stream->free_count);
-    uint32_t *slot_of = calloc(stream->block_count + 1, sizeof *slot_of);
-    run->steps = calloc(step_count + 1, sizeof *run->steps);
-    run->workers = calloc(run->count, sizeof *run->workers);
-    int failed = !slot_of || !run->steps || !run->workers || threads_slots(run, slot_of)
-                 || threads_workers(run, is_timed);
-    if (!failed) threads_steps(run, slot_of);
+    threads_slots(run, slot_of);
+    threads_steps(run, slot_of);
     free(slot_of);
-    return failed ? threads_fail(run, PASS_ERROR, "no host memory for %" PRIu32 " threads", run->count) : 0;
 }
 
 static int threads_open(threads *run, const policy *chosen)
@@ -342,7 +330,7 @@ static int threads_open(threads *run, const policy *chosen)
 static void threads_close(threads *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].timing);
+    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].by.timing);
     free(run->workers);
     free(run->steps);
     free(run->shared.slots);
@@ -365,7 +353,12 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
     run.stream = stream;
     run.count = op_stream_threads(stream);
     run.result = result;
-    if (!threads_open(&run, chosen) && !threads_prepare(&run, timing != NULL) && !threads_go(&run)) {
+    int failed = threads_open(&run, chosen);
+    if (!failed) {
+        threads_prepare(&run, timing != NULL);
+        failed = threads_go(&run);
+    }
+    if (!failed) {
         threads_add_up(&run, timing);
         int is_verified = run.pool.arena && settings->verify != VERIFY_OFF;
         if (!threads_failures(&run) && is_verified && !threads_sums(&run)) (void)threads_end(&run);

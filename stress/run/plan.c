@@ -273,8 +273,7 @@ int plan_policies(plan *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "no policy: -p NAME (%s list policies)", program_name());
     }
     if (plan_check_all(items, "policy", why)) return -1;
-    self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
-    if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
+    self->policies = program_need(plan_policy_room(items), sizeof *self->policies);
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
         if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
@@ -367,8 +366,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     if (plan_check_all(items, "workload", why)) return -1;
     size_t families = 0;
     while (workload_family_at(families)) families++;
-    self->workloads = calloc(items->item_count * families, sizeof *self->workloads);
-    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    self->workloads = program_need(items->item_count * families, sizeof *self->workloads);
     for (size_t index = 0; index < items->item_count; index++) {
         if (plan_add_item(self, items, index, why)) return -1;
     }

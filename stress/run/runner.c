@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/progress.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
@@ -216,9 +217,8 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
         return;
     }
-    made->times = calloc(1, sizeof *made->times);
-    if (!made->times) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
-    else if (has_threads) runner_time_threads(job, settings, made, outcome);
+    made->times = program_need(1, sizeof *made->times);
+    if (has_threads) runner_time_threads(job, settings, made, outcome);
     else runner_time_one(job, settings, verified, made, outcome);
 }
 
@@ -227,7 +227,7 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     pass_result result;
     pass_settings recorded = *settings;
     runner_identity(job, made);
-    if (settings->rate) recorded.arrivals = made->arrivals = calloc(1, sizeof *made->arrivals);
+    if (settings->rate) recorded.arrivals = made->arrivals = program_need(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
     runner_results(job, &result, settings, made, outcome);

@@ -148,8 +148,7 @@ char *shard_path(const char *text, uint64_t index, uint64_t count)
     static const char word[] = "{shard}";
     const char *at = strstr(text, word);
     size_t room = strlen(text) + 64;
-    char *made = malloc(room), last[24];
-    if (!made) return NULL;
+    char *made = program_need(room, 1), last[24];
     int digits = snprintf(last, sizeof last, "%" PRIu64, count - 1);
     if (!at) snprintf(made, room, "%s", text);
     else snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, index, count,

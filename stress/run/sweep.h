@@ -34,7 +34,7 @@ uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows);          /* 
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size);       /* without the newline */
 int      shard_mark_read(slice line, shard_mark *mark);                      /* 0, or -1: the line is no mark */
-/* A path with {shard} in it, by "03-of-16" in its place; free it. NULL: no host memory. */
+/* A path with {shard} in it, by "03-of-16" in its place; free it. */
 char    *shard_path(const char *text, uint64_t index, uint64_t count);
 
 /* ---- The rows of a run */
