@@ -535,7 +535,7 @@ uint64_t model_block_bytes(model *self, const void *ptr)
     return bytes;
 }
 
-void model_measure(model *self, model_use_now *use)
+void model_measure(model *self, memory_use *use)
 {
     pthread_mutex_lock(&self->lock);
     use->live_bytes = self->live_bytes;

@@ -8,6 +8,7 @@
 
 #include "../../gpuarena.h"
 #include "../base/hash.h"
+#include "../base/memory.h"
 #include "../base/treap.h"
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
@@ -110,8 +111,7 @@ gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refu
 gpuarena_result model_trim(model *self, model_refusal *refused);
 uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
 
-typedef struct model_use_now { uint64_t live_bytes, free_bytes, pending_bytes; } model_use_now;
-void model_measure(model *self, model_use_now *use);
+void model_measure(model *self, memory_use *use);             /* what is live, free and pending */
 uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
 
 /* ---- What models share: memory from the driver and its sum, blocks by address, the order of streams */

@@ -189,11 +189,6 @@ int pool_follows(const pool *self)
     return self->rival || self->memory == GPUARENA_MEMORY_ASYNC || (self->model && !self->goes_home);
 }
 
-int pool_goes_home(const pool *self)
-{
-    return self->goes_home;
-}
-
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 {
     if (self->model) return model_end_stream(self->model, stream, &self->refused);
@@ -222,28 +217,11 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
     gpuarena_block block;
     if (self->rival) return requested_bytes;
     if (self->model) {
-        uint64_t bytes = model_block_bytes(self->model, ptr);
-        return bytes ? bytes : requested_bytes;
+        uint64_t found = model_block_bytes(self->model, ptr);
+        return found ? found : requested_bytes;
     }
     if (!self->arena) return pool_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
     return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
-}
-
-static void pool_measure_rival(const pool *self, memory_use *use)
-{
-    rival_use rival_now;
-    rival_measure(self->rival, &rival_now);
-    use->live_bytes = rival_now.live_bytes;
-    use->free_bytes = rival_now.cached_bytes;
-}
-
-static void pool_measure_model(const pool *self, memory_use *use)
-{
-    model_use_now now;
-    model_measure(self->model, &now);
-    use->live_bytes = now.live_bytes;
-    use->free_bytes = now.free_bytes;
-    use->pending_bytes = now.pending_bytes;
 }
 
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
@@ -252,12 +230,16 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     memset(stats, 0, sizeof *stats);
     if (!self->arena) {
         device_counters counters;
+        rival_use rival_now;
         device_count(self->device, &counters);
         use->requested_bytes = self->requested_bytes;
         use->live_bytes = self->live_bytes;
         use->reserved_bytes = counters.held_bytes;
-        if (self->rival) pool_measure_rival(self, use);
-        if (self->model) pool_measure_model(self, use);
+        if (self->model) model_measure(self->model, use);
+        if (!self->rival) return;
+        rival_measure(self->rival, &rival_now);
+        use->live_bytes = rival_now.live_bytes;
+        use->free_bytes = rival_now.cached_bytes;
         return;
     }
     gpuarena_get_stats(self->arena, stats);

@@ -13,7 +13,8 @@ static gpuarena_result rmm_list_of(model *self, gpuarena_stream stream, model_he
 {
     const gpuarena_driver *driver = &self->driver;
     model_heap *list = *found = model_heap_of(self, stream, 0, sizeof *list);
-    return list->event ? GPUARENA_OK : model_result(self, "cudaEventCreate", driver->events.create(driver, &list->event));
+    int code = list->event ? 0 : driver->events.create(driver, &list->event);
+    return model_result(self, "cudaEventCreate", code);
 }
 
 static void rmm_put(model *self, model_heap *list, piece *freed)
@@ -60,7 +61,8 @@ static void rmm_merge(model *self, model_heap *mine, model_heap *other)
 static gpuarena_result rmm_merge_all(model *self, model_heap *mine, uint64_t bytes)
 {
     gpuarena_result result = GPUARENA_OK;
-    for (model_heap *other = self->heaps; other && !result && !piece_set_best(&mine->free, bytes); other = other->next) {
+    for (model_heap *other = self->heaps; other && !result; other = other->next) {
+        if (piece_set_best(&mine->free, bytes)) break;
         if (other == mine || !piece_set_first(&other->free)) continue;
         result = rmm_follow(self, mine, other);
         if (result) break;

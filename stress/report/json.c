@@ -102,16 +102,15 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
 }
 
 /* Below six there is no interval of 95 %. */
-static void json_repeats_time(FILE *out, const repeats *of)
+static void json_repeats_time(FILE *out, const interval *found)
 {
-    if (!of->ns_count) {
+    if (!found->count) {
         fputs("null", out);
         return;
     }
-    const rounds_interval found = repeats_time(of);
-    fprintf(out, "{\"n\":%zu,\"median\":%.1f,", of->ns_count, found.median);
-    if (of->ns_count < ROUNDS_LEAST_COUNT) fputs("\"low\":null,\"high\":null}", out);
-    else fprintf(out, "\"low\":%.1f,\"high\":%.1f}", found.low, found.high);
+    fprintf(out, "{\"n\":%zu,\"median\":%.1Lf,", found->count, found->middle);
+    if (!found->is_known) fputs("\"low\":null,\"high\":null}", out);
+    else fprintf(out, "\"low\":%.1Lf,\"high\":%.1Lf}", found->low, found->high);
 }
 
 static void json_repeats_parts(FILE *out, const char *name, const char *unit, const repeats *of, int from, int end)
@@ -136,7 +135,7 @@ static void json_repeats(FILE *out, const row_list *list)
                 fputc(',', out);
             }
             fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
-            json_repeats_time(out, &of);
+            json_repeats_time(out, &of.ns);
             json_repeats_parts(out, "lat", "ns", &of, REPEATS_ALLOC, REPEATS_WAITED);
             json_repeats_parts(out, "rate", "vns", &of, REPEATS_WAITED, REPEATS_PARTS);
             fputc('}', out);

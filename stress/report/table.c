@@ -62,15 +62,15 @@ static void table_percentile(const histogram *latency, unsigned per_mille, const
 
 static const char *table_repeats_text(const repeats *of, char *text, size_t size)
 {
-    char interval[64] = " (an interval takes six times)", ends[200] = "";
-    rounds_interval time = repeats_time(of);
+    char range[64] = " (an interval takes six times)", ends[200] = "";
+    const interval *time = &of->ns;
     const histogram *allocs = of->sums[REPEATS_ALLOC];
     table_percentile(allocs, 500, "p50", ends, sizeof ends);
     table_percentile(allocs, 990, "p99", ends, sizeof ends);
     table_percentile(allocs, 999, "p99.9", ends, sizeof ends);
-    if (of->ns_count >= ROUNDS_LEAST_COUNT) snprintf(interval, sizeof interval, " [%.1f,%.1f]", time.low, time.high);
-    snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
-             "%s", of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
+    if (time->is_known) snprintf(range, sizeof range, " [%.1Lf,%.1Lf]", time->low, time->high);
+    snprintf(text, size, ", %zu times: host ns/op %.1Lf%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
+             "%s", time->count, time->middle, range, allocs->count, allocs->max, ends);
     return text;
 }
 
@@ -80,7 +80,7 @@ size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t w
     size_t told = 0;
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, list, index) && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
+        if (repeats_of(&of, list, index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC]) {
             told++;
             say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
         }

@@ -29,6 +29,17 @@ void oracle_map_clear(oracle_map *map);
 int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other);
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
 
+/* ---- What is known of an arena without asking it, against what it and its device say */
+
+typedef struct oracle_sums {
+    uint64_t requested_bytes, live_bytes, live_count, alloc_count, free_count;
+    uint64_t limit_bytes;                        /* GPUARENA_NO_LIMIT: none; nor may it be passed for an instant */
+    device  *holder;                             /* whose books are compared; NULL: it holds more than it is asked for */
+} oracle_sums;
+
+/* The first that differs, "NAME: expected .., found ..": 1; 0: none does. */
+int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size);
+
 /* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
    in 64. full: everything on every op. gpuarena_check walks over all blocks: it comes every ORACLE_CHECK_OPS, or as
    many operations later as blocks are live if these are more, so that an operation's share is constant; and at the

@@ -470,7 +470,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     pass_block *block = &run->blocks[number];
     if (!block->is_live) return 0;                /* was refused, and left out */
     if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
-    if (pool_goes_home(&run->pool)) stream = block->home;
+    if (run->pool.goes_home) stream = block->home;
     if (pass_end_uses(run, number, stream)) return -1;
     if (pool_follows(&run->pool)) stream = block->home;
     block->is_live = 0;

@@ -107,7 +107,7 @@ static int worker_await(const worker *self, const slot *awaited)
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = &self->shared->slots[next->slot];
-    gpuarena_stream stream = worker_handle(self, pool_goes_home(&self->pool) ? freed->home : next->stream);
+    gpuarena_stream stream = worker_handle(self, self->pool.goes_home ? freed->home : next->stream);
     if (worker_await(self, freed) != SLOT_LIVE) return;
     gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
@@ -188,51 +188,26 @@ static int threads_failures(threads *run)
     return 0;
 }
 
-static int threads_equal(threads *run, const char *name, uint64_t expected, uint64_t found)
-{
-    if (expected == found) return 0;
-    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s: expected %" PRIu64 ", found %" PRIu64,
-                        run->count, name, expected, found);
-}
-
-static int threads_within_limit(threads *run, uint64_t found)
-{
-    uint64_t limit_bytes = run->pool.limit_bytes;
-    if (found <= limit_bytes) return 0;
-    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: over_limit: expected at most %" PRIu64
-                        " bytes held from the device, found %" PRIu64, run->count, limit_bytes, found);
-}
-
 /* No call is in progress: what the arena says must be exact. */
 static int threads_sums(threads *run)
 {
-    uint64_t requested = 0, live = 0, allocs = 0, frees = 0;
     gpuarena_stats stats;
-    device_counters counted;
-    char message[200] = "";
+    char message[256] = "";
+    gpuarena_get_stats(run->pool.arena, &stats);
+    oracle_sums known = { .live_bytes = stats.live_bytes, .limit_bytes = run->pool.limit_bytes,
+                          .holder = run->pool.rounds_up ? NULL : run->device };
     for (size_t at = 0; at < run->stream->block_count; at++) {
         if (run->shared.slots[at].state != SLOT_LIVE) continue;
-        requested += run->shared.slots[at].bytes;
-        live += run->shared.slots[at].bytes != 0;
+        known.requested_bytes += run->shared.slots[at].bytes;
+        known.live_count += run->shared.slots[at].bytes != 0;
     }
     for (uint32_t at = 0; at < run->count; at++) {
-        allocs += run->workers[at].alloc_count;
-        frees += run->workers[at].free_count;
+        known.alloc_count += run->workers[at].alloc_count;
+        known.free_count += run->workers[at].free_count;
     }
-    gpuarena_get_stats(run->pool.arena, &stats);
-    device_count(run->device, &counted);
-    uint64_t parts = stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes;
-    if (threads_equal(run, "requested_bytes", requested, stats.requested_bytes)
-        || threads_equal(run, "live_count", live, stats.live_count)
-        || threads_equal(run, "alloc_count", allocs, stats.alloc_count)
-        || threads_equal(run, "free_count", frees, stats.free_count)
-        || threads_equal(run, "misuse_count", 0, stats.misuse_count)
-        || threads_equal(run, "sum_live", stats.requested_bytes + stats.slack_bytes, stats.live_bytes)
-        || threads_equal(run, "sum_reserved", parts, stats.reserved_bytes)
-        || (!run->pool.rounds_up
-            && (threads_equal(run, "device_held", stats.reserved_bytes,
-                              counted.held_bytes - counted.pool_kept_bytes)
-                || threads_within_limit(run, counted.held_peak_bytes - counted.pool_kept_peak_bytes)))) return -1;
+    if (oracle_differ(&known, &stats, message, sizeof message)) {
+        return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", run->count, message);
+    }
     if (!gpuarena_check(run->pool.arena, message, sizeof message)) return 0;
     return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", run->count, message);
 }
@@ -253,7 +228,9 @@ static int threads_end(threads *run)
     gpuarena_result result = pool_trim(&run->pool);
     if (result) return threads_fail(run, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
     gpuarena_get_stats(run->pool.arena, &stats);
-    return threads_equal(run, "reserved_at_end", 0, stats.reserved_bytes);
+    if (!stats.reserved_bytes) return 0;
+    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: reserved_at_end: expected 0, found %" PRIu64,
+                        run->count, stats.reserved_bytes);
 }
 
 /* Blocks by the thread that allocates them, so that threads write to memory of their own. */
