@@ -32,13 +32,6 @@ static piece *bfc_take(bfc *self, uint64_t bytes)
     return model_cut(&self->base, self->free, found, bytes, splits);
 }
 
-/* The step that covers so many bytes: doubled until it does. */
-static uint64_t bfc_step(uint64_t step_bytes, uint64_t bytes)
-{
-    while (step_bytes < bytes) step_bytes *= 2;
-    return step_bytes;
-}
-
 /* what the limit allows still, in whole units of 256 bytes */
 static uint64_t bfc_room(const bfc *self)
 {
@@ -67,8 +60,9 @@ static gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_byte
 /* The step stays doubled where it was doubled for this request; else it is doubled for the next. */
 static gpuarena_result bfc_extend(bfc *self, uint64_t bytes)
 {
-    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes), least = self->rules->least_bytes;
+    uint64_t room = bfc_room(self), step = self->step_bytes, least = self->rules->least_bytes;
     if (bytes > room) return model_over_limit(&self->base);
+    while (step < bytes) step *= 2;
     int is_doubled = step > self->step_bytes;
     self->step_bytes = step;
     gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > least ? bytes : least);

@@ -160,18 +160,13 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     return GPUARENA_OK;
 }
 
-static const char *pool_free_name(const pool *self)
-{
-    if (self->rival) return "DeviceFree";
-    return self->memory == GPUARENA_MEMORY_ASYNC ? "cudaFreeAsync" : "cudaFree";
-}
-
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
     if (self->model) return pool_model_free(self, ptr, bytes, stream);
     int code = ptr ? pool_give_back(self, ptr, bytes, stream) : 0;
-    if (code) return pool_refused(self, pool_free_name(self), bytes, code);
+    const char *name = self->rival ? "DeviceFree" : self->memory == GPUARENA_MEMORY_ASYNC ? "cudaFreeAsync" : "cudaFree";
+    if (code) return pool_refused(self, name, bytes, code);
     if (!ptr) return GPUARENA_OK;
     self->requested_bytes -= bytes;
     self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);

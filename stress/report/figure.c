@@ -61,7 +61,7 @@ void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, 
     char text[64];
     const cell *value = &sheet->list->rows[row_index].cells[column];
     fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
-            row_column_name(column));
+            row_table[column].name);
     xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
     fputs("\">", on->out);
     xml_text(on->out, as);
@@ -148,7 +148,7 @@ static const char *figure_bar_number(const row *shown, row_column column, char *
         return text;
     }
     if (value->kind != CELL_COUNT) return cell_print(value, text, size);
-    int is_bytes = strstr(row_column_name(column), "_bytes") != NULL;
+    int is_bytes = strstr(row_table[column].name, "_bytes") != NULL;
     return is_bytes ? text_bytes(value->count, text, size) : plot_count(value->count, text, size);
 }
 
@@ -532,7 +532,7 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     figure_open(&on, out, frame, &x, &y, list, 0, list->count);
     for (size_t at = 0; at < list->count;) {
         size_t rows = figure_holes_points(list, at, column, points, &used);
-        figure_curve(&on, list, 0, at, points, used, row_column_name(column));
+        figure_curve(&on, list, 0, at, points, used, row_table[column].name);
         at += rows;
     }
     free(points);

@@ -14,7 +14,7 @@ static void json_cell(FILE *out, const row *shown, row_column column, size_t cut
 {
     char text[CELL_ROOM];
     const cell *value = &shown->cells[column];
-    fprintf(out, "\"%s\":", row_column_name(column) + cut);
+    fprintf(out, "\"%s\":", row_table[column].name + cut);
     if (value->kind == CELL_NONE) fputs("null", out);
     else if (value->kind == CELL_TEXT) json_text(out, value->text);
     else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_text(value, text));

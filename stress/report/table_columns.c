@@ -63,8 +63,8 @@ const char *table_heading(row_kind kind, row_column column)
     case COLUMN_FOOTPRINT:  return "overhead";
     case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
     case COLUMN_HOLES:      return "free blocks";
-    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_column_name(column);
-    default:                return row_column_name(column);
+    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_table[column].name;
+    default:                return row_table[column].name;
     }
 }
 

@@ -27,7 +27,7 @@ static const char *metric_hint(const char *name, char *text, size_t size)
 {
     nearest search = nearest_to(name);
     for (int column = 0; column < COLUMN_COUNT; column++) {
-        const column_info *each = column_of((row_column)column);
+        const column_info *each = &row_table[column];
         if (each->unit != UNIT_KEY) nearest_offer(&search, each->name);
     }
     return nearest_hint(&search, text, size);
@@ -89,7 +89,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 }
 
 /* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
-static int metric_has_word(const column_info *measure, const char *word)
+static int metric_has_word(row_column measure, const char *word)
 {
     const char *at = column_words(measure);
     size_t length = strlen(word);
@@ -100,7 +100,7 @@ static int metric_has_word(const column_info *measure, const char *word)
     return 0;
 }
 
-static const char *metric_list_words(const column_info *measure, char *text, size_t size)
+static const char *metric_list_words(row_column measure, char *text, size_t size)
 {
     text[0] = '\0';
     for (const char *at = column_words(measure); at; at = strchr(at + 1, '|')) {
@@ -154,7 +154,7 @@ static case_search case_search_of(const row_list *list, const case_row *like, co
     size_t count = row_columns(from->kind, &columns);
     for (size_t at = 0; at < count; at++) {
         const row_column column = columns[at];
-        if (column_of(column)->unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
+        if (row_table[column].unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
             || list->lacks[column] || (list->kind != from->kind && !row_has(list->kind, column))) continue;
         made.keys[made.key_count++] = column;
     }
@@ -326,8 +326,9 @@ static int rule_metric(rule *self, const char **at, problem *why)
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
     }
     self->measure = column_find(self->column);
-    if (self->measure && self->measure->unit != UNIT_KEY) return 0;
-    if (self->measure) {
+    int is_known = self->measure != COLUMN_COUNT;
+    if (is_known && row_table[self->measure].unit != UNIT_KEY) return 0;
+    if (is_known) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
                            "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
     }
@@ -343,7 +344,7 @@ static int rule_operation(rule *self, const char **at, problem *why)
         if (strncmp(*at, rule_operators[index].text, length)) continue;
         *at += length;
         self->compared = rule_operators[index].compared;
-        if (self->measure->unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
+        if (row_table[self->measure].unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
                            self->column);
     }
@@ -397,7 +398,7 @@ static int rule_reference(rule *self, const char *at, problem *why)
     }
     self->arithmetic = *at;
     int scales = *at == '*' || *at == '/';
-    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : self->measure->unit, why);
+    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : row_table[self->measure].unit, why);
 }
 
 /* A word that the column can never hold would be a rule that says nothing. */
@@ -413,8 +414,8 @@ static int rule_value(rule *self, const char *at, problem *why)
 {
     at = rule_space(at);
     int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
-    if (self->measure->unit != UNIT_TEXT) {
-        return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
+    if (row_table[self->measure].unit != UNIT_TEXT) {
+        return begins ? rule_reference(self, at, why) : rule_amount(self, at, row_table[self->measure].unit, why);
     }
     if (!*at || rule_name(&at, "", &self->word) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
@@ -564,7 +565,7 @@ static int gate_check_base(const gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        if (!rule_refers_to_base(each) || row_list_has(self->base, column_which(each->measure))) continue;
+        if (!rule_refers_to_base(each) || row_list_has(self->base, each->measure)) continue;
         return gate_no_column(each, self->base_path, why);
     }
     return 0;
@@ -598,7 +599,7 @@ int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
     if (gate_parse_rules(self, asked, why)) return -1;
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        if (!row_has(kind, column_which(each->measure))) return gate_no_column(each, asked->command, why);
+        if (!row_has(kind, each->measure)) return gate_no_column(each, asked->command, why);
     }
     return gate_parse_base(self, why);
 }
@@ -630,7 +631,7 @@ static void gate_no_value(gate_verdict *made)
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const row_column column = column_which(judged->measure);
+    const row_column column = judged->measure;
     char mine[CELL_ROOM], theirs[CELL_ROOM];
     const char *found = case_cell(of, column, mine), *limit = judged->word;
     snprintf(made->value, sizeof made->value, "%s", *found ? found : "-");
@@ -669,8 +670,8 @@ static void gate_show(const interval *shown, const rule *judged, long double low
                       size_t size)
 {
     char from[40], to[40];
-    metric_show(low, judged->measure->unit, from, sizeof from);
-    metric_show(high, judged->measure->unit, to, sizeof to);
+    metric_show(low, row_table[judged->measure].unit, from, sizeof from);
+    metric_show(high, row_table[judged->measure].unit, to, sizeof to);
     if (!strcmp(from, to) || (shown->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
@@ -684,8 +685,8 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     int is_base = rule_refers_to_base(judged);
     const row_list *list = is_base ? self->base : of->list;
     const char *policy = is_base ? made->policy : judged->reference;
-    limit = case_samples(list, of, policy, column_which(judged->measure),
-                         judged->measure->is_timed == COLUMN_IS_TIMED);
+    limit = case_samples(list, of, policy, judged->measure,
+                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     if (!limit.count) {
         int is_there = case_find(list, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
@@ -707,8 +708,8 @@ static void gate_say_why(gate_verdict *made, int are_known, size_t count)
 static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const interval value = case_samples(of->list, of, made->policy, column_which(judged->measure),
-                                        judged->measure->is_timed == COLUMN_IS_TIMED);
+    const interval value = case_samples(of->list, of, made->policy, judged->measure,
+                                        row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     const interval limit = gate_limit(self, of, made);
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
@@ -738,7 +739,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         made->policy = policy;
         cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
         in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
-        if (judged->measure->unit == UNIT_TEXT) gate_judge_word(self, &of, made);
+        if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, &of, made);
         else gate_judge_number(self, &of, made);
     }
     if (self->is_partial) return 0;
@@ -755,7 +756,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
    with. */
 static int gate_check_read(const gate *self, const rule *asked, const char *path, problem *why)
 {
-    if (!row_list_has(self->found, column_which(asked->measure))) return gate_no_column(asked, path, why);
+    if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
     for (size_t line = 0; line < self->found->count; line++) {
         const case_row of = { self->found, line };

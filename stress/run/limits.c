@@ -162,17 +162,12 @@ static void capacity_confirm(search *self, const capacity_found *found)
     }
 }
 
-/* What no limit can be below. */
-static uint64_t capacity_least(const policy *chosen, uint64_t requested_bytes)
-{
-    uint64_t beyond_bytes = chosen->model ? chosen->model->beyond_bytes : 0;
-    return capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
-}
-
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
     const device_config *config = &self->settings->device;
-    uint64_t least_bytes = capacity_least(self->job->chosen, unlimited->memory.requested_peak_bytes);
+    const model_kind *model = self->job->chosen->model;
+    uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = model ? model->beyond_bytes : 0;
+    uint64_t least_bytes = capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
     uint64_t likely_bytes = capacity_granules(unlimited->memory.reserved_peak_bytes);
     capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
     capacity_found found = { 0, 0 };

@@ -15,6 +15,8 @@
 
 /* ---- Calls to the pool, and clocks around them */
 
+#define PASS_SECOND_NS UINT64_C(1000000000)
+
 /* The machine whose host idles until an operation is due; NULL: operations have no rate, or CUDA's device
    has no virtual time. */
 static sim *caller_rated(const caller *self)
@@ -29,13 +31,6 @@ static void caller_rest(caller *self)
     self->arrived = 0;
 }
 
-/* Of so many operations a second, number `count`: exact to the nanosecond, without drift. */
-static uint64_t caller_due(const caller *self, uint64_t count)
-{
-    const uint64_t second_ns = 1000000000;
-    return count / self->rate * second_ns + count % self->rate * second_ns / self->rate;
-}
-
 /* Right before an allocation or free, and before the device is told of it. */
 static void caller_arrive(caller *self)
 {
@@ -43,7 +38,9 @@ static void caller_arrive(caller *self)
     if (!machine) return;
     uint64_t now_ns = sim_now_ns(machine);
     if (!self->arrived) self->start_ns = now_ns;
-    self->due_ns = self->start_ns + caller_due(self, self->arrived++);
+    uint64_t count = self->arrived++;            /* exact to the nanosecond, without drift */
+    self->due_ns = self->start_ns + count / self->rate * PASS_SECOND_NS
+                 + count % self->rate * PASS_SECOND_NS / self->rate;
     if (now_ns < self->due_ns) sim_advance(machine, self->due_ns - now_ns);
     self->begun_ns = sim_now_ns(machine);
     self->is_due = 1;
@@ -500,26 +497,20 @@ static int pass_kernel(pass *run, const op *next, uint32_t stream)
     return 0;
 }
 
-static int pass_wait_or_rival(pass *run, const op *next, uint32_t stream)
-{
-    problem why = { 0, "" };
-    int failed = next->kind == OP_RIVAL
-        ? device_rival(run->device, next->value, (int)next->count, &why)
-        : pass_streams_follow(&run->streams, stream, pass_streams_index(&run->streams, next->value), &why);
-    return pass_stuck(run, failed, &why);
-}
-
 static int pass_op(pass *run, const op *next)
 {
     pass_digest(run, (uint64_t)next->kind);
     pass_digest(run, next->value);
-    uint32_t stream = pass_streams_index(&run->streams, next->stream);
+    problem why = { 0, "" };
+    pass_streams *streams = &run->streams;
+    uint32_t stream = pass_streams_index(streams, next->stream);
     switch (next->kind) {
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
     case OP_WAIT:
-    case OP_RIVAL:  return pass_wait_or_rival(run, next, stream);
+        return pass_stuck(run, pass_streams_follow(streams, stream, pass_streams_index(streams, next->value), &why), &why);
+    case OP_RIVAL:  return pass_stuck(run, device_rival(run->device, next->value, (int)next->count, &why), &why);
     case OP_STEP:   record_label(run->settings->recording, next->first);
     }
     return 0;
