@@ -77,8 +77,8 @@ typedef struct model_kind {
        goes back to the stream of its allocation, and uses on others are told before its free. */
     gpuarena_result (*use)(model *self, piece *used, gpuarena_stream stream);
     gpuarena_result (*trim)(model *self);        /* all that is idle goes back to the driver */
-    uint64_t        (*largest)(const model *self);       /* the largest free piece outside heaps; NULL: there is none */
-    void            (*close)(model *self);       /* what is neither memory from model_obtain nor heaps; NULL: nothing */
+    uint64_t        (*largest)(const model *self);       /* of free pieces outside heaps; NULL: there are none */
+    void            (*close)(model *self);       /* what is no memory from model_obtain and no heap */
 } model_kind;
 
 /* All of them, in the order of `stress list`. A new one is a file, and a word here. */
@@ -151,7 +151,7 @@ struct model {
     pthread_mutex_t   lock;
 };
 
-/* The heap of this stream and kind, made where there is none: a struct of so many bytes, which begins with the heap. */
+/* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
 void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
 uint64_t model_round(uint64_t bytes, uint64_t unit);
 /* What a driver's code means, and as a result; and that with reason and code in refused, unless it is success. */

@@ -54,8 +54,8 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             rounds_up;                   /* arena, with debug: the device holds more than it was asked for */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
-    int             goes_home;                   /* a block goes back to the stream of its allocation: uses are told that
-                                                    this one does not come after, and a free on another stream is a use */
+    int             goes_home;                   /* a block goes back to the stream of its allocation: uses are told
+                                                    that this one does not come after, as is a free elsewhere */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */

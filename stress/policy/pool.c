@@ -165,7 +165,8 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
     if (self->model) return pool_model_free(self, ptr, bytes, stream);
     int code = ptr ? pool_give_back(self, ptr, bytes, stream) : 0;
-    const char *name = self->rival ? "DeviceFree" : self->memory == GPUARENA_MEMORY_ASYNC ? "cudaFreeAsync" : "cudaFree";
+    int is_async = self->memory == GPUARENA_MEMORY_ASYNC;
+    const char *name = self->rival ? "DeviceFree" : is_async ? "cudaFreeAsync" : "cudaFree";
     if (code) return pool_refused(self, name, bytes, code);
     if (!ptr) return GPUARENA_OK;
     self->requested_bytes -= bytes;

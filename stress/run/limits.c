@@ -165,8 +165,8 @@ static void capacity_confirm(search *self, const capacity_found *found)
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
     const device_config *config = &self->settings->device;
-    const model_kind *model = self->job->chosen->model;
-    uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = model ? model->beyond_bytes : 0;
+    const model_kind *kind = self->job->chosen->model;
+    uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
     uint64_t least_bytes = capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
     uint64_t likely_bytes = capacity_granules(unlimited->memory.reserved_peak_bytes);
     capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };

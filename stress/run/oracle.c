@@ -263,8 +263,9 @@ int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *t
     for (size_t at = 0; at < sizeof sums / sizeof sums[0]; at++) {
         const char *at_most = sums[at].at_most;
         if (at_most ? sums[at].found <= sums[at].expected : sums[at].found == sums[at].expected) continue;
-        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, sums[at].name, at_most ? "at most " : "",
-                 sums[at].expected, at_most ? " bytes " : "", at_most ? at_most : "", sums[at].found);
+        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, sums[at].name,
+                 at_most ? "at most " : "", sums[at].expected, at_most ? " bytes " : "", at_most ? at_most : "",
+                 sums[at].found);
         return 1;
     }
     return 0;

@@ -34,7 +34,7 @@ void oracle_map_remove(oracle_map *map, uint32_t block);                     /* 
 typedef struct oracle_sums {
     uint64_t requested_bytes, live_bytes, live_count, alloc_count, free_count;
     uint64_t limit_bytes;                        /* GPUARENA_NO_LIMIT: none; nor may it be passed for an instant */
-    device  *holder;                             /* whose books are compared; NULL: it holds more than it is asked for */
+    device  *holder;                             /* its books are compared; NULL: it holds more than was asked for */
 } oracle_sums;
 
 /* The first that differs, "NAME: expected .., found ..": 1; 0: none does. */

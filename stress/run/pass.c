@@ -504,16 +504,18 @@ static int pass_op(pass *run, const op *next)
     problem why = { 0, "" };
     pass_streams *streams = &run->streams;
     uint32_t stream = pass_streams_index(streams, next->stream);
+    int failed = 0;
     switch (next->kind) {
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
     case OP_WAIT:
-        return pass_stuck(run, pass_streams_follow(streams, stream, pass_streams_index(streams, next->value), &why), &why);
-    case OP_RIVAL:  return pass_stuck(run, device_rival(run->device, next->value, (int)next->count, &why), &why);
+        failed = pass_streams_follow(streams, stream, pass_streams_index(streams, next->value), &why);
+        break;
+    case OP_RIVAL:  failed = device_rival(run->device, next->value, (int)next->count, &why); break;
     case OP_STEP:   record_label(run->settings->recording, next->first);
     }
-    return 0;
+    return pass_stuck(run, failed, &why);
 }
 
 static void pass_measure(pass *run, gpuarena_stats *stats)
