@@ -18,8 +18,8 @@ static int junit_is_error(const row *shown)
     return status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom");
 }
 
-/* Begins a case of this row, and of the rule that judged it, "" for none. Readers take cases of one name for one case:
-   those that come again, as repeats do, have a number. */
+/* Begins a case of this row and, unless that is "", the rule that judged it. Readers take cases of one name for one
+   case: those that come again, as repeats do, have a number. */
 static void junit_case(FILE *out, id_map *names, const char *workload, const char *policy, const char *holes,
                        const char *judged)
 {

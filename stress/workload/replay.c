@@ -1,11 +1,9 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../base/array.h"
 #include "../base/cli.h"
@@ -486,7 +484,7 @@ static int intervals_read(reader *in)
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
         its own */
 
-enum { SNAPSHOT_WORDS = 6, SNAPSHOT_ABSENT = 127 };
+enum { SNAPSHOT_ABSENT = 127 };                  /* what a shell answers where there is no such program */
 
 static const char snapshot_importer[] = "import/torch_snapshot.py";
 
@@ -525,61 +523,6 @@ static int replay_refuse_snapshot(const char *path, const char *obstacle, stream
     return stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
 }
 
-/* What python3 said last, without its newline; "" if that is nothing. */
-static void snapshot_last_line(FILE *errors, char *line, size_t size)
-{
-    char *next = NULL;
-    size_t room = 0;
-    line[0] = '\0';
-    rewind(errors);
-    while (getline(&next, &room, errors) > 0) {
-        next[strcspn(next, "\r\n")] = '\0';
-        if (*next) snprintf(line, size, "%s", next);
-    }
-    free(next);
-}
-
-static int snapshot_judge(int status, FILE *errors, stream_builder *builder)
-{
-    char line[sizeof builder->why->text];
-    if (WIFSIGNALED(status)) {
-        return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
-    }
-    if (WEXITSTATUS(status) == 0) return 0;
-    snapshot_last_line(errors, line, sizeof line);
-    if (*line) return problem_set(builder->why, EXIT_USAGE, "%s", line);
-    return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
-}
-
-/* execvp takes words that it promises not to write; ISO C has no way to say so without a cast. */
-static void snapshot_become(const char *const *asked, int out, FILE *errors)
-{
-    char *words[SNAPSHOT_WORDS];
-    int nothing = open("/dev/null", O_RDONLY);
-    memcpy(words, asked, sizeof words);
-    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(fileno(errors), STDERR_FILENO) >= 0
-        && dup2(out, STDOUT_FILENO) >= 0) {
-        execvp(words[0], words);
-    }
-    _exit(SNAPSHOT_ABSENT);
-}
-
-/* A process that writes the trace, and the end to read it from; -1: errno. */
-static pid_t snapshot_start(const char *const *words, FILE *errors, FILE **trace)
-{
-    int ends[2];
-    if (pipe(ends)) return -1;
-    pid_t child = fork();
-    if (!child) {
-        (void)close(ends[0]);
-        snapshot_become(words, ends[1], errors);
-    }
-    (void)close(ends[1]);
-    *trace = child < 0 ? NULL : fdopen(ends[0], "rb");
-    if (!*trace) (void)close(ends[0]);           /* a child has nobody to write to, and ends */
-    return child;
-}
-
 /* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
 static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
@@ -599,35 +542,52 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
     return 0;
 }
 
-static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_content *into,
-                        stream_builder *builder)
+/* What python3 said last, without its newline: the end of the text, which is not changed. */
+static slice snapshot_last_line(const replay_content *said)
 {
-    const char *const words[SNAPSHOT_WORDS] = { "python3", importer, "--quiet", "--", path, NULL };
-    FILE *trace = NULL;
-    int status = 0;
-    pid_t child = snapshot_start(words, errors, &trace);
-    if (child < 0) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
-    int failed = trace ? replay_fill(trace, into, builder) : stream_refuse(builder, "%s", strerror(errno));
-    if (trace) fclose(trace);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    if (failed) return -1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
-        return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
-    }
-    return snapshot_judge(status, errors, builder);
+    slice line = { said->bytes, said->length };
+    while (line.length && strchr("\r\n", line.bytes[line.length - 1])) line.length--;
+    size_t begin = line.length;
+    while (begin && line.bytes[begin - 1] != '\n') begin--;
+    const slice last = { line.bytes + begin, line.length - begin };
+    return last;
 }
 
+/* status: as of waitpid. */
+static int snapshot_judge(const char *path, int status, const replay_content *said, stream_builder *builder)
+{
+    if (WIFSIGNALED(status)) {
+        return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
+    }
+    if (WEXITSTATUS(status) == 0) return 0;
+    if (WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
+        return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
+    }
+    const slice line = snapshot_last_line(said);
+    if (line.length) return problem_set(builder->why, EXIT_USAGE, "%.*s", (int)line.length, line.bytes);
+    return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
+}
+
+/* The importer writes a trace, or nothing but what is wrong. */
 static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
-    char importer[PROGRAM_PATH_BYTES];
+    char importer[PROGRAM_PATH_BYTES], *command;
+    size_t length;
     if (program_file(snapshot_importer, importer, sizeof importer)) {
         return replay_refuse_snapshot(path, "torch_snapshot.py does not lie where this program looks", builder);
     }
-    FILE *errors = tmpfile();
-    if (!errors) return stream_refuse(builder, "no temporary file for what python3 says: %s", strerror(errno));
-    int failed = snapshot_run(path, importer, errors, into, builder);
-    fclose(errors);
-    return failed;
+    FILE *text = program_stream(&command, &length);
+    fputs("exec python3 ", text);
+    cli_print_word(text, importer);
+    fputs(" --quiet -- ", text);
+    cli_print_word(text, path);
+    fputs(" </dev/null 2>&1", text);
+    fclose(text);
+    FILE *trace = popen(command, "r");
+    free(command);
+    if (!trace) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
+    int failed = replay_fill(trace, into, builder), status = pclose(trace);
+    return failed ? -1 : snapshot_judge(path, status, into, builder);
 }
 
 /* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line */
