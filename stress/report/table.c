@@ -15,6 +15,7 @@
 
 enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
 
+/* NULL: it is not there, or empty. */
 static const char *table_environment(const char *name)
 {
     const char *value = getenv(name);
@@ -302,13 +303,6 @@ static int table_shows_time(const table_layout *layout)
     return shown;
 }
 
-static int table_has_baseline(const row_list *list)
-{
-    int found = 0;
-    for (size_t index = 0; index < list->count; index++) found |= list->rows[index].is_baseline;
-    return found;
-}
-
 /* What each workload comes to. */
 static void table_verdicts(FILE *out, const row_list *list, size_t width)
 {
@@ -324,6 +318,8 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
                              const cuda_environment *environment, size_t width)
 {
     char line[1200];
+    int has_baseline = 0;
+    for (size_t index = 0; index < list->count; index++) has_baseline |= list->rows[index].is_baseline;
     if (environment) table_fold(out, cuda_environment_line(environment, line, sizeof line), width);
     line[0] = '\0';
     for (size_t column = 0; column < layout->count; column++) {
@@ -337,7 +333,7 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
     }
     text_add(line, sizeof line, "*: best of the workload.%s%s",
              environment ? " What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in which "
-             "their blocks lie." : " The device is simulated (stress help costs).", table_has_baseline(list)
+             "their blocks lie." : " The device is simulated (stress help costs).", has_baseline
              ? " cudaMalloc was not asked for: it is there to compare with, and neither marked nor judged." : "");
     table_fold(out, line, width);
 }

@@ -149,14 +149,6 @@ static int csv_is_header(const csv_table *self, size_t from)
     return 1;
 }
 
-static int csv_has_policy(const csv_table *self)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (!strcmp(self->cells[at], row_table[COLUMN_POLICY].name)) return 1;
-    }
-    return 0;
-}
-
 static int csv_not_ours(const char *name, const char *what, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", name, what);
@@ -178,8 +170,10 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
     }
     size_t count = *used - from;
     if (!self->column_count) {
+        int has_policy = 0;
         self->column_count = count;
-        if (!csv_has_policy(self)) return csv_not_ours(reader->name, "no column 'policy'", why);
+        for (size_t at = 0; at < count; at++) has_policy |= !strcmp(self->cells[at], row_table[COLUMN_POLICY].name);
+        if (!has_policy) return csv_not_ours(reader->name, "no column 'policy'", why);
     } else if (count != self->column_count) {
         return problem_set(why, EXIT_USAGE, "%s: line %zu: expected %zu cells, as the header has, found %zu",
                            reader->name, reader->line, self->column_count, count);

@@ -401,17 +401,9 @@ static int rule_reference(rule *self, const char *at, problem *why)
     return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : row_table[self->measure].unit, why);
 }
 
-/* A word that the column can never hold would be a rule that says nothing. */
-static int rule_word(const rule *self, problem *why)
-{
-    char words[256];
-    if (metric_has_word(self->measure, self->word)) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
-                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
-}
-
 static int rule_value(rule *self, const char *at, problem *why)
 {
+    char words[256];
     at = rule_space(at);
     int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
     if (row_table[self->measure].unit != UNIT_TEXT) {
@@ -420,10 +412,14 @@ static int rule_value(rule *self, const char *at, problem *why)
     if (!*at || rule_name(&at, "", &self->word) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
     }
-    if (strcmp(self->word, "base")) return rule_word(self, why);
-    self->reference = self->word;
-    self->word = NULL;
-    return 0;
+    if (!strcmp(self->word, "base")) {
+        self->reference = self->word;
+        self->word = NULL;
+        return 0;
+    }
+    if (metric_has_word(self->measure, self->word)) return 0;
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
+                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
 }
 
 int rule_parse(rule *self, const char *text, problem *why)

@@ -100,18 +100,15 @@ static size_t steady_length(const char *label)
     return length;
 }
 
-static int steady_is_alike(const char *one, const char *other)
-{
-    size_t length = steady_length(one);
-    return length == steady_length(other) && !memcmp(one, other, length);
-}
-
 /* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. Labels must outlive
    self. */
 static uint32_t pass_steady_label(pass_steady *self, const char *label)
 {
     uint32_t at = 0;
-    while (at < self->kind_count && !steady_is_alike(self->kinds[at], label)) at++;
+    size_t length = steady_length(label);
+    for (; at < self->kind_count; at++) {
+        if (length == steady_length(self->kinds[at]) && !memcmp(label, self->kinds[at], length)) break;
+    }
     if (at == PASS_STEADY_KINDS) return 0;
     if (at == self->kind_count) self->kinds[self->kind_count++] = label;
     else if (!self->steps) self->repeated = at + 1;
@@ -478,21 +475,16 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     return result ? pass_failed(run, number, "free", result) : 0;
 }
 
-static int pass_touch(pass *run, uint32_t number, uint32_t stream)
-{
-    pass_block *block = &run->blocks[number];
-    problem why = { 0, "" };
-    if (run->oracle && oracle_touch(run->oracle, run->op, number)) return pass_violated(run);
-    return pass_stuck(run, pass_streams_use(&run->streams, stream, block, &why), &why);
-}
-
 static int pass_kernel(pass *run, const op *next, uint32_t stream)
 {
     problem why = { 0, "" };
     if (pass_stuck(run, pass_streams_work(&run->streams, stream, next->value, &why), &why)) return -1;
     for (uint32_t index = 0; index < next->count; index++) {
         uint32_t block = run->stream->touches[next->first + index];
-        if (run->blocks[block].is_live && pass_touch(run, block, stream)) return -1;
+        if (!run->blocks[block].is_live) continue;
+        if (run->oracle && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
+        int failed = pass_streams_use(&run->streams, stream, &run->blocks[block], &why);
+        if (pass_stuck(run, failed, &why)) return -1;
     }
     return 0;
 }

@@ -156,15 +156,6 @@ static int threads_fail(threads *run, pass_status status, const char *format, ..
     return -1;
 }
 
-/* -1: the machine has no more threads. */
-static int threads_go(threads *run)
-{
-    static const crowd_job job = { NULL, worker_run };
-    problem why = { 0, "" };
-    if (!crowd_run(&job, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) return 0;
-    return threads_fail(run, PASS_ERROR, "%s", why.text);
-}
-
 static void threads_add_up(threads *run, latencies *timing)
 {
     for (uint32_t at = 0; at < run->count; at++) {
@@ -321,6 +312,8 @@ static void threads_close(threads *run)
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
                       latencies *timing, pass_threads_result *result)
 {
+    static const crowd_job job = { NULL, worker_run };
+    problem why = { 0, "" };
     threads run;
     memset(&run, 0, sizeof run);
     memset(result, 0, sizeof *result);
@@ -333,7 +326,8 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
     int failed = threads_open(&run, chosen);
     if (!failed) {
         threads_prepare(&run, timing != NULL);
-        failed = threads_go(&run);
+        failed = crowd_run(&job, run.workers, run.count, sizeof *run.workers, &result->wall_ns, &why);
+        if (failed) (void)threads_fail(&run, PASS_ERROR, "%s", why.text);    /* the machine has no more threads */
     }
     if (!failed) {
         threads_add_up(&run, timing);

@@ -122,15 +122,6 @@ static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
     runner_percentile(made, COLUMN_MISS_P50, &times->misses, 500);
 }
 
-static void runner_arrivals(row *made)
-{
-    const arrivals *found = made->arrivals;
-    runner_percentile(made, COLUMN_WAITED_P50, &found->waited, 500);
-    runner_percentile(made, COLUMN_WAITED_P99, &found->waited, 990);
-    if (found->waited.count) row_count(made, COLUMN_WAITED_MAX, found->waited.max);
-    runner_percentile(made, COLUMN_SERVED_P99, &found->served, 990);
-}
-
 static void runner_void(row *made, pass_status status, const char *message, runner_outcome *outcome)
 {
     row_untime(made);
@@ -231,7 +222,13 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
     runner_results(job, &result, settings, made, outcome);
-    if (made->arrivals) runner_arrivals(made);
+    if (made->arrivals) {
+        const histogram *waited = &made->arrivals->waited;
+        runner_percentile(made, COLUMN_WAITED_P50, waited, 500);
+        runner_percentile(made, COLUMN_WAITED_P99, waited, 990);
+        if (waited->count) row_count(made, COLUMN_WAITED_MAX, waited->max);
+        runner_percentile(made, COLUMN_SERVED_P99, &made->arrivals->served, 990);
+    }
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }
 

@@ -100,18 +100,12 @@ static int reader_live(reader *in, uint64_t id, slice shown, id_entry **entry)
     return 0;
 }
 
-static int reader_free(reader *in, id_entry *entry)
+/* on_stream NULL: on that of its allocation. */
+static int reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
 {
     entry->state = ID_FREED;
     entry->line = in->builder->line;
-    return stream_free(in->builder, entry->value);
-}
-
-static int reader_free_on(reader *in, id_entry *entry, uint64_t on_stream)
-{
-    entry->state = ID_FREED;
-    entry->line = in->builder->line;
-    return stream_free_on(in->builder, entry->value, on_stream);
+    return on_stream ? stream_free_on(in->builder, entry->value, *on_stream) : stream_free(in->builder, entry->value);
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
@@ -164,7 +158,7 @@ static int trace_free(reader *in, slice rest)
         return -1;
     }
     if (reader_end_of_line(in, rest, trace_free_grammar)) return -1;
-    return names_stream ? reader_free_on(in, entry, on_stream) : reader_free(in, entry);
+    return reader_free(in, entry, names_stream ? &on_stream : NULL);
 }
 
 static const char trace_step_grammar[] = "`s LABEL`";
@@ -225,21 +219,15 @@ static int trace_operation(reader *in, slice line)
                          slice_show(line).text);
 }
 
-static int trace_line(reader *in, slice line)
-{
-    if (in->builder->line == 1) {
-        return slice_is(line, "gpuarena-trace 1")
-               ? 0 : stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
-    }
-    return slice_begins(line, "#") ? 0 : trace_operation(in, line);
-}
-
 static int trace_read(reader *in)
 {
     slice line;
-    int found;
-    while ((found = reader_line(in, &line)) > 0) {
-        if (trace_line(in, line)) return -1;
+    int found = reader_line(in, &line);
+    if (found > 0 && !slice_is(line, "gpuarena-trace 1")) {
+        return stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
+    }
+    while (found > 0 && (found = reader_line(in, &line)) > 0) {
+        if (!slice_begins(line, "#") && trace_operation(in, line)) return -1;
     }
     return found;
 }
@@ -313,46 +301,35 @@ static int rmm_read_stream(reader *in, slice text, rmm_row *row)
     return 0;
 }
 
-static int rmm_read_size(reader *in, slice text, rmm_row *row)
-{
-    if (!slice_decimal(text, &row->bytes)) {
-        return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64", slice_show(text).text);
-    }
-    return 0;
-}
-
 static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_row *row)
 {
     slice field;
     for (size_t column = 0; column < layout->columns; column++) {
         if (reader_field(in, &line, ',', "its last column", layout->header, &field)) return -1;
-        if ((column == layout->action && rmm_read_action(in, field, row)) ||
-            (column == layout->pointer && rmm_read_pointer(in, field, row)) ||
-            (column == layout->size && rmm_read_size(in, field, row)) ||
-            (column == layout->stream && rmm_read_stream(in, field, row))) {
-            return -1;
+        if (column == layout->size && !slice_decimal(field, &row->bytes)) {
+            return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64",
+                                 slice_show(field).text);
         }
+        if ((column == layout->action && rmm_read_action(in, field, row))
+            || (column == layout->pointer && rmm_read_pointer(in, field, row))
+            || (column == layout->stream && rmm_read_stream(in, field, row))) return -1;
     }
     return reader_end_of_line(in, line, layout->header);
 }
 
-/* A request that failed when the log was written is asked for again, and given back at once: whether this policy
-   could have served it is what the replay is for. Its id is 0, which no live block of a log has. */
-static int rmm_failure(reader *in, const rmm_row *row)
-{
-    slice no_tag = { NULL, 0 };
-    uint32_t block;
-    if (stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)) return -1;
-    return stream_free_on(in->builder, block, row->stream);
-}
-
 /* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
-   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. */
+   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. A request that
+   failed when the log was written is asked for again, and given back at once: whether this policy could have served
+   it is what the replay is for. Its id is 0, which no live block of a log has. */
 static int rmm_apply(reader *in, const rmm_row *row)
 {
     slice no_tag = { NULL, 0 };
     id_entry *entry;
-    if (row->action == RMM_FAILURE) return rmm_failure(in, row);
+    uint32_t block;
+    if (row->action == RMM_FAILURE) {
+        return stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)
+            || stream_free_on(in->builder, block, row->stream) ? -1 : 0;
+    }
     if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
         return stream_refuse(in->builder, "Pointer is %s for %" PRIu64 " bytes, expected an address",
                              slice_show(row->pointer_text).text, row->bytes);
@@ -362,7 +339,7 @@ static int rmm_apply(reader *in, const rmm_row *row)
         return reader_alloc(in, row->pointer, row->pointer_text, row->bytes, row->stream, no_tag);
     }
     if (reader_live(in, row->pointer, row->pointer_text, &entry)) return -1;
-    return reader_free_on(in, entry, row->stream);
+    return reader_free(in, entry, &row->stream);
 }
 
 static int rmm_read(reader *in)
@@ -448,7 +425,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
         in->builder->line = row->line;
         if (events[i].is_alloc) {
             if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) return -1;
-        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry)) {
+        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry, NULL)) {
             return -1;
         }
     }
@@ -624,21 +601,6 @@ static FILE *replay_open(const char *path)
     return fopen(found, "rb");
 }
 
-static int replay_load(const char *path, replay_content *into, stream_builder *builder)
-{
-    FILE *file = replay_open(path);
-    if (!file) return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
-    int failed = replay_is_snapshot(path) ? replay_convert(path, into, builder) : replay_fill(file, into, builder);
-    fclose(file);
-    return failed;
-}
-
-/* What begins a pickle of protocol 2 or later. */
-static int replay_is_pickle(slice text)
-{
-    return text.length > 1 && (unsigned char)text.bytes[0] == 0x80 && text.bytes[1] >= 2 && text.bytes[1] <= 5;
-}
-
 static int replay_text(stream_builder *builder, slice text)
 {
     static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
@@ -648,17 +610,12 @@ static int replay_text(stream_builder *builder, slice text)
     }
     reader in = { builder, text, { .count = 0 } };
     slice rest = text, first_line = text;
-    if (text.length == 0) {
-        builder->line = 1;
-        return stream_refuse(builder, "the file is empty, expected a trace");
-    }
     slice_take(&rest, '\n', &first_line);
-    if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') {
-        first_line.length--;
-    }
+    if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') first_line.length--;
     replay_reader read = replay_reader_of(first_line);
     if (!read) {
         builder->line = 1;
+        if (text.length == 0) return stream_refuse(builder, "the file is empty, expected a trace");
         return stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
                              slice_show(first_line).text, rmm_layouts[0].header, intervals_plain);
     }
@@ -673,9 +630,15 @@ static int replay_read(const char *path, stream_builder *builder)
     replay_content whole = { NULL, 0 };
     replay_show_path(path, shown, sizeof shown);
     builder->source = shown;
-    int failed = replay_load(path, &whole, builder);
+    FILE *file = replay_open(path);
+    int failed = !file ? stream_refuse(builder, "%s, expected a trace to read", strerror(errno))
+               : replay_is_snapshot(path) ? replay_convert(path, &whole, builder)
+               : replay_fill(file, &whole, builder);
+    if (file) fclose(file);
     slice text = { whole.bytes, whole.length };
-    if (!failed && replay_is_pickle(text)) {
+    const unsigned char *first = (const unsigned char *)whole.bytes;
+    int is_pickle = !failed && whole.length > 1 && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
+    if (is_pickle) {                             /* of a protocol from 2 to 5 */
         failed = replay_refuse_snapshot(path, "its name does not end in .pickle", builder);
     } else if (!failed) {
         failed = replay_text(builder, text);

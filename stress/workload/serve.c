@@ -204,11 +204,6 @@ static const family_option serve_options[] = {
     OPTION(serve, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t serve_layer_weights(const serve_model *model)
-{
-    return model->hidden * (2 * model->hidden + 2 * model->kv * model->head + 3 * model->ff + 2);
-}
-
 /* In 16 bits, q, k and v as one matrix, gate and up as another, as vLLM has them. */
 static void serve_setup_weights(serve *state)
 {
@@ -246,7 +241,8 @@ static void serve_compute(serve *state, uint64_t tokens, uint64_t requests, uint
 {
     maker *words = &state->words;
     const serve_model *model = state->model;
-    uint64_t parameters = model->layers * serve_layer_weights(model), narrow = 2 * tokens * model->hidden;
+    uint64_t layer = model->hidden * (2 * model->hidden + 2 * model->kv * model->head + 3 * model->ff + 2);
+    uint64_t parameters = model->layers * layer, narrow = 2 * tokens * model->hidden;
     uint64_t read_ns = (2 * parameters + read_bytes) / RATE_MEMORY_BYTES_PER_NS;
     uint64_t matrix_ns = 2 * parameters / RATE_FLOPS_PER_NS * tokens;
     uint64_t step_ns = read_ns > matrix_ns ? read_ns : matrix_ns;
@@ -286,13 +282,6 @@ static uint64_t serve_first(const serve *state)
     return state->preempted_count > 0 ? state->preempted[state->preempted_count - 1] : state->next;
 }
 
-static void serve_start(serve *state)
-{
-    state->running[state->running_count++] = serve_first(state);
-    if (state->preempted_count > 0) state->preempted_count--;
-    else state->next++;
-}
-
 /* Keys and values of the prompt, and of what was answered before a preemption, are written to new blocks. */
 static void serve_write_prompt(serve *state, const serve_request *request)
 {
@@ -315,7 +304,9 @@ static uint64_t serve_admit(serve *state)
         if (!serve_hold(state, request, tokens)) break;
         if (admitted == 0) maker_label(&state->words, "prefill");
         serve_write_prompt(state, request);
-        serve_start(state);
+        state->running[state->running_count++] = serve_first(state);
+        if (state->preempted_count > 0) state->preempted_count--;
+        else state->next++;
         admitted += computed;
     }
     return admitted;

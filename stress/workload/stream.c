@@ -222,12 +222,6 @@ static void write_alloc(const op_stream *stream, const op *at, FILE *out)
     if (tag > 0) fprintf(out, " %s", stream->labels[tag - 1]);
 }
 
-static void write_free(const op_stream *stream, const op *at, FILE *out)
-{
-    fprintf(out, "f %" PRIu64, stream->ids[at->first]);
-    if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
-}
-
 static void write_kernel(const op_stream *stream, const op *at, FILE *out)
 {
     fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
@@ -247,7 +241,10 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
     char word[64];
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
-    case OP_FREE:   write_free(stream, at, out); break;
+    case OP_FREE:
+        fprintf(out, "f %" PRIu64, stream->ids[at->first]);
+        if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
+        break;
     case OP_KERNEL: write_kernel(stream, at, out); break;
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;

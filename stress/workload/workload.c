@@ -72,26 +72,20 @@ const workload_family *workload_family_at(size_t index)
     return index < WORKLOAD_FAMILY_COUNT ? &workload_families[index]->shown : NULL;
 }
 
-static void workload_range_text(const family_option *option, char *text, size_t size)
+int workload_option_text(size_t family_index, size_t index, char *text, size_t size)
 {
+    const family *of = family_index < WORKLOAD_FAMILY_COUNT ? workload_families[family_index] : NULL;
+    if (!of || index >= of->option_count) return 0;
+    const family_option *option = &of->options[index];
+    if (option->words) {
+        snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
+        for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i ? "," : "", option->words[i]);
+        return 1;
+    }
     snprintf(text, size, "%s=%" PRIu64, option->key, option->value.low);
     if (option->value.high != option->value.low) text_add(text, size, "-%" PRIu64, option->value.high);
     text_add(text, size, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
              option->is_range ? ", or LO-HI" : "");
-}
-
-static void workload_words_text(const family_option *option, char *text, size_t size)
-{
-    snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
-    for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i > 0 ? "," : "", option->words[i]);
-}
-
-int workload_option_text(size_t family_index, size_t option, char *text, size_t size)
-{
-    const family *of = family_index < WORKLOAD_FAMILY_COUNT ? workload_families[family_index] : NULL;
-    if (!of || option >= of->option_count) return 0;
-    if (of->options[option].words) workload_words_text(&of->options[option], text, size);
-    else workload_range_text(&of->options[option], text, size);
     return 1;
 }
 
@@ -242,6 +236,14 @@ static int workload_write(const family *of, const family_request *request, strea
     return failed;
 }
 
+static void workload_begin(stream_builder *builder, op_stream *stream, const char *source,
+                           const workload_options *options, problem *why)
+{
+    stream_begin(builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    if (options->most_ops) builder->most_ops = options->most_ops;
+    builder->most_bytes = options->most_bytes;
+}
+
 int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
 {
     slice arguments = slice_of(spec), name = arguments;
@@ -254,18 +256,13 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     if (!of) return workload_unknown(name, why);
     if (workload_request(of, arguments, options, &request, why)) return -1;
     snprintf(source, sizeof source, "workload %s", of->shown.name);
-    stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
-    if (options->most_ops) builder.most_ops = options->most_ops;
-    builder.most_bytes = options->most_bytes;
+    workload_begin(&builder, stream, source, options, why);
     uint64_t seed = workload_seed(of, options, &request);
     int failed = workload_write(of, &request, &builder);
     stream_end(&builder);
     stream->seed = seed;
-    if (failed) {
-        op_stream_free(stream);
-        return -1;
-    }
-    return 0;
+    if (failed) op_stream_free(stream);
+    return failed;
 }
 
 /* ---- Several op streams made one: threads dealt out, turns drawn, streams and blocks numbered anew */
@@ -437,9 +434,7 @@ static int mix_all(mix *self, const char *text, const workload_options *options,
     char source[80];
     if (mix_members(self, text, options, spec_count, why)) return -1;
     snprintf(source, sizeof source, "workload %s", text);
-    stream_begin(&self->builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
-    if (options->most_ops) self->builder.most_ops = options->most_ops;
-    self->builder.most_bytes = options->most_bytes;
+    workload_begin(&self->builder, stream, source, options, why);
     int failed = mix_merge(self, self->members[0].stream.seed);
     stream_end(&self->builder);
     stream->seed = self->members[0].stream.seed;
