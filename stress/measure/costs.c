@@ -250,13 +250,6 @@ static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
     return 0;
 }
 
-/* The calls of virtual memory, at sizes from a page to 16 GiB; nothing, if the device has none. */
-static int costs_measure_vm(costs_bench *bench)
-{
-    uint64_t page_bytes = bench->driver->page_bytes;
-    return page_bytes > 0 ? costs_sizes(bench, costs_vm, page_bytes, 2, COSTS_LARGEST + 1) : 0;
-}
-
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
 {
     costs_bench bench;
@@ -268,7 +261,8 @@ int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why
     bench.why = why;
     made->has_vm = driver->page_bytes > 0;
     if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
-    if (costs_info(&bench) || costs_measure_vm(&bench)) return -1;
+    if (costs_info(&bench)) return -1;
+    if (made->has_vm && costs_sizes(&bench, costs_vm, driver->page_bytes, 2, COSTS_LARGEST + 1)) return -1;
     for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
     if (given_back > 1) return 0;
     return problem_set(why, EXIT_HARNESS, "blocks of fewer than two sizes were obtained and given back: too little "

@@ -232,12 +232,6 @@ static uint64_t pairs_next_bytes(pairs *self)
     return self->sizes[self->at++ % PAIRS_SIZES];
 }
 
-static void pairs_fill_sizes(pairs *self, uint64_t bytes, uint64_t seed)
-{
-    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
-    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
-}
-
 int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                problem *why)
 {
@@ -246,7 +240,8 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
     self->stream = stream;
     self->live = live;
     self->random = seed;
-    pairs_fill_sizes(self, bytes, seed);
+    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
+    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
     self->blocks = program_need(live, sizeof *self->blocks);
     for (uint32_t index = 0; index < live && !self->failed; index++) {
         self->failed = subject_alloc(on, &self->blocks[index], pairs_next_bytes(self), stream);

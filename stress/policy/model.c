@@ -394,14 +394,6 @@ gpuarena_result model_join(model *self, gpuarena_stream stream)
     return result;
 }
 
-static gpuarena_result model_forget(model *self, gpuarena_stream stream)
-{
-    model_stream *gone = model_stream_of(self, stream);
-    gpuarena_result result = model_record(self, gone);
-    gone->is_gone = 1;
-    return result;
-}
-
 /* It was forgotten, and none with the same handle has come since. */
 static int model_is_gone(const model *self, gpuarena_stream stream)
 {
@@ -517,7 +509,10 @@ gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, 
 gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
 {
     pthread_mutex_lock(&self->lock);
-    return model_leave(self, 0, model_forget(self, stream), refused);
+    model_stream *gone = model_stream_of(self, stream);
+    gpuarena_result result = model_record(self, gone);
+    gone->is_gone = 1;
+    return model_leave(self, 0, result, refused);
 }
 
 gpuarena_result model_trim(model *self, model_refusal *refused)

@@ -315,24 +315,17 @@ static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_in
     free(points);
 }
 
-static uint64_t figure_most_ops(const row_list *list, size_t first, size_t count)
+figure_most figure_most_of(const row_list *list, size_t first, size_t count)
 {
-    uint64_t most = 1;
+    figure_most made = { 1, 1, 1 };
     for (size_t at = first; at < first + count; at++) {
-        const record *other = list->rows[at].recording;
-        if (other && other->op_count > most) most = other->op_count;
-    }
-    return most;
-}
-
-static uint64_t figure_most_reserved(const row_list *list, size_t first, size_t count)
-{
-    uint64_t most = 1;
-    for (size_t at = first; at < first + count; at++) {
+        const record *drawn = list->rows[at].recording;
         const cell *reserved = &list->rows[at].cells[COLUMN_RESERVED_PEAK];
-        if (reserved->kind == CELL_COUNT && reserved->count > most) most = reserved->count;
+        if (drawn && drawn->op_count > made.ops) made.ops = drawn->op_count;
+        if (drawn && drawn->axis_bytes > made.axis_bytes) made.axis_bytes = drawn->axis_bytes;
+        if (reserved->kind == CELL_COUNT && reserved->count > made.reserved_bytes) made.reserved_bytes = reserved->count;
     }
-    return most;
+    return made;
 }
 
 static void figure_oom_line(const plot *on, const figure_sheet *sheet, size_t row_index)
@@ -364,10 +357,9 @@ static void figure_memory(FILE *out, const figure_sheet *sheet, const figure *sh
     char bytes[32];
     plot on;
     row_group(sheet->list, shown->first, &first, &count);
-    const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
-                          "allocations and frees so far", 0 };
-    const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
-                          "memory", 0 };
+    const figure_most most = figure_most_of(sheet->list, first, count);
+    const plot_axis x = { 0.0, (double)most.ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, (double)most.reserved_bytes, 0, PLOT_BYTES, "memory", 0 };
     plot_open(&on, out, frame, &x, &y, 1);
     figure_steps_room(&on, drawn);
     plot_legend legend = { &on, 0.0, 0 };
@@ -392,8 +384,8 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     int is_idle = shown->kind == FIGURE_IDLE;
     char class[32];
     plot on;
-    const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
-                          "allocations and frees so far", 0 };
+    const figure_most most = figure_most_of(list, shown->first, shown->count);
+    const plot_axis x = { 0.0, (double)most.ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
     figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {

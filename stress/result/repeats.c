@@ -6,14 +6,21 @@
 
 #include "../base/program.h"
 
-static void repeats_take(repeats *self, const row *made)
+void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS])
 {
-    const latencies *times = made->times;
-    const arrivals *rated = made->arrivals;
-    const histogram *parts[REPEATS_PARTS] = {
+    const latencies *times = of->times;
+    const arrivals *rated = of->arrivals;
+    const histogram *const found[REPEATS_PARTS] = {
         times ? &times->allocs : NULL, times ? &times->hits : NULL, times ? &times->misses : NULL,
         times ? &times->frees : NULL, rated ? &rated->waited : NULL, rated ? &rated->served : NULL,
     };
+    memcpy(parts, found, sizeof found);
+}
+
+static void repeats_take(repeats *self, const row *made)
+{
+    const histogram *parts[REPEATS_PARTS];
+    repeats_parts(made, parts);
     for (int part = 0; part < REPEATS_PARTS; part++) {
         if (!parts[part]) continue;
         if (!self->sums[part]) self->sums[part] = program_need(1, sizeof *self->sums[part]);

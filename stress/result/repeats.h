@@ -9,6 +9,8 @@ typedef enum repeats_part {                      /* of a row: in nanoseconds, th
     REPEATS_ALLOC, REPEATS_HIT, REPEATS_MISS, REPEATS_FREE, REPEATS_WAITED, REPEATS_SERVED, REPEATS_PARTS
 } repeats_part;
 
+void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS]);    /* of one row; NULL: it has none */
+
 typedef struct repeats {
     size_t     count;                            /* rows */
     interval   ns;                               /* host_ns_per_op of those that have it */

@@ -55,21 +55,21 @@ static void search_cells(const search *self, const pass_result *result)
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
 }
 
-static int search_check(const cli *asked, const char *name, problem *why)
+int search_check(const cli *asked, problem *why)
 {
+    const char *times = asked->values[CLI_TIMES].text;
+    if (times && !strcmp(times, "auto")) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
     if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
-    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not", name);
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
+                       asked->command);
 }
 
 /* A GPU that is shared may not have for the run that counts what it had for the probe. */
 static const char search_changed[] = "completed, and then it did not; another process may have taken memory";
 
 /* ---- capacity: runs under ever closer limits */
-
-int capacity_check(const cli *asked, problem *why)
-{
-    return search_check(asked, "capacity", why);
-}
 
 int capacity_check_plan(const plan *made, problem *why)
 {
@@ -298,15 +298,6 @@ static int batch_grows(const batch *self, problem *why)
     if (!is_less) return 0;
     return problem_set(why, EXIT_USAGE, "workload %.*s: a larger %s is no larger workload, expected another option "
                        "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
-}
-
-int batch_check(const cli *asked, problem *why)
-{
-    const char *times = asked->values[CLI_TIMES].text;
-    if (times && !strcmp(times, "auto")) {
-        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
-    }
-    return search_check(asked, "batch", why);
 }
 
 /* Cut to one operation: whether a value makes a workload does not take all of it. */

@@ -16,7 +16,7 @@ void runner_identity(const runner_job *job, row *made)
     row_text(made, COLUMN_WORKLOAD, job->workload);
     row_text(made, COLUMN_POLICY, job->chosen->text);
     row_text(made, COLUMN_DEVICE, job->device);
-    row_count(made, COLUMN_SEED, job->seed);
+    row_count(made, COLUMN_SEED, job->stream->seed);
     row_count(made, COLUMN_THREADS, op_stream_threads(job->stream));
     made->is_baseline = job->is_baseline;
 }
