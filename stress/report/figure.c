@@ -323,7 +323,8 @@ figure_most figure_most_of(const row_list *list, size_t first, size_t count)
         const cell *reserved = &list->rows[at].cells[COLUMN_RESERVED_PEAK];
         if (drawn && drawn->op_count > made.ops) made.ops = drawn->op_count;
         if (drawn && drawn->axis_bytes > made.axis_bytes) made.axis_bytes = drawn->axis_bytes;
-        if (reserved->kind == CELL_COUNT && reserved->count > made.reserved_bytes) made.reserved_bytes = reserved->count;
+        if (reserved->kind != CELL_COUNT || reserved->count <= made.reserved_bytes) continue;
+        made.reserved_bytes = reserved->count;
     }
     return made;
 }
