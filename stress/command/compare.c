@@ -322,8 +322,7 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
 static int compare_all(compare *self, const cli *asked, problem *why)
 {
     const int has_rules = asked->values[CLI_FAIL_IF].given;
-    gate gates;
-    memset(&gates, 0, sizeof gates);
+    gate gates = { .rules = NULL };
     if (compare_outputs(self, asked, why) || gate_parse_rules(&gates, asked, why)
         || csv_read(&self->before, asked->words.items[0], why)
         || csv_read(&self->after, asked->words.items[1], why) || compare_rows(self, has_rules, why)) {
@@ -344,15 +343,13 @@ static int compare_all(compare *self, const cli *asked, problem *why)
 
 int compare_command(const cli *asked, const char *const *argv, problem *why)
 {
-    compare self;
-    memset(&self, 0, sizeof self);
+    compare self = { .is_quiet = asked->values[CLI_QUIET].given };
     size_t count = asked->words.item_count;
     (void)argv;
     if (count != 2) {
         problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
         return EXIT_USAGE;
     }
-    self.is_quiet = asked->values[CLI_QUIET].given;
     int exit_code = compare_all(&self, asked, why);
     csv_free(&self.before);
     csv_free(&self.after);

@@ -377,12 +377,9 @@ static int run_all(run *self, problem *why)
 
 int run_command(const cli *asked, const char *const *argv, problem *why)
 {
-    run self;
+    run self = { .asked = asked, .argv = argv };
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
-    memset(&self, 0, sizeof self);
-    self.asked = asked;
-    self.argv = argv;
     self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
     interrupt_catch();
     self.repeats = repeat_of(asked, kind, &self.rows);

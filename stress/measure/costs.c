@@ -252,13 +252,9 @@ static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
 
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
 {
-    costs_bench bench;
+    costs_bench bench = { .driver = driver, .table = made, .why = why };
     size_t given_back = 0;
-    memset(&bench, 0, sizeof bench);
     made->count = made->refused_count = 0;
-    bench.driver = driver;
-    bench.table = made;
-    bench.why = why;
     made->has_vm = driver->page_bytes > 0;
     if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
     if (costs_info(&bench)) return -1;
@@ -332,9 +328,8 @@ static uint64_t fit_fixed(const costs_fit *fit, const costs_row *const *rows, si
 
 costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
 {
-    costs_fit fit;
+    costs_fit fit = { .row_count = 0 };
     const costs_row *rows[COSTS_MOST_ROWS];
-    memset(&fit, 0, sizeof fit);
     for (size_t index = 0; index < table->count; index++) {
         if (table->rows[index].kind == kind) rows[fit.row_count++] = &table->rows[index];
     }

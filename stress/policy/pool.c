@@ -78,10 +78,8 @@ static int pool_open_rival(pool *self, const policy *chosen, problem *why)
 
 int pool_open(pool *self, const policy *chosen, device *on, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->device = on;
-    self->alignment_bytes = POOL_DRIVER_ALIGNMENT;
-    self->limit_bytes = GPUARENA_NO_LIMIT;
+    const pool made = { .device = on, .alignment_bytes = POOL_DRIVER_ALIGNMENT, .limit_bytes = GPUARENA_NO_LIMIT };
+    *self = made;
     switch (chosen->family) {
     case POLICY_ARENA: return pool_open_arena(self, chosen, why);
     case POLICY_MODEL: return pool_open_model(self, chosen, why);

@@ -382,7 +382,6 @@ static int rule_amount(rule *self, const char *from, column_unit unit, problem *
 
 static int rule_reference(rule *self, const char *at, problem *why)
 {
-    static const char operators[] = "*/+-";
     int is_quoted = *at == '"' || *at == '\'';
     size_t length = is_quoted ? 0 : rule_bare(at);
     if (!is_quoted) self->reference = program_copy(at, length);
@@ -392,7 +391,7 @@ static int rule_reference(rule *self, const char *at, problem *why)
     policy_name_shorten(self->reference);
     at = rule_space(at + length);
     if (!*at) return 0;
-    if (!strchr(operators, *at)) {
+    if (!strchr("*/+-", *at)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of * / + - behind %s, found '%s'",
                            self->text, self->reference, at);
     }
@@ -488,11 +487,9 @@ int rule_refers_to_base(const rule *self)
 
 static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
 {
-    rule *larger = program_need(*count + 1, sizeof *larger);
-    if (*count) memcpy(larger, *rules, *count * sizeof *larger);
-    free(*rules);
-    *rules = larger;
-    return rule_parse(&larger[(*count)++], text, why);
+    *rules = realloc(*rules, (*count + 1) * sizeof **rules);
+    program_must(!*rules);
+    return rule_parse(&(*rules)[(*count)++], text, why);
 }
 
 /* Without the comment, which a '#' begins that is not in quotes and stands first or behind a space, nor the spaces
@@ -617,12 +614,6 @@ int gate_names(const gate *self, const char *policy)
     return 0;
 }
 
-static void gate_no_value(gate_verdict *made)
-{
-    made->outcome = GATE_NO_VALUE;
-    snprintf(made->note, sizeof made->note, "no %s in this row", made->judged->column);
-}
-
 /* A word that is not there is not the one asked for, and no other one either. */
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
@@ -637,13 +628,12 @@ static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *
     }
     snprintf(made->limit, sizeof made->limit, "%s", limit ? limit : "-");
     if (!limit) {
-        made->outcome = GATE_NO_VALUE;
         snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
         return;
     }
     int asks_same = judged->compared == RULE_IS, is_same = !strcmp(found, limit);
     if (!asks_same && !judged->reference && !*found) {
-        gate_no_value(made);
+        snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
         return;
     }
     made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
@@ -692,15 +682,6 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     return limit;
 }
 
-/* Why it is AMBIGUOUS. */
-static void gate_say_why(gate_verdict *made, int are_known, size_t count)
-{
-    if (are_known) snprintf(made->note, sizeof made->note, "the intervals meet");
-    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
-    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them", count,
-                  INTERVAL_LEAST_COUNT);
-}
-
 static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
@@ -710,15 +691,18 @@ static void gate_judge_number(const gate *self, const case_row *of, gate_verdict
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
-    else gate_no_value(made);
+    else snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {
-        made->outcome = GATE_NO_VALUE;
         return;
     }
     made->outcome = gate_compare(judged, &value, &limit, low, high);
-    if (made->outcome == GATE_AMBIGUOUS) gate_say_why(made, value.is_known && limit.is_known, value.count);
+    if (made->outcome != GATE_AMBIGUOUS) return;
+    if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
+    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
+    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them",
+                  value.count, INTERVAL_LEAST_COUNT);
 }
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
@@ -730,6 +714,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         if (self->found->rows[line].is_baseline || !rule_matches(judged, workload, policy)
             || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
+        made->outcome = GATE_NO_VALUE;           /* unless there is one */
         made->judged = judged;
         made->workload = workload;
         made->policy = policy;

@@ -23,18 +23,6 @@ typedef struct search {
     int                  is_over;                /* the row has an error, and says so */
 } search;
 
-static search search_of(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
-{
-    search self;
-    memset(&self, 0, sizeof self);
-    self.job = job;
-    self.settings = settings;
-    self.made = made;
-    self.outcome = outcome;
-    runner_identity(job, made);
-    return self;
-}
-
 static void search_end(search *self, pass_status status, const char *text, uint64_t needed_ops, int kept)
 {
     self->is_over = 1;
@@ -186,9 +174,9 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
 
 void capacity_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
 {
-    search self = search_of(job, settings, made, outcome);
+    search self = { .job = job, .settings = settings, .made = made, .outcome = outcome, .probes = 1 };
     pass_result unlimited;
-    self.probes++;
+    runner_identity(job, made);
     pass_run(settings, job->stream, job->chosen, NULL, &unlimited);
     if (unlimited.status == PASS_OOM) {
         runner_status(PASS_OOM, "", made, outcome);
@@ -400,27 +388,20 @@ static void batch_sentence(const batch *self, char *note, size_t size)
              times, cause);
 }
 
-/* Why the last value that was tried did not complete. */
-static void batch_stop_cells(const batch *self)
+/* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
+static void batch_stop_cells(const batch *self, int is_most)
 {
     row *made = self->runs.made;
     const pass_oom *oom = &self->runs.refused.oom;
-    batch_sentence(self, made->note, sizeof made->note);
+    if (!is_most) batch_sentence(self, made->note, sizeof made->note);
+    else snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key,
+                  self->key.highest, (int)strcspn(self->spec, ":"), self->spec);
     row_text(made, COLUMN_STOP_TEXT, made->note);
-    row_text(made, COLUMN_STOP_REASON, self->unmade.exit_code ? "not_made" : oom->refusal.reason);
-    if (self->unmade.exit_code) return;
+    row_text(made, COLUMN_STOP_REASON, is_most ? "option_maximum"
+             : self->unmade.exit_code ? "not_made" : oom->refusal.reason);
+    if (is_most || self->unmade.exit_code) return;
     row_count(made, COLUMN_STOP_OP, oom->op);
     row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
-}
-
-/* All completed, up to what the option allows: no memory ended it. */
-static void batch_most_cells(const batch *self, uint64_t most)
-{
-    row *made = self->runs.made;
-    snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key, most,
-             (int)strcspn(self->spec, ":"), self->spec);
-    row_text(made, COLUMN_STOP_TEXT, made->note);
-    row_text(made, COLUMN_STOP_REASON, "option_maximum");
 }
 
 static void batch_confirm(batch *self, uint64_t largest)
@@ -474,8 +455,7 @@ static void batch_find(batch *self)
     if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
     if (answer) batch_confirm(self, found.largest);
     else runner_status(PASS_OOM, "", runs->made, runs->outcome);
-    if (is_most && !runs->is_over) batch_most_cells(self, found.largest);
-    if (!is_most && !runs->is_over) batch_stop_cells(self);
+    if (!runs->is_over) batch_stop_cells(self, is_most);
     row_count(runs->made, COLUMN_PROBES, runs->probes);
 }
 
@@ -483,8 +463,8 @@ void batch_row(const runner_job *job, const pass_settings *settings, const batch
                runner_outcome *outcome)
 {
     problem why = { 0, "" };
-    batch self = { .asked = asked };
-    self.runs = search_of(job, settings, made, outcome);
+    batch self = { .asked = asked, .runs = { .job = job, .settings = settings, .made = made, .outcome = outcome } };
+    runner_identity(job, made);
     row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
     int failed = batch_begin(&self, job->workload, asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);

@@ -220,9 +220,8 @@ int pass_streams_close(pass_streams *self, problem *why)
 
 int pass_streams_fit(const op_stream *stream, problem *why)
 {
-    pass_streams trial;
+    pass_streams trial = { .count = 0 };
     problem unheard = { 0, "" };
-    memset(&trial, 0, sizeof trial);
     int failed = pass_streams_find(&trial, stream, why);
     (void)pass_streams_close(&trial, &unheard);  /* none was made */
     return failed;
@@ -736,24 +735,18 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
               pass_result *result)
 {
     problem why = { 0, "" };
-    pass run;
-    memset(&run, 0, sizeof run);
+    pass run = { .settings = settings, .stream = stream, .timing = timing, .result = result,
+                 .has_steps = pass_has_steps(stream) };
     memset(result, 0, sizeof *result);
-    run.settings = settings;
-    run.stream = stream;
-    run.timing = timing;
-    run.result = result;
-    run.has_steps = pass_has_steps(stream);
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
-        run.by.pool = &run.pool;
-        run.by.timing = timing;
-        run.by.arrivals = timing ? NULL : settings->arrivals;        /* in a timing pass nobody hears of them */
-        run.by.rate = settings->rate;
+        const caller by = { .pool = &run.pool, .timing = timing, .rate = settings->rate,
+                            .arrivals = timing ? NULL : settings->arrivals };    /* in a timing pass nobody asks */
+        run.by = by;
         device_count(run.device, &run.before);
         run.begun_vns = pass_now_vns(&run);
         pass_drive(&run);

@@ -314,15 +314,9 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
 {
     static const crowd_job job = { NULL, worker_run };
     problem why = { 0, "" };
-    threads run;
-    memset(&run, 0, sizeof run);
+    threads run = { .settings = settings, .stream = stream, .count = op_stream_threads(stream), .result = result,
+                    .shared = { .streams = &run.streams, .skip_oom = settings->skip_oom } };
     memset(result, 0, sizeof *result);
-    run.settings = settings;
-    run.shared.skip_oom = settings->skip_oom;
-    run.shared.streams = &run.streams;
-    run.stream = stream;
-    run.count = op_stream_threads(stream);
-    run.result = result;
     int failed = threads_open(&run, chosen);
     if (!failed) {
         threads_prepare(&run, timing != NULL);

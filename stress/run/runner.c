@@ -269,10 +269,7 @@ repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows)
 {
     const cli_value *values = asked->values;
     uint64_t times = kind == ROW_RUN && values[CLI_TIMES].given ? values[CLI_TIMES].number : 1;
-    repeat made;
-    memset(&made, 0, sizeof made);
-    made.is_auto = repeat_asks_auto(asked);
-    made.rows = rows;
+    repeat made = { .is_auto = repeat_asks_auto(asked), .rows = rows };
     made.length = rounds_of(0, REPEAT_LEAST, made.is_auto ? REPEAT_MOST : (size_t)times, values[CLI_PRECISION].number,
                             values[CLI_BUDGET].number);
     return made;

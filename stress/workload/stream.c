@@ -91,14 +91,10 @@ static void stream_add_block(stream_builder *builder, uint64_t id, const stream_
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why)
 {
-    memset(builder, 0, sizeof *builder);
+    const stream_builder begun = { .stream = stream, .why = why, .source = source, .most_ops = STREAM_MAX_OPS,
+                                   .ops_left = ops_limit, .is_cut = ops_limit == 0 };
+    *builder = begun;
     memset(stream, 0, sizeof *stream);
-    builder->stream = stream;
-    builder->why = why;
-    builder->source = source;
-    builder->most_ops = STREAM_MAX_OPS;
-    builder->ops_left = ops_limit;
-    builder->is_cut = ops_limit == 0;
 }
 
 void stream_end(stream_builder *builder)
