@@ -393,14 +393,6 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     return 0;
 }
 
-static void stage_borrow_lane(stage *self, size_t lender)
-{
-    stage_lane *lane = &self->lanes[self->lane_count++];
-    lane->crowd = self->lanes[lender].crowd;
-    lane->members = 1;
-    lane->is_borrowed = 1;
-}
-
 /* One of each kind, in their order. */
 static int stage_open_arenas(stage *self, uint64_t bytes, uint64_t seed, problem *why)
 {
@@ -417,7 +409,10 @@ static int stage_open_others(stage *self, uint64_t seed, problem *why)
     case CASES_MUTEX: return stage_open_lane(self, SUBJECT_MUTEX, row->bytes, seed, why);
     case CASES_SMALL: return stage_open_arenas(self, STAGE_SMALL_BYTES, seed, why);
     case CASES_ONE_THREAD:
-        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) stage_borrow_lane(self, arena);
+        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) {
+            const stage_lane borrowed = { .crowd = self->lanes[arena].crowd, .members = 1, .is_borrowed = 1 };
+            self->lanes[self->lane_count++] = borrowed;
+        }
         break;
     }
     return 0;

@@ -338,54 +338,41 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
     table_fold(out, line, width);
 }
 
-/* Of the device, then of the search. */
-static void table_search_legend(FILE *out, row_kind kind, const cuda_environment *environment, size_t width)
-{
-    char line[512];
-    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, kind == ROW_CAPACITY
-               ? "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
-               "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
-               "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
-               "the workload completes, on CUDA what they held."
-               : "largest: what the workload's option may be for it to complete; one more ends at that op, for "
-               "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
-               "where peaks grow with the option, no policy can do better.", width);
-}
-
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
-static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
-{
-    table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; driver calls: of 4,096 pairs.", width);
-    if (!table_shows_time(layout)) return;
-    table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
-               "the same among the fewest." TABLE_INTERVAL, width);
-}
-
-static void table_bench_legend(FILE *out, const table_layout *layout, size_t width)
-{
-    table_fold(out, "a pair: the free of a random block and an allocation; instr: instructions, counted by "
-               "callgrind; against: of what it is compared with.", width);
-    if (!table_shows_time(layout)) return;
-    table_fold(out, "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
-               "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL,
-               width);
-}
+/* What its columns are; and, where times are shown, what these are. */
+static const struct { const char *columns, *times; } table_legends[] = {
+    [ROW_CAPACITY] = { "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
+        "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
+        "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
+        "the workload completes, on CUDA what they held.", NULL },
+    [ROW_BATCH] = { "largest: what the workload's option may be for it to complete; one more ends at that op, for "
+        "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
+        "where peaks grow with the option, no policy can do better.", NULL },
+    [ROW_HOLES] = { "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
+        "counted by callgrind; driver calls: of 4,096 pairs.",
+        "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
+        "the same among the fewest." TABLE_INTERVAL },
+    [ROW_BENCH] = { "a pair: the free of a random block and an allocation; instr: instructions, counted by "
+        "callgrind; against: of what it is compared with.",
+        "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
+        "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL },
+};
 
 static void table_legend(FILE *out, const row_list *list, const table_layout *layout,
                          const cuda_environment *environment, size_t width)
 {
-    switch (list->kind) {
-    case ROW_RUN:
-    case ROW_ROUNDS:   table_run_legend(out, list, layout, environment, width); break;
-    case ROW_CAPACITY:
-    case ROW_BATCH:    table_search_legend(out, list->kind, environment, width); break;
-    case ROW_HOLES:    table_holes_legend(out, layout, width); break;
-    case ROW_BENCH:    table_bench_legend(out, layout, width); break;
+    char line[512];
+    if (row_is_run(list->kind)) {
+        table_run_legend(out, list, layout, environment, width);
+        return;
     }
+    const char *times = table_legends[list->kind].times, *device = "simulated device.";
+    if (environment) device = cuda_environment_line(environment, line, sizeof line);
+    if (!times) table_fold(out, device, width);  /* of what is timed it is no part */
+    table_fold(out, table_legends[list->kind].columns, width);
+    if (times && table_shows_time(layout)) table_fold(out, times, width);
 }
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)

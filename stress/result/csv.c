@@ -141,14 +141,6 @@ static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
     return 0;
 }
 
-static int csv_is_header(const csv_table *self, size_t from)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (strcmp(self->cells[at], self->cells[from + at])) return 0;
-    }
-    return 1;
-}
-
 static int csv_not_ours(const char *name, const char *what, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", name, what);
@@ -168,7 +160,8 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         program_must(ARRAY_RESERVE(self->cells, *room, *used + 1));
         if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
-    size_t count = *used - from;
+    size_t count = *used - from, same = 0;
+    while (same < self->column_count && same < count && !strcmp(self->cells[same], self->cells[from + same])) same++;
     if (!self->column_count) {
         int has_policy = 0;
         self->column_count = count;
@@ -177,7 +170,7 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
     } else if (count != self->column_count) {
         return problem_set(why, EXIT_USAGE, "%s: line %zu: expected %zu cells, as the header has, found %zu",
                            reader->name, reader->line, self->column_count, count);
-    } else if (csv_is_header(self, from)) {
+    } else if (same == count) {                  /* the header once more */
         *used = from;
     } else if (self->row_count++ == CSV_MOST_ROWS) {
         return problem_set(why, EXIT_USAGE, "%s: more than %d rows, expected a shorter file", reader->name,

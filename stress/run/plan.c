@@ -284,24 +284,21 @@ static void plan_options(plan *self, const cli *asked)
 }
 
 /* The simulated clock would stand still at its end, and every time after that be wrong. */
-static int plan_try_clock(const plan *self, const plan_workload *made, problem *why)
+static int plan_try_workload(const plan *self, const plan_workload *made, problem *why)
 {
     uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
-    if (self->settings.device.is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
-    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
-                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
-}
-
-static int plan_try_streams(const plan *self, const plan_workload *made, problem *why)
-{
     int is_cuda = self->settings.device.is_cuda;
     problem trouble = { 0, "" };
     if (is_cuda && made->stream.rival_count) {
         return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
                            made->text);
     }
-    if (!pass_streams_fit(&made->stream, &trouble)) return 0;
-    return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+    if (pass_streams_fit(&made->stream, &trouble)) {
+        return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+    }
+    if (is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
+    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
+                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
 }
 
 static int plan_add_workload(plan *self, const char *text, problem *why)
@@ -316,7 +313,7 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
                            "workload %s: with those before it more than %d operations, expected fewer workloads in "
                            "one run, or --ops", text, (int)PLAN_MOST_OPS);
     }
-    return plan_try_streams(self, made, why) || plan_try_clock(self, made, why) ? -1 : 0;
+    return plan_try_workload(self, made, why);
 }
 
 /* All that need no file, and no simulated device where there is none: those were not asked for by name. */
