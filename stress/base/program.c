@@ -77,6 +77,11 @@ void *program_need(size_t count, size_t item_bytes)
     return made;
 }
 
+void program_must(int failed)
+{
+    if (failed) program_out_of_memory();
+}
+
 char *program_copy(const char *text, size_t length)
 {
     return memcpy(program_need(length + 1, 1), text, length);

@@ -19,6 +19,7 @@ void program_page(FILE *out, const char *text);
 
 /* Zeroed host memory for so many items; free it. Without any the program ends: one line on stderr, EXIT_HARNESS. */
 void *program_need(size_t count, size_t item_bytes);
+void  program_must(int failed);                  /* likewise, where something else asked for memory and failed */
 /* Likewise: a copy of so many bytes of a text; a text that is written to a stream, and there when that is closed. */
 char *program_copy(const char *text, size_t length);
 FILE *program_stream(char **text, size_t *length);

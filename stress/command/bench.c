@@ -182,9 +182,7 @@ static int bench_start(bench *self, problem *why)
 
 int bench_command(const cli *asked, const char *program, problem *why)
 {
-    bench self;
-    memset(&self, 0, sizeof self);
-    self.asked = asked;
+    bench self = { .asked = asked };
     const output_material material = { .list = &self.rows, .device = "null" };
     int is_quiet = asked->values[CLI_QUIET].given;
     int failed = bench_start(&self, why) || bench_cases(&self, program, why)

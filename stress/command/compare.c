@@ -51,7 +51,7 @@ static compare_found compare_sense(const column_info *measure, long double befor
 static void compare_tell(compare_row *pair, row_column column, const char *before, const char *after,
                          const char *said)
 {
-    text_add(pair->text, sizeof pair->text, "    %s: %s -> %s%s\n", row_column_name(column),
+    text_add(pair->text, sizeof pair->text, "    %s: %s -> %s%s\n", row_table[column].name,
              *before ? before : "(empty)", *after ? after : "(empty)", said);
 }
 
@@ -69,7 +69,7 @@ static const char *compare_range(const interval *found, const column_info *measu
    something is wrong; of a GPU's only ranges that do not meet say anything. */
 static void compare_varied(compare_row *pair, row_column column)
 {
-    const column_info *measure = column_of(column);
+    const column_info *measure = &row_table[column];
     const interval from = case_samples(pair->before.list, &pair->before, pair->policy, column, 0);
     const interval to = case_samples(pair->after.list, &pair->after, pair->policy, column, 0);
     char before[96], after[96], text[CELL_ROOM];
@@ -85,7 +85,7 @@ static void compare_varied(compare_row *pair, row_column column)
 /* A word, or an exact number: the cells are the same bytes, or they differ. */
 static void compare_exact(compare_row *pair, row_column column)
 {
-    const column_info *measure = column_of(column);
+    const column_info *measure = &row_table[column];
     char said[64] = "", left[CELL_ROOM], right[CELL_ROOM];
     long double from, to;
     const char *before = case_cell(&pair->before, column, left), *after = case_cell(&pair->after, column, right);
@@ -131,7 +131,7 @@ static void compare_timed(compare_row *pair, row_column column)
 /* The ends of an interval count with it; how many rounds it took, and why no more, is no result. */
 static int compare_is_said(row_column column, int has_interval)
 {
-    const column_info *measure = column_of(column);
+    const column_info *measure = &row_table[column];
     return column == COLUMN_RATIO_LOW || column == COLUMN_RATIO_HIGH
         || (has_interval && column == COLUMN_ROUNDS)
         || (measure->is_timed && measure->unit == UNIT_TEXT);
@@ -140,7 +140,7 @@ static int compare_is_said(row_column column, int has_interval)
 /* ratio is measured where ratio_low and ratio_high say how well. */
 static void compare_column(compare_row *pair, row_column column, int has_interval)
 {
-    int is_timed = column_of(column)->is_timed || (has_interval && column == COLUMN_RATIO);
+    int is_timed = row_table[column].is_timed || (has_interval && column == COLUMN_RATIO);
     if (is_timed) compare_timed(pair, column);
     else if (case_agrees(&pair->before, column) && case_agrees(&pair->after, column)) compare_exact(pair, column);
     else compare_varied(pair, column);
@@ -169,7 +169,7 @@ static void compare_columns(compare_row *pair)
     size_t count = row_columns(before->kind, &columns);
     for (size_t at = 0; at < count; at++) {
         row_column column = columns[at];
-        if (column_of(column)->unit == UNIT_KEY || !row_list_has(before, column)
+        if (row_table[column].unit == UNIT_KEY || !row_list_has(before, column)
             || !row_list_has(pair->after.list, column) || compare_is_said(column, has_interval)) continue;
         compare_column(pair, column, has_interval);
     }
@@ -203,9 +203,8 @@ static void compare_alone(compare *self, const case_row *of, int is_after)
 /* Whether the file has a column of this name, be it in rows or not. */
 static int compare_names(const row_list *list, const char *name)
 {
-    const column_info *named = column_find(name);
     size_t at = 0;
-    if (named && row_list_has(list, column_which(named))) return 1;
+    if (row_list_has(list, column_find(name))) return 1;
     while (at < list->other_count && strcmp(list->others[at], name)) at++;
     return at < list->other_count;
 }
@@ -222,7 +221,7 @@ static size_t compare_lost(const row_list *from, const row_list *to, const char 
     const row_column *columns;
     size_t lost = 0, count = row_columns(from->kind, &columns);
     for (size_t at = 0; at < count; at++) {
-        const char *name = row_column_name(columns[at]);
+        const char *name = row_table[columns[at]].name;
         if (row_list_has(from, columns[at]) && !compare_names(to, name)) compare_list(&lost, what, name);
     }
     for (size_t at = 0; at < from->other_count; at++) {
@@ -240,8 +239,8 @@ static void compare_passed_over(const row_list *before, const row_list *after)
         if (compare_names(after, before->others[at])) compare_list(&told, "NOT COMPARED", before->others[at]);
     }
     for (size_t at = 0; at < after->other_count; at++) {
-        const column_info *named = column_find(after->others[at]);
-        if (named && row_list_has(before, column_which(named))) compare_list(&told, "NOT COMPARED", named->name);
+        const row_column named = column_find(after->others[at]);
+        if (row_list_has(before, named)) compare_list(&told, "NOT COMPARED", row_table[named].name);
     }
     if (told) printf("\n");
 }
@@ -323,8 +322,7 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
 static int compare_all(compare *self, const cli *asked, problem *why)
 {
     const int has_rules = asked->values[CLI_FAIL_IF].given;
-    gate gates;
-    memset(&gates, 0, sizeof gates);
+    gate gates = { .rules = NULL };
     if (compare_outputs(self, asked, why) || gate_parse_rules(&gates, asked, why)
         || csv_read(&self->before, asked->words.items[0], why)
         || csv_read(&self->after, asked->words.items[1], why) || compare_rows(self, has_rules, why)) {
@@ -345,15 +343,13 @@ static int compare_all(compare *self, const cli *asked, problem *why)
 
 int compare_command(const cli *asked, const char *const *argv, problem *why)
 {
-    compare self;
-    memset(&self, 0, sizeof self);
+    compare self = { .is_quiet = asked->values[CLI_QUIET].given };
     size_t count = asked->words.item_count;
     (void)argv;
     if (count != 2) {
         problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
         return EXIT_USAGE;
     }
-    self.is_quiet = asked->values[CLI_QUIET].given;
     int exit_code = compare_all(&self, asked, why);
     csv_free(&self.before);
     csv_free(&self.after);

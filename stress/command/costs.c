@@ -40,10 +40,9 @@ static void costs_tell_missing(const costs_table *table)
 
 static int costs_act(const cli *asked, output_list *made, problem *why)
 {
-    plan self;
+    plan self = { .device = "" };
     costs_table table;
     char line[512], about[600];
-    memset(&self, 0, sizeof self);
     if (costs_output(asked, made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
     const cuda_environment *environment = plan_environment(&self);
@@ -59,9 +58,8 @@ static int costs_act(const cli *asked, output_list *made, problem *why)
 
 int costs_command(const cli *asked, const char *const *argv, problem *why)
 {
-    output_list made;
+    output_list made = { .count = 0 };
     (void)argv;
-    memset(&made, 0, sizeof made);
     int failed = costs_act(asked, &made, why);
     output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;

@@ -32,20 +32,10 @@ static int help_plain(FILE *out, const char *text)
 /* 1: there is such a column */
 static int help_column(FILE *out, const char *name)
 {
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        if (strcmp(name, row_column_name((row_column)column))) continue;
-        fprintf(out, "%s, a column of --out csv: %s\n", name, column_of((row_column)column)->note);
-        return 1;
-    }
-    return 0;
-}
-
-/* of all */
-static void help_column_notes(FILE *out)
-{
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        fprintf(out, "  %-29s %s\n", row_column_name((row_column)column), column_of((row_column)column)->note);
-    }
+    const row_column found = column_find(name);
+    if (found == COLUMN_COUNT) return 0;
+    fprintf(out, "%s, a column of --out csv: %s\n", name, row_table[found].note);
+    return 1;
 }
 
 /* ---- Lists of what there is, a line a thing: policies, devices, workloads */
@@ -117,14 +107,6 @@ static int help_policy(FILE *out, const char *name)
         return 1;
     }
     return 0;
-}
-
-/* of all */
-static void help_policies(FILE *out)
-{
-    policy_kind kind;
-    fputs("policies\n", out);
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
 }
 
 static void help_list_policies(FILE *out)
@@ -474,7 +456,7 @@ static void help_columns_of(FILE *out, const char *name, row_kind kind)
     const row_column *columns;
     size_t count = row_columns(kind, &columns);
     fprintf(out, "Columns of --out csv, in order, of %s:\n", name);
-    for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_column_name(columns[at]));
+    for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_table[columns[at]].name);
 }
 
 static int help_column_list(FILE *out)
@@ -485,7 +467,9 @@ static int help_column_list(FILE *out)
     help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
     help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
     help_plain(out, "What they are:\n");
-    help_column_notes(out);
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        fprintf(out, "  %-29s %s\n", row_table[column].name, row_table[column].note);
+    }
     return help_plain(out, help_columns);
 }
 
@@ -496,8 +480,10 @@ typedef struct help_topic {
 
 static int help_lists_page(FILE *out)
 {
+    policy_kind kind;
     help_plain(out, help_lists);
-    help_policies(out);
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
     return 0;
 }
 
@@ -539,7 +525,7 @@ static void help_offer(nearest *search)
     for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(search, kind.name);
     for (size_t index = 0; policy_name_at(index); index++) nearest_offer(search, policy_name_at(index));
     for (size_t index = 0; cli_option_at(index); index++) nearest_offer(search, cli_option_at(index)->name);
-    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_column_name((row_column)column));
+    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_table[column].name);
 }
 
 const char *help_names(char *text, size_t size, const char *between)

@@ -276,9 +276,7 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
 
 int holes_command(const cli *asked, const char *const *argv, problem *why)
 {
-    holes self;
-    memset(&self, 0, sizeof self);
-    self.asked = asked;
+    holes self = { .asked = asked };
     interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, argv, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;

@@ -184,7 +184,6 @@ static int merge_all(merge *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
     self->files = program_need(asked->words.item_count, sizeof *self->files);
-    self->is_quiet = asked->values[CLI_QUIET].given;
     return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
         || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
@@ -194,8 +193,7 @@ static int merge_all(merge *self, const cli *asked, problem *why)
 int merge_command(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    merge self;
-    memset(&self, 0, sizeof self);
+    merge self = { .is_quiet = asked->values[CLI_QUIET].given };
     int failed = merge_all(&self, asked, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     output_list_free(&self.outputs);

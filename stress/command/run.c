@@ -60,12 +60,6 @@ static int run_check_rules(const plan *made, const gate *gates, row_kind kind, p
     return 0;
 }
 
-static int run_check_options(const cli *asked, row_kind kind, problem *why)
-{
-    if (kind == ROW_CAPACITY) return capacity_check(asked, why);
-    return kind == ROW_BATCH ? batch_check(asked, why) : repeat_check(asked, why);
-}
-
 /* ---- Rows in the order asked for, failures told as they come, results told at the end */
 
 typedef struct run {
@@ -103,8 +97,7 @@ static int run_outputs(run *self, problem *why)
     self->paths = program_need(items->item_count, sizeof *self->paths);
     for (; self->path_count < items->item_count; self->path_count++) {
         const char *text = items->items[self->path_count];
-        self->paths[self->path_count] = shard_path(text, self->sweep.part.index, self->sweep.part.count);
-        if (!self->paths[self->path_count]) return problem_set(why, EXIT_HARNESS, "no host memory");
+        self->paths[self->path_count] = shard_path(text, &self->sweep.mark);
     }
     if (output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
@@ -197,8 +190,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     char label[256], shown[200];
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
-    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
-                             self->plan.timed, is_baseline, run_parts(self, is_baseline) };
+    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, self->plan.timed,
+                             is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
     const pass_settings *settings = &self->plan.settings;
@@ -261,7 +254,7 @@ static void run_reverse(row *rows, size_t count)
 static int run_policies(run *self, const plan_workload *workload, size_t row_count, int is_backwards)
 {
     const plan *made = &self->plan;
-    const shard *part = &self->sweep.part;
+    const shard_mark *part = &self->sweep.mark;
     size_t from = self->rows.count;
     uint64_t first = self->cases, number = 0;
     int ends = 0;
@@ -363,8 +356,8 @@ static void run_tell(const plan *self, int is_timed, FILE *out)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_check_options(self->asked, self->kind, why)
-        || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
+    if ((row_is_run(self->kind) ? repeat_check : search_check)(self->asked, why)
+        || shard_find(&self->sweep.mark, self->asked->values[CLI_SHARD].text, why)
         || run_outputs(self, why) || plan_make(&self->plan, self->asked, why)
         || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
@@ -384,12 +377,9 @@ static int run_all(run *self, problem *why)
 
 int run_command(const cli *asked, const char *const *argv, problem *why)
 {
-    run self;
+    run self = { .asked = asked, .argv = argv };
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
-    memset(&self, 0, sizeof self);
-    self.asked = asked;
-    self.argv = argv;
     self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
     interrupt_catch();
     self.repeats = repeat_of(asked, kind, &self.rows);

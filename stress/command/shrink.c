@@ -224,9 +224,8 @@ static void shrink_repro(const shrink *self, const char *program, const op_strea
 
 static int shrink_write(shrink *self, const char *program)
 {
-    op_stream made;
+    op_stream made = { .op_count = 0 };
     pass_result result;
-    memset(&made, 0, sizeof made);
     int failed = shrink_all(self, &made, &result);
     progress_clear(self->plan.settings.progress);
     if (!failed) {
@@ -267,12 +266,9 @@ static int shrink_act(shrink *self, const char *program)
 
 int shrink_command(const cli *asked, const char *const *argv, problem *why)
 {
-    shrink self;
+    shrink self = { .asked = asked, .why = why };
     if (shrink_options(asked, why)) return why->exit_code;
     interrupt_catch();
-    memset(&self, 0, sizeof self);
-    self.asked = asked;
-    self.why = why;
     int failed = shrink_act(&self, argv[0]);
     free(self.keep_ops);
     free(self.keep_blocks);

@@ -250,25 +250,15 @@ static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
     return 0;
 }
 
-/* The calls of virtual memory, at sizes from a page to 16 GiB; nothing, if the device has none. */
-static int costs_measure_vm(costs_bench *bench)
-{
-    uint64_t page_bytes = bench->driver->page_bytes;
-    return page_bytes > 0 ? costs_sizes(bench, costs_vm, page_bytes, 2, COSTS_LARGEST + 1) : 0;
-}
-
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
 {
-    costs_bench bench;
+    costs_bench bench = { .driver = driver, .table = made, .why = why };
     size_t given_back = 0;
-    memset(&bench, 0, sizeof bench);
     made->count = made->refused_count = 0;
-    bench.driver = driver;
-    bench.table = made;
-    bench.why = why;
     made->has_vm = driver->page_bytes > 0;
     if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
-    if (costs_info(&bench) || costs_measure_vm(&bench)) return -1;
+    if (costs_info(&bench)) return -1;
+    if (made->has_vm && costs_sizes(&bench, costs_vm, driver->page_bytes, 2, COSTS_LARGEST + 1)) return -1;
     for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
     if (given_back > 1) return 0;
     return problem_set(why, EXIT_HARNESS, "blocks of fewer than two sizes were obtained and given back: too little "
@@ -338,9 +328,8 @@ static uint64_t fit_fixed(const costs_fit *fit, const costs_row *const *rows, si
 
 costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
 {
-    costs_fit fit;
+    costs_fit fit = { .row_count = 0 };
     const costs_row *rows[COSTS_MOST_ROWS];
-    memset(&fit, 0, sizeof fit);
     for (size_t index = 0; index < table->count; index++) {
         if (table->rows[index].kind == kind) rows[fit.row_count++] = &table->rows[index];
     }

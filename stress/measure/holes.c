@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/splitmix64.h"
 #include "stage.h"
 
@@ -41,12 +42,11 @@ static int holes_make(holes_field *self, holes_block *blocks, uint64_t holes, pr
 
 static int holes_fill(holes_field *self, uint64_t holes, uint64_t seed, problem *why)
 {
-    uint64_t *sizes = calloc((size_t)(2 * holes), sizeof *sizes);
-    holes_block *blocks = calloc((size_t)(2 * holes), sizeof *blocks);
-    int failed = sizes && blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the blocks");
-    if (!failed) sizes_draw(sizes, (size_t)(2 * holes), seed);
-    for (uint64_t index = 0; !failed && index < 2 * holes; index++) blocks[index].bytes = sizes[index];
-    if (!failed) failed = holes_make(self, blocks, holes, why);
+    uint64_t *sizes = program_need((size_t)(2 * holes), sizeof *sizes);
+    holes_block *blocks = program_need((size_t)(2 * holes), sizeof *blocks);
+    sizes_draw(sizes, (size_t)(2 * holes), seed);
+    for (uint64_t index = 0; index < 2 * holes; index++) blocks[index].bytes = sizes[index];
+    int failed = holes_make(self, blocks, holes, why);
     for (size_t index = 0; !failed && index < HOLES_SIZES; index++) {
         self->sizes[index] = blocks[2 * splitmix64_below(&seed, holes)].bytes;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/crowd.h"
+#include "../base/program.h"
 #include "../base/progress.h"
 #include "../base/rounds.h"
 #include "../base/splitmix64.h"
@@ -231,12 +232,6 @@ static uint64_t pairs_next_bytes(pairs *self)
     return self->sizes[self->at++ % PAIRS_SIZES];
 }
 
-static void pairs_fill_sizes(pairs *self, uint64_t bytes, uint64_t seed)
-{
-    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
-    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
-}
-
 int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                problem *why)
 {
@@ -245,9 +240,9 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
     self->stream = stream;
     self->live = live;
     self->random = seed;
-    pairs_fill_sizes(self, bytes, seed);
-    self->blocks = calloc(live, sizeof *self->blocks);
-    if (!self->blocks) return problem_set(why, EXIT_HARNESS, "no host memory for %u blocks", live);
+    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
+    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
+    self->blocks = program_need(live, sizeof *self->blocks);
     for (uint32_t index = 0; index < live && !self->failed; index++) {
         self->failed = subject_alloc(on, &self->blocks[index], pairs_next_bytes(self), stream);
     }
@@ -387,8 +382,7 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
         return trouble.exit_code == EXIT_NO_DEVICE ? 0 : problem_set(why, trouble.exit_code, "%s", trouble.text);
     }
     lane->members = self->row->threads;
-    lane->crowd = calloc(lane->members, sizeof *lane->crowd);
-    if (!lane->crowd) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
+    lane->crowd = program_need(lane->members, sizeof *lane->crowd);
     for (size_t index = 0; index < lane->members; index++) {
         stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
                                   stage_stream(index % self->row->streams), seed + index, why, 0 };
@@ -397,14 +391,6 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
         if (opening.failed) return -1;
     }
     return 0;
-}
-
-static void stage_borrow_lane(stage *self, size_t lender)
-{
-    stage_lane *lane = &self->lanes[self->lane_count++];
-    lane->crowd = self->lanes[lender].crowd;
-    lane->members = 1;
-    lane->is_borrowed = 1;
 }
 
 /* One of each kind, in their order. */
@@ -423,7 +409,10 @@ static int stage_open_others(stage *self, uint64_t seed, problem *why)
     case CASES_MUTEX: return stage_open_lane(self, SUBJECT_MUTEX, row->bytes, seed, why);
     case CASES_SMALL: return stage_open_arenas(self, STAGE_SMALL_BYTES, seed, why);
     case CASES_ONE_THREAD:
-        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) stage_borrow_lane(self, arena);
+        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) {
+            const stage_lane borrowed = { .crowd = self->lanes[arena].crowd, .members = 1, .is_borrowed = 1 };
+            self->lanes[self->lane_count++] = borrowed;
+        }
         break;
     }
     return 0;
@@ -434,8 +423,7 @@ int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
     memset(self, 0, sizeof *self);
     self->row = row;
     self->rounds.random = seed;
-    self->cold = calloc(1, PAIRS_COLD_BYTES);
-    if (!self->cold) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
+    self->cold = program_need(1, PAIRS_COLD_BYTES);
     return stage_open_arenas(self, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
 }
 

@@ -19,24 +19,17 @@ static const bfc_rules bfc_onnx = { MODEL_MIB, 1024 * MODEL_MIB, 8192, 0 };
 typedef struct bfc {
     model            base;
     const bfc_rules *rules;
-    piece_set        free;
+    piece_set       *free;                       /* of its only heap */
     uint64_t         step_bytes;                 /* what the next region is at least */
 } bfc;
 
 /* The smallest free chunk that fits, cut if the rest is worth it. NULL: none fits. */
 static piece *bfc_take(bfc *self, uint64_t bytes)
 {
-    piece *found = piece_set_best(&self->free, bytes);
+    piece *found = piece_set_best(self->free, bytes);
     if (!found) return NULL;
     int splits = found->bytes >= 2 * bytes || found->bytes - bytes >= BFC_SLACK_BYTES;
-    return model_cut(&self->base, &self->free, found, bytes, splits);
-}
-
-/* The step that covers so many bytes: doubled until it does. */
-static uint64_t bfc_step(uint64_t step_bytes, uint64_t bytes)
-{
-    while (step_bytes < bytes) step_bytes *= 2;
-    return step_bytes;
+    return model_cut(&self->base, self->free, found, bytes, splits);
 }
 
 /* what the limit allows still, in whole units of 256 bytes */
@@ -60,15 +53,16 @@ static gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_byte
         bytes = less < bytes ? less : bytes - BFC_UNIT;
         if (bytes < least_bytes) return result;
     }
-    if (!result) piece_set_add(&self->free, made);
+    if (!result) piece_set_add(self->free, made);
     return result;
 }
 
 /* The step stays doubled where it was doubled for this request; else it is doubled for the next. */
 static gpuarena_result bfc_extend(bfc *self, uint64_t bytes)
 {
-    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes), least = self->rules->least_bytes;
+    uint64_t room = bfc_room(self), step = self->step_bytes, least = self->rules->least_bytes;
     if (bytes > room) return model_over_limit(&self->base);
+    while (step < bytes) step *= 2;
     int is_doubled = step > self->step_bytes;
     self->step_bytes = step;
     gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > least ? bytes : least);
@@ -81,7 +75,7 @@ static gpuarena_result bfc_extend(bfc *self, uint64_t bytes)
 static uint64_t bfc_idle(const bfc *self)
 {
     uint64_t idle = 0;
-    for (const piece *at = piece_set_first(&self->free); at; at = piece_set_after(&self->free, at)) {
+    for (const piece *at = piece_set_first(self->free); at; at = piece_set_after(self->free, at)) {
         if (!at->previous && !at->next) idle += at->bytes;
     }
     return idle;
@@ -92,7 +86,7 @@ static gpuarena_result bfc_collect(bfc *self, uint64_t bytes, gpuarena_result re
 {
     uint64_t idle = bfc_idle(self);
     if (!idle || bytes > bfc_room(self) + idle) return refused;
-    gpuarena_result result = model_release(&self->base, &self->free);
+    gpuarena_result result = model_release(&self->base, self->free);
     return result ? result : bfc_extend(self, bytes);
 }
 
@@ -111,26 +105,21 @@ static gpuarena_result bfc_alloc(model *base, uint64_t bytes, gpuarena_stream st
 
 static gpuarena_result bfc_free(model *base, piece *freed, gpuarena_stream stream)
 {
-    bfc *self = (bfc *)base;
-    model_put(base, &self->free, freed);
-    return model_freed(base, stream);
+    model_put(base, &base->heaps->free, freed);
+    model_freed(base, stream);
+    return GPUARENA_OK;
 }
 
 static gpuarena_result bfc_trim(model *base)
 {
-    bfc *self = (bfc *)base;
-    return model_release(base, &self->free);
-}
-
-static uint64_t bfc_largest(const model *base)
-{
-    const bfc *self = (const bfc *)base;
-    return piece_set_largest(&self->free);
+    return model_release(base, &base->heaps->free);
 }
 
 static gpuarena_result bfc_open(model *base)
 {
     bfc *self = (bfc *)base;
+    model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
+    self->free = &only->free;
     const bfc_rules *rules = self->rules = base->kind == &model_ort ? &bfc_onnx : &bfc_tensorflow;
     self->step_bytes = base->limit_bytes < rules->first_bytes ? model_round(base->limit_bytes, BFC_UNIT)
                                                               : rules->first_bytes;
@@ -143,7 +132,7 @@ const model_kind model_bfc = {
     .lacks = "the whole limit taken at the first request, which is their default; waits of up to 10 s for others' "
              "frees; time stamps on frees (here streams wait for each other); regions of touching addresses made one",
     .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
-    .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
+    .free = bfc_free, .trim = bfc_trim,
 };
 
 const model_kind model_ort = {
@@ -151,5 +140,5 @@ const model_kind model_ort = {
     .lacks = "memory given back at the end of a run; Reserve, which goes past the arena; kSameAsRequested; chunks of "
              "one stream alone until it was waited for (here streams wait for each other)",
     .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
-    .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
+    .free = bfc_free, .trim = bfc_trim,
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
+
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 
 enum { PIECES_CHUNK = 256 };
@@ -13,32 +15,24 @@ struct piece_chunk {
     piece        list[PIECES_CHUNK];
 };
 
-int pieces_reserve(pieces *self, size_t count)
-{
-    while (self->spare_count < count) {
-        piece_chunk *made = calloc(1, sizeof *made);
-        if (!made) return -1;
-        made->next = self->chunks;
-        self->chunks = made;
-        for (size_t at = 0; at < PIECES_CHUNK; at++) pieces_give(self, &made->list[at]);
-    }
-    return 0;
-}
-
-piece *pieces_take(pieces *self)
-{
-    piece *taken = self->spare;
-    self->spare = taken->next;
-    self->spare_count--;
-    memset(taken, 0, sizeof *taken);
-    return taken;
-}
-
 void pieces_give(pieces *self, piece *unused)
 {
     unused->next = self->spare;
     self->spare = unused;
-    self->spare_count++;
+}
+
+piece *pieces_take(pieces *self)
+{
+    if (!self->spare) {
+        piece_chunk *made = program_need(1, sizeof *made);
+        made->next = self->chunks;
+        self->chunks = made;
+        for (size_t at = 0; at < PIECES_CHUNK; at++) pieces_give(self, &made->list[at]);
+    }
+    piece *taken = self->spare;
+    self->spare = taken->next;
+    memset(taken, 0, sizeof *taken);
+    return taken;
 }
 
 /* all of them are gone, taken ones too */
@@ -123,7 +117,6 @@ static const model_kind *const model_kinds[] = {
 #undef X
 };
 
-enum { MODEL_SPARE_PIECES = 4 };
 static const uint64_t model_most_bytes = UINT64_C(1) << 60;      /* no device has as much; sums do not overflow */
 
 const model_kind *model_kind_at(size_t index)
@@ -136,6 +129,18 @@ uint64_t model_round(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+void *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size)
+{
+    model_heap **end = &self->heaps;
+    for (; *end; end = &(*end)->next) {
+        if ((*end)->stream == stream && (*end)->kind == kind) return *end;
+    }
+    model_heap *made = program_need(1, size);
+    made->stream = stream;
+    made->kind = kind;
+    return *end = made;
+}
+
 /* ---- failures */
 
 static gpuarena_result model_refuse(model *self, gpuarena_result result, gpuarena_reason reason, const char *call,
@@ -145,11 +150,6 @@ static gpuarena_result model_refuse(model *self, gpuarena_result result, gpuaren
     self->refused.call = call;
     self->refused.code = code;
     return result;
-}
-
-gpuarena_result model_no_memory(model *self)
-{
-    return model_refuse(self, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY, NULL, 0);
 }
 
 gpuarena_status model_status(const gpuarena_driver *driver, int code)
@@ -201,8 +201,7 @@ gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
 {
     void *ptr = NULL;
     if (model_is_over(self, bytes)) return model_over_limit(self);
-    if (pieces_reserve(&self->pieces, MODEL_SPARE_PIECES) || device_table_reserve(&self->obtained, 1))
-        return model_no_memory(self);
+    program_must(device_table_reserve(&self->obtained, 1));
     int code = self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL);
     if (code) return model_result(self, NULL, code);
     if (device_table_find(&self->obtained, (uint64_t)(uintptr_t)ptr)) return model_twice(self);
@@ -225,20 +224,29 @@ gpuarena_result model_give_back(model *self, piece *whole)
                                                                        bytes, NULL));
 }
 
+static int model_are_alike(const piece *one, const piece *other)
+{
+    return one && other && one->state == other->state && one->owner == other->owner;
+}
+
+void model_join_into(model *self, piece_set *set, piece *joined)
+{
+    if (model_are_alike(joined, joined->next)) {
+        piece_set_remove(set, joined->next);
+        piece_join(&self->pieces, joined);
+    }
+    if (model_are_alike(joined->previous, joined)) {
+        joined = joined->previous;
+        piece_set_remove(set, joined);
+        piece_join(&self->pieces, joined);
+    }
+    piece_set_add(set, joined);
+}
+
 void model_put(model *self, piece_set *set, piece *freed)
 {
     freed->state = PIECE_FREE;
-    if (freed->next && freed->next->state == PIECE_FREE && freed->next->owner == freed->owner) {
-        piece_set_remove(set, freed->next);
-        piece_join(&self->pieces, freed);
-    }
-    piece *left = freed->previous;
-    if (left && left->state == PIECE_FREE && left->owner == freed->owner) {
-        piece_set_remove(set, left);
-        piece_join(&self->pieces, left);
-        freed = left;
-    }
-    piece_set_add(set, freed);
+    model_join_into(self, set, freed);
 }
 
 piece *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits)
@@ -275,8 +283,7 @@ gpuarena_result model_range_open(model *self, model_range *made, uint64_t bytes,
 {
     const gpuarena_driver *driver = &self->driver;
     void *address = NULL;
-    made->pages = calloc((size_t)(bytes / page_bytes) + 1, sizeof *made->pages);
-    if (!made->pages) return model_no_memory(self);
+    made->pages = program_need((size_t)(bytes / page_bytes), sizeof *made->pages);
     int code = driver->vm.reserve(driver, &address, bytes, driver->page_bytes);
     if (code) return model_result(self, "cuMemAddressReserve", code);
     made->address = (uint64_t)(uintptr_t)address;
@@ -351,7 +358,7 @@ static model_stream *model_stream_of(model *self, gpuarena_stream stream)
         if (self->streams[at].stream == stream && !self->streams[at].is_gone) return &self->streams[at];
     }
     model_stream *grown = realloc(self->streams, (self->stream_count + 1) * sizeof *grown);
-    if (!grown) return NULL;
+    program_must(!grown);
     self->streams = grown;
     memset(&grown[self->stream_count], 0, sizeof *grown);
     grown[self->stream_count].stream = stream;
@@ -366,12 +373,9 @@ static gpuarena_result model_record(model *self, model_stream *on)
     return model_result(self, "cudaEventRecord", code);
 }
 
-gpuarena_result model_freed(model *self, gpuarena_stream stream)
+void model_freed(model *self, gpuarena_stream stream)
 {
-    model_stream *on = model_stream_of(self, stream);
-    if (!on) return model_no_memory(self);
-    on->freed = ++self->frees;
-    return GPUARENA_OK;
+    model_stream_of(self, stream)->freed = ++self->frees;
 }
 
 gpuarena_result model_join(model *self, gpuarena_stream stream)
@@ -379,7 +383,6 @@ gpuarena_result model_join(model *self, gpuarena_stream stream)
     const gpuarena_driver *driver = &self->driver;
     model_stream *joined = model_stream_of(self, stream);
     gpuarena_result result = GPUARENA_OK;
-    if (!joined) return model_no_memory(self);
     for (size_t at = 0; at < self->stream_count && !result; at++) {
         model_stream *other = &self->streams[at];
         if (other == joined || other->freed <= joined->joined) continue;
@@ -388,15 +391,6 @@ gpuarena_result model_join(model *self, gpuarena_stream stream)
         result = model_result(self, "cudaStreamWaitEvent", driver->events.stream_wait(driver, stream, other->event));
     }
     if (!result) joined->joined = self->frees;
-    return result;
-}
-
-static gpuarena_result model_forget(model *self, gpuarena_stream stream)
-{
-    model_stream *gone = model_stream_of(self, stream);
-    if (!gone) return model_no_memory(self);
-    gpuarena_result result = model_record(self, gone);
-    gone->is_gone = 1;
     return result;
 }
 
@@ -415,7 +409,6 @@ gpuarena_result model_wait(model *self, gpuarena_stream stream)
     const gpuarena_driver *driver = &self->driver;
     if (model_is_gone(self, stream)) return model_wait_all(self);
     model_stream *on = model_stream_of(self, stream);
-    if (!on) return model_no_memory(self);
     gpuarena_result result = model_record(self, on);
     return result ? result : model_result(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
 }
@@ -427,6 +420,16 @@ gpuarena_result model_wait_all(model *self)
 
 /* ---- calls */
 
+static uint64_t model_largest_of(const model *self)
+{
+    uint64_t largest = self->kind->largest ? self->kind->largest(self) : 0;
+    for (const model_heap *heap = self->heaps; heap; heap = heap->next) {
+        uint64_t here = piece_set_largest(&heap->free);
+        if (here > largest) largest = here;
+    }
+    return largest;
+}
+
 /* As much is free, and quiet, but in pieces: then that is the reason. */
 static void model_tell(const model *self, uint64_t bytes, gpuarena_result result, model_refusal *refused)
 {
@@ -434,7 +437,7 @@ static void model_tell(const model *self, uint64_t bytes, gpuarena_result result
     refused->requested_bytes = bytes;
     refused->reserved_bytes = self->reserved_bytes;
     refused->free_bytes = self->reserved_bytes - self->live_bytes;
-    refused->largest_bytes = self->kind->largest(self);
+    refused->largest_bytes = model_largest_of(self);
     if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes)
         refused->reason = GPUARENA_REASON_FRAGMENTED;
 }
@@ -456,8 +459,7 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
 {
     if (bytes > model_most_bytes)
         return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
-    if (pieces_reserve(&self->pieces, MODEL_SPARE_PIECES) || device_table_reserve(&self->live, 1))
-        return model_no_memory(self);
+    program_must(device_table_reserve(&self->live, 1));
     gpuarena_result result = self->kind->alloc(self, model_round(bytes, self->kind->alignment_bytes), stream, found);
     if (result) return result;
     if (device_table_find(&self->live, (*found)->address)) return model_twice(self);
@@ -507,7 +509,10 @@ gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, 
 gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
 {
     pthread_mutex_lock(&self->lock);
-    return model_leave(self, 0, model_forget(self, stream), refused);
+    model_stream *gone = model_stream_of(self, stream);
+    gpuarena_result result = model_record(self, gone);
+    gone->is_gone = 1;
+    return model_leave(self, 0, result, refused);
 }
 
 gpuarena_result model_trim(model *self, model_refusal *refused)
@@ -525,7 +530,7 @@ uint64_t model_block_bytes(model *self, const void *ptr)
     return bytes;
 }
 
-void model_measure(model *self, model_use_now *use)
+void model_measure(model *self, memory_use *use)
 {
     pthread_mutex_lock(&self->lock);
     use->live_bytes = self->live_bytes;
@@ -537,7 +542,7 @@ void model_measure(model *self, model_use_now *use)
 uint64_t model_largest(model *self)
 {
     pthread_mutex_lock(&self->lock);
-    uint64_t largest = self->kind->largest(self);
+    uint64_t largest = model_largest_of(self);
     pthread_mutex_unlock(&self->lock);
     return largest;
 }
@@ -547,10 +552,8 @@ uint64_t model_largest(model *self)
 model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
                   gpuarena_result *result, model_refusal *refused)
 {
-    model *made = calloc(1, kind->size);
+    model *made = program_need(1, kind->size);
     memset(refused, 0, sizeof *refused);
-    *result = GPUARENA_HOST_MEMORY;
-    if (!made) return NULL;
     made->kind = kind;
     made->driver = *driver;
     made->limit_bytes = limit_bytes;
@@ -573,6 +576,12 @@ void model_close(model *self)
         if (!held->bytes) continue;
         (void)driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, (void *)(uintptr_t)held->address, held->bytes,
                                        NULL);
+    }
+    while (self->heaps) {
+        model_heap *gone = self->heaps;
+        self->heaps = gone->next;
+        if (gone->event) (void)driver->events.destroy(driver, gone->event);
+        free(gone);
     }
     for (size_t at = 0; at < self->stream_count; at++) {
         if (self->streams[at].event) (void)driver->events.destroy(driver, self->streams[at].event);

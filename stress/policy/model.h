@@ -8,6 +8,7 @@
 
 #include "../../gpuarena.h"
 #include "../base/hash.h"
+#include "../base/memory.h"
 #include "../base/treap.h"
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
@@ -34,11 +35,9 @@ typedef struct piece_chunk piece_chunk;
 typedef struct pieces {                          /* where pieces come from; zeroed: none yet */
     piece_chunk *chunks;
     piece       *spare;
-    size_t       spare_count;
 } pieces;
 
-int    pieces_reserve(pieces *self, size_t count);       /* so many can be taken. -1: no host memory */
-piece *pieces_take(pieces *self);                /* zeroed; only after a reserve */
+piece *pieces_take(pieces *self);                /* zeroed */
 void   pieces_give(pieces *self, piece *unused);
 
 /* In no set, both. split: the part behind the first bytes, taken from here, a piece of its own with the same owner,
@@ -71,16 +70,15 @@ typedef struct model_kind {
     int         in_order;                        /* 1: streams wait for each other in it: see pool.in_order */
     uint64_t    beyond_bytes;                    /* by as much it may pass its limit, as its original does */
     gpuarena_result (*open)(model *self);        /* NULL: nothing to do */
-    /* bytes: not 0, and a multiple of the alignment. found: live, of at least as many bytes. There are spare pieces
-       for four splits. */
+    /* bytes: not 0, and a multiple of the alignment. found: live, of at least as many bytes. */
     gpuarena_result (*alloc)(model *self, uint64_t bytes, gpuarena_stream stream, piece **found);
     gpuarena_result (*free)(model *self, piece *freed, gpuarena_stream stream);
     /* NULL: there is no such call, and a free's stream must have been made to wait for all other uses. Else a block
        goes back to the stream of its allocation, and uses on others are told before its free. */
     gpuarena_result (*use)(model *self, piece *used, gpuarena_stream stream);
     gpuarena_result (*trim)(model *self);        /* all that is idle goes back to the driver */
-    uint64_t        (*largest)(const model *self);       /* the largest free piece */
-    void            (*close)(model *self);       /* what is not memory from model_obtain; NULL: nothing */
+    uint64_t        (*largest)(const model *self);       /* of free pieces outside heaps; NULL: there are none */
+    void            (*close)(model *self);       /* what is no memory from model_obtain and no heap */
 } model_kind;
 
 /* All of them, in the order of `stress list`. A new one is a file, and a word here. */
@@ -100,7 +98,7 @@ typedef struct model_refusal {                   /* the latest failure */
     uint64_t        reserved_bytes, free_bytes, largest_bytes;
 } model_refusal;
 
-/* NULL: refused says why; result: NOT_SUPPORTED, HOST_MEMORY or what its first memory met. */
+/* NULL: refused says why; result: NOT_SUPPORTED, or what its first memory met. */
 model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
                   gpuarena_result *result, model_refusal *refused);
 void   model_close(model *self);                 /* gives back all that it holds; NULL is fine */
@@ -113,13 +111,21 @@ gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refu
 gpuarena_result model_trim(model *self, model_refusal *refused);
 uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
 
-typedef struct model_use_now { uint64_t live_bytes, free_bytes, pending_bytes; } model_use_now;
-void model_measure(model *self, model_use_now *use);
+void model_measure(model *self, memory_use *use);             /* what is live, free and pending */
 uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
 
 /* ---- What models share: memory from the driver and its sum, blocks by address, the order of streams */
 
 #define MODEL_MIB ((uint64_t)1 << 20)
+
+typedef struct model_heap model_heap;
+struct model_heap {                              /* free pieces that are searched together */
+    model_heap     *next;
+    gpuarena_stream stream;                      /* this and the next: what tells it from others */
+    int             kind;
+    void           *event;                       /* the model's own; goes with the heap */
+    piece_set       free;
+};
 
 typedef struct model_stream {
     gpuarena_stream stream;
@@ -135,6 +141,7 @@ struct model {
     uint64_t          reserved_bytes;            /* asked of the driver, as the library counts */
     uint64_t          live_bytes, pending_bytes;
     pieces            pieces;
+    model_heap       *heaps;                     /* in the order of their making */
     device_table      live;                      /* blocks by address: their piece */
     device_table      obtained;                  /* memory from the driver by address: its bytes */
     model_refusal     refused;
@@ -144,20 +151,22 @@ struct model {
     pthread_mutex_t   lock;
 };
 
+/* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
+void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
 uint64_t model_round(uint64_t bytes, uint64_t unit);
 /* What a driver's code means, and as a result; and that with reason and code in refused, unless it is success. */
 gpuarena_status model_status(const gpuarena_driver *driver, int code);
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
 gpuarena_result model_result(model *self, const char *call, int code);
 gpuarena_result model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
-gpuarena_result model_no_memory(model *self);    /* HOST_MEMORY, likewise */
 /* Would pass the limit: of what is reserved now, and so many more. */
 int             model_is_over(const model *self, uint64_t bytes);
 
 /* A free piece of so many bytes, alone in its chain: one call of the driver, which the limit is asked before. */
 gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made);
 gpuarena_result model_give_back(model *self, piece *whole);                  /* alone in its chain, and in no set */
-/* Joins a free piece with its free neighbours, which leave this set, and puts it there. */
+/* Joins a piece with neighbours of its owner and state, which leave this set, and puts it there; as a free one. */
+void            model_join_into(model *self, piece_set *set, piece *joined);
 void            model_put(model *self, piece_set *set, piece *freed);
 /* Takes it from the set: live, of so many bytes; the rest, where it is to be split, goes into the set. */
 piece          *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits);
@@ -183,7 +192,7 @@ void            model_range_close(model *self, model_range *range);
 gpuarena_result model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Memory in one order: a free is noted, and a stream that is given memory comes after all frees on others. */
-gpuarena_result model_freed(model *self, gpuarena_stream stream);
+void            model_freed(model *self, gpuarena_stream stream);
 gpuarena_result model_join(model *self, gpuarena_stream stream);
 gpuarena_result model_wait(model *self, gpuarena_stream stream);             /* the host, for what is on it */
 gpuarena_result model_wait_all(model *self);

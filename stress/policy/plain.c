@@ -6,7 +6,7 @@ enum { PLAIN_UNIT = 256 };
 
 typedef struct plain {
     model       base;
-    piece_set   free;
+    piece_set  *free;                            /* of its only heap */
     piece      *last;                            /* touches the end of what is mapped; NULL: nothing is */
     model_range range;
     uint64_t    page_count;                      /* mapped, from the begin on */
@@ -18,7 +18,9 @@ static gpuarena_result plain_open(model *base)
     const uint64_t page_bytes = base->driver.page_bytes;
     uint64_t free_bytes = 0, total_bytes = 0;
     gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
-    self->free.by_address = base->kind == &model_first_fit;
+    model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
+    self->free = &only->free;
+    self->free->by_address = base->kind == &model_first_fit;
     return result ? result : model_range_open(base, &self->range, model_round(total_bytes, page_bytes), page_bytes);
 }
 
@@ -31,7 +33,7 @@ static void plain_extend(plain *self, uint64_t bytes)
     made->address = self->range.address + self->page_count * self->range.page_bytes - bytes;
     made->previous = self->last;
     if (self->last) self->last->next = made;
-    model_put(base, &self->free, made);
+    model_put(base, self->free, made);
     self->last = self->last && self->last->state == PIECE_FREE ? self->last : made;
 }
 
@@ -54,7 +56,7 @@ static gpuarena_result plain_grow(plain *self, uint64_t bytes)
 
 static piece *plain_find(const plain *self, uint64_t bytes)
 {
-    return self->free.by_address ? piece_set_lowest(&self->free, bytes) : piece_set_best(&self->free, bytes);
+    return self->free->by_address ? piece_set_lowest(self->free, bytes) : piece_set_best(self->free, bytes);
 }
 
 static gpuarena_result plain_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
@@ -66,7 +68,7 @@ static gpuarena_result plain_alloc(model *base, uint64_t bytes, gpuarena_stream 
         if (result) return result;
         fits = plain_find(self, bytes);
     }
-    *found = model_cut(base, &self->free, fits, bytes, 1);
+    *found = model_cut(base, self->free, fits, bytes, 1);
     if (self->last == fits && fits->next) self->last = fits->next;
     return model_join(base, stream);
 }
@@ -76,9 +78,10 @@ static gpuarena_result plain_free(model *base, piece *freed, gpuarena_stream str
 {
     plain *self = (plain *)base;
     piece *left = freed->previous && freed->previous->state == PIECE_FREE ? freed->previous : freed;
-    model_put(base, &self->free, freed);
+    model_put(base, self->free, freed);
     if (!left->next) self->last = left;
-    return model_freed(base, stream);
+    model_freed(base, stream);
+    return GPUARENA_OK;
 }
 
 /* Whole pages at the end, behind the last live block. */
@@ -90,7 +93,7 @@ static gpuarena_result plain_trim(model *base)
     if (!last || last->state != PIECE_FREE) return GPUARENA_OK;
     gpuarena_result result = model_wait_all(base);
     if (result) return result;
-    piece_set_remove(&self->free, last);
+    piece_set_remove(self->free, last);
     while (last->bytes >= page_bytes && !result) {
         const uint64_t end = self->page_count;
         result = model_range_unmap(base, &self->range, end - 1, end);
@@ -99,19 +102,13 @@ static gpuarena_result plain_trim(model *base)
         last->bytes -= page_bytes;
     }
     if (last->bytes) {
-        piece_set_add(&self->free, last);
+        piece_set_add(self->free, last);
     } else {
         self->last = last->previous;
         if (self->last) self->last->next = NULL;
         pieces_give(&base->pieces, last);
     }
     return result;
-}
-
-static uint64_t plain_largest(const model *base)
-{
-    const plain *self = (const plain *)base;
-    return piece_set_largest(&self->free);
 }
 
 static void plain_close(model *base)
@@ -124,7 +121,7 @@ static void plain_close(model *base)
 #define PLAIN_KIND(called, what) { \
     .name = called, .summary = what, .lacks = "", .size = sizeof(plain), \
     .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = plain_open, .alloc = plain_alloc, \
-    .free = plain_free, .trim = plain_trim, .largest = plain_largest, .close = plain_close }
+    .free = plain_free, .trim = plain_trim, .close = plain_close }
 
 const model_kind model_best_fit = PLAIN_KIND(
     "best", "one plain range, exact best fit: what a perfect search makes of memory that stays");

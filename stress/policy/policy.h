@@ -54,7 +54,8 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             rounds_up;                   /* arena, with debug: the device holds more than it was asked for */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
-    int             goes_home;                   /* model: see pool_goes_home */
+    int             goes_home;                   /* a block goes back to the stream of its allocation: uses are told
+                                                    that this one does not come after, as is a free elsewhere */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
@@ -79,9 +80,6 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
 /* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
 int             pool_follows(const pool *self);
-/* 1: a block goes back to the stream of its allocation: uses are told that this one does not come after, and a free
-   on another stream is a use there. */
-int             pool_goes_home(const pool *self);
 /* No call will name this stream again: it will be destroyed. */
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream);
 /* Gives back to the device all that is not in use. */

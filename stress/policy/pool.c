@@ -78,10 +78,8 @@ static int pool_open_rival(pool *self, const policy *chosen, problem *why)
 
 int pool_open(pool *self, const policy *chosen, device *on, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->device = on;
-    self->alignment_bytes = POOL_DRIVER_ALIGNMENT;
-    self->limit_bytes = GPUARENA_NO_LIMIT;
+    const pool made = { .device = on, .alignment_bytes = POOL_DRIVER_ALIGNMENT, .limit_bytes = GPUARENA_NO_LIMIT };
+    *self = made;
     switch (chosen->family) {
     case POLICY_ARENA: return pool_open_arena(self, chosen, why);
     case POLICY_MODEL: return pool_open_model(self, chosen, why);
@@ -117,42 +115,21 @@ static gpuarena_result pool_refused(pool *self, const char *call, uint64_t bytes
     return model_code_result(device_driver(self->device), code);
 }
 
-/* cudaMalloc and cudaFree ignore the stream. */
-static int pool_obtain(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    if (self->rival) return rival_alloc(self->rival, ptr, bytes, stream);
-    return driver->memory.obtain(driver, self->memory, ptr, bytes, stream);
-}
-
-static int pool_give_back(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    if (self->rival) return rival_free(self->rival, ptr);
-    return driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
-}
-
-static gpuarena_result pool_model_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    gpuarena_result result = model_alloc(self->model, ptr, bytes, stream, &self->refused);
-    if (!result) self->requested_bytes += bytes;
-    return result;
-}
-
-static gpuarena_result pool_model_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    gpuarena_result result = model_free(self->model, ptr, stream, &self->refused);
-    if (!result && ptr) self->requested_bytes -= bytes;
-    return result;
-}
-
-/* 0 bytes are no request to cudaMalloc, and a rival would hand out a block: nobody is asked. */
+/* 0 bytes are no request to cudaMalloc, and a rival would hand out a block: nobody is asked. cudaMalloc and cudaFree
+   ignore the stream. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     void *memory = NULL;
+    int code = 0;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
-    if (self->model) return pool_model_alloc(self, ptr, bytes, stream);
-    int code = bytes ? pool_obtain(self, &memory, bytes, stream) : 0;
+    if (self->model) {
+        gpuarena_result result = model_alloc(self->model, ptr, bytes, stream, &self->refused);
+        if (!result) self->requested_bytes += bytes;
+        return result;
+    }
+    const gpuarena_driver *driver = device_driver(self->device);
+    if (bytes && self->rival) code = rival_alloc(self->rival, &memory, bytes, stream);
+    else if (bytes) code = driver->memory.obtain(driver, self->memory, &memory, bytes, stream);
     if (code) return pool_refused(self, NULL, bytes, code);
     *ptr = memory;
     self->requested_bytes += bytes;
@@ -160,19 +137,21 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     return GPUARENA_OK;
 }
 
-static const char *pool_free_name(const pool *self)
-{
-    if (self->rival) return "DeviceFree";
-    return self->memory == GPUARENA_MEMORY_ASYNC ? "cudaFreeAsync" : "cudaFree";
-}
-
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
-    if (self->model) return pool_model_free(self, ptr, bytes, stream);
-    int code = ptr ? pool_give_back(self, ptr, bytes, stream) : 0;
-    if (code) return pool_refused(self, pool_free_name(self), bytes, code);
+    if (self->model) {
+        gpuarena_result result = model_free(self->model, ptr, stream, &self->refused);
+        if (!result && ptr) self->requested_bytes -= bytes;
+        return result;
+    }
     if (!ptr) return GPUARENA_OK;
+    const gpuarena_driver *driver = device_driver(self->device);
+    int is_async = self->memory == GPUARENA_MEMORY_ASYNC;
+    const char *name = self->rival ? "DeviceFree" : is_async ? "cudaFreeAsync" : "cudaFree";
+    int code = self->rival ? rival_free(self->rival, ptr)
+                           : driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
+    if (code) return pool_refused(self, name, bytes, code);
     self->requested_bytes -= bytes;
     self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
     return GPUARENA_OK;
@@ -189,11 +168,6 @@ int pool_follows(const pool *self)
     return self->rival || self->memory == GPUARENA_MEMORY_ASYNC || (self->model && !self->goes_home);
 }
 
-int pool_goes_home(const pool *self)
-{
-    return self->goes_home;
-}
-
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 {
     if (self->model) return model_end_stream(self->model, stream, &self->refused);
@@ -201,20 +175,14 @@ gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 }
 
 /* The driver's pool keeps nothing beyond a wait: its threshold is 0. */
-static gpuarena_result pool_wait(pool *self)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    int code = driver->events.device_wait(driver);
-    return code ? pool_refused(self, "cudaDeviceSynchronize", 0, code) : GPUARENA_OK;
-}
-
 gpuarena_result pool_trim(pool *self)
 {
+    const gpuarena_driver *driver = device_driver(self->device);
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
     if (self->model) return model_trim(self->model, &self->refused);
-    if (self->memory == GPUARENA_MEMORY_ASYNC) return pool_wait(self);
-    int code = self->rival ? rival_trim(self->rival) : 0;
-    return code ? pool_refused(self, "FreeAllCached", 0, code) : GPUARENA_OK;
+    int waits = self->memory == GPUARENA_MEMORY_ASYNC;
+    int code = waits ? driver->events.device_wait(driver) : self->rival ? rival_trim(self->rival) : 0;
+    return code ? pool_refused(self, waits ? "cudaDeviceSynchronize" : "FreeAllCached", 0, code) : GPUARENA_OK;
 }
 
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes)
@@ -222,28 +190,11 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
     gpuarena_block block;
     if (self->rival) return requested_bytes;
     if (self->model) {
-        uint64_t bytes = model_block_bytes(self->model, ptr);
-        return bytes ? bytes : requested_bytes;
+        uint64_t found = model_block_bytes(self->model, ptr);
+        return found ? found : requested_bytes;
     }
     if (!self->arena) return pool_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
     return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
-}
-
-static void pool_measure_rival(const pool *self, memory_use *use)
-{
-    rival_use rival_now;
-    rival_measure(self->rival, &rival_now);
-    use->live_bytes = rival_now.live_bytes;
-    use->free_bytes = rival_now.cached_bytes;
-}
-
-static void pool_measure_model(const pool *self, memory_use *use)
-{
-    model_use_now now;
-    model_measure(self->model, &now);
-    use->live_bytes = now.live_bytes;
-    use->free_bytes = now.free_bytes;
-    use->pending_bytes = now.pending_bytes;
 }
 
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
@@ -252,12 +203,16 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     memset(stats, 0, sizeof *stats);
     if (!self->arena) {
         device_counters counters;
+        rival_use rival_now;
         device_count(self->device, &counters);
         use->requested_bytes = self->requested_bytes;
         use->live_bytes = self->live_bytes;
         use->reserved_bytes = counters.held_bytes;
-        if (self->rival) pool_measure_rival(self, use);
-        if (self->model) pool_measure_model(self, use);
+        if (self->model) model_measure(self->model, use);
+        if (!self->rival) return;
+        rival_measure(self->rival, &rival_now);
+        use->live_bytes = rival_now.live_bytes;
+        use->free_bytes = rival_now.cached_bytes;
         return;
     }
     gpuarena_get_stats(self->arena, stats);

@@ -2,6 +2,7 @@
    small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver. */
 #include <stdlib.h>
 
+#include "../base/program.h"
 #include "model.h"
 
 enum { PYTORCH_UNIT = 512 };
@@ -12,15 +13,11 @@ enum { PYTORCH_UNIT = 512 };
 #define PYTORCH_LARGE_UNIT    (2 * MODEL_MIB)    /* .. in multiples of this */
 
 typedef struct pytorch_range pytorch_range;      /* an expandable segment */
-typedef struct pytorch_pool pytorch_pool;
-struct pytorch_pool {                            /* pieces have it as their owner */
-    pytorch_pool   *next;
-    gpuarena_stream stream;
-    int             is_small;
-    piece_set       free;
+typedef struct pytorch_pool {                    /* pieces have it as their owner */
+    model_heap      heap;                        /* its kind: 1: of small blocks */
     piece_set       holes;                       /* expandable: by address */
     pytorch_range  *ranges;                      /* expandable */
-};
+} pytorch_pool;
 
 typedef struct pytorch_event pytorch_event;
 struct pytorch_event {                           /* recorded on a stream when a block that it used was freed */
@@ -32,7 +29,6 @@ struct pytorch_event {                           /* recorded on a stream when a 
 
 typedef struct pytorch {
     model          base;
-    pytorch_pool  *pools;                        /* in the order of their making */
     pytorch_event *waiting, **waiting_end;       /* oldest first */
     pytorch_event *spare;                        /* events to be used again */
 } pytorch;
@@ -50,20 +46,9 @@ static gpuarena_result pytorch_open(model *base)
     return GPUARENA_OK;
 }
 
-/* NULL: no host memory */
 static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
 {
-    int is_small = bytes <= PYTORCH_SMALL_BYTES;
-    pytorch_pool **end = &self->pools;
-    for (; *end; end = &(*end)->next) {
-        if ((*end)->stream == stream && (*end)->is_small == is_small) return *end;
-    }
-    pytorch_pool *made = calloc(1, sizeof *made);
-    if (!made) return NULL;
-    made->stream = stream;
-    made->is_small = is_small;
-    made->holes.by_address = 1;
-    return *end = made;
+    return model_heap_of(&self->base, stream, bytes <= PYTORCH_SMALL_BYTES, sizeof(pytorch_pool));
 }
 
 /* what the driver is asked for when nothing fits */
@@ -77,12 +62,12 @@ static uint64_t pytorch_segment(uint64_t bytes)
 
 static gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream stream)
 {
+    (void)base;
     if (stream == used->stream) return GPUARENA_OK;
     for (const pytorch_use_of *at = used->uses; at; at = at->next) {
         if (at->stream == stream) return GPUARENA_OK;
     }
-    pytorch_use_of *made = calloc(1, sizeof *made);
-    if (!made) return model_no_memory(base);
+    pytorch_use_of *made = program_need(1, sizeof *made);
     made->stream = stream;
     made->next = used->uses;
     used->uses = made;
@@ -92,7 +77,7 @@ static gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream str
 static void pytorch_go_home(pytorch *self, piece *freed)
 {
     pytorch_pool *home = freed->owner;
-    model_put(&self->base, &home->free, freed);
+    model_put(&self->base, &home->heap.free, freed);
 }
 
 static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stream stream)
@@ -101,8 +86,7 @@ static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stre
     pytorch_event *made = self->spare;
     int code = 0;
     if (made) self->spare = made->next;
-    else made = calloc(1, sizeof *made);
-    if (!made) return model_no_memory(&self->base);
+    else made = program_need(1, sizeof *made);
     if (!made->event) code = driver->events.create(driver, &made->event);
     if (!code) code = driver->events.record(driver, made->event, stream);
     made->next = NULL;
@@ -122,7 +106,8 @@ static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stre
 static gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
-    gpuarena_result result = pytorch_use(base, freed, stream);      /* a free elsewhere is a use there */
+    gpuarena_result result = GPUARENA_OK;
+    (void)pytorch_use(base, freed, stream);      /* a free elsewhere is a use there */
     while (freed->uses) {
         pytorch_use_of *use = freed->uses;
         freed->uses = use->next;
@@ -193,8 +178,8 @@ static gpuarena_result pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t 
     gpuarena_result result = model_obtain(&self->base, pytorch_segment(bytes), &made);
     if (result) return result;
     made->owner = pool;
-    made->stream = pool->stream;
-    piece_set_add(&pool->free, made);
+    made->stream = pool->heap.stream;
+    piece_set_add(&pool->heap.free, made);
     return GPUARENA_OK;
 }
 
@@ -204,8 +189,8 @@ static gpuarena_result pytorch_release(model *base)
     pytorch *self = (pytorch *)base;
     gpuarena_result result = pytorch_events(self, 1);
     for (int is_small = 0; is_small < 2; is_small++) {
-        for (pytorch_pool *pool = self->pools; pool && !result; pool = pool->next) {
-            if (pool->is_small == is_small) result = model_release(base, &pool->free);
+        for (model_heap *pool = base->heaps; pool && !result; pool = pool->next) {
+            if (pool->kind == is_small) result = model_release(base, &pool->free);
         }
     }
     return result;
@@ -215,8 +200,8 @@ static gpuarena_result pytorch_release(model *base)
 static piece *pytorch_take(pytorch *self, pytorch_pool *pool, piece *found, uint64_t bytes)
 {
     uint64_t rest = found->bytes - bytes;
-    int splits = pool->is_small ? rest >= PYTORCH_UNIT : rest > PYTORCH_SMALL_BYTES;
-    return model_cut(&self->base, &pool->free, found, bytes, splits);
+    int splits = pool->heap.kind ? rest >= PYTORCH_UNIT : rest > PYTORCH_SMALL_BYTES;
+    return model_cut(&self->base, &pool->heap.free, found, bytes, splits);
 }
 
 static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
@@ -225,8 +210,7 @@ static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_strea
     gpuarena_result result = pytorch_events(self, 0);
     if (result) return result;
     pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
-    if (!pool) return model_no_memory(&self->base);
-    piece *best = piece_set_best(&pool->free, bytes);
+    piece *best = piece_set_best(&pool->heap.free, bytes);
     if (!best) {
         result = pytorch_grow(self, pool, bytes);
         if (result == GPUARENA_OUT_OF_MEMORY) {
@@ -234,21 +218,10 @@ static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_strea
             if (!result) result = pytorch_grow(self, pool, bytes);
         }
         if (result) return result;
-        best = piece_set_best(&pool->free, bytes);
+        best = piece_set_best(&pool->heap.free, bytes);
     }
     *found = pytorch_take(self, pool, best, bytes);
     return GPUARENA_OK;
-}
-
-static uint64_t pytorch_largest(const model *base)
-{
-    const pytorch *self = (const pytorch *)base;
-    uint64_t largest = 0;
-    for (const pytorch_pool *pool = self->pools; pool; pool = pool->next) {
-        uint64_t here = piece_set_largest(&pool->free);
-        if (here > largest) largest = here;
-    }
-    return largest;
 }
 
 static void pytorch_free_events(pytorch *self, pytorch_event *list)
@@ -279,11 +252,6 @@ static void pytorch_close(model *base)
     pytorch_free_uses(base);
     pytorch_free_events(self, self->waiting);
     pytorch_free_events(self, self->spare);
-    while (self->pools) {
-        pytorch_pool *gone = self->pools;
-        self->pools = gone->next;
-        free(gone);
-    }
 }
 
 const model_kind model_pytorch = {
@@ -291,8 +259,7 @@ const model_kind model_pytorch = {
     .lacks = "its options: max_split_size_mb, roundup_power2_divisions, garbage_collection_threshold; private pools "
              "of graphs",
     .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .open = pytorch_open, .alloc = pytorch_alloc,
-    .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .largest = pytorch_largest,
-    .close = pytorch_close,
+    .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
 };
 
 /* ---- PyTorch's caching allocator with expandable_segments:True */
@@ -306,13 +273,9 @@ struct pytorch_range {
 static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
 {
     model *base = &self->base;
-    const uint64_t page_bytes = pool->is_small ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
+    const uint64_t page_bytes = pool->heap.kind ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
     uint64_t free_bytes = 0, total_bytes = 0;
-    pytorch_range *made = calloc(1, sizeof *made);
-    if (!made || pieces_reserve(&base->pieces, 6)) {
-        free(made);
-        return model_no_memory(base);
-    }
+    pytorch_range *made = program_need(1, sizeof *made);
     gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
     if (!result) {
         result = model_range_open(base, &made->of, model_round(total_bytes + total_bytes / 8, page_bytes),
@@ -325,12 +288,13 @@ static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
     }
     made->next = pool->ranges;
     pool->ranges = made;
+    pool->holes.by_address = 1;
     piece *hole = pieces_take(&base->pieces);
     hole->address = made->of.address;
     hole->bytes = made->of.bytes;
     hole->state = PIECE_HOLE;
     hole->owner = pool;
-    hole->stream = pool->stream;
+    hole->stream = pool->heap.stream;
     piece_set_add(&pool->holes, hole);
     return GPUARENA_OK;
 }
@@ -350,7 +314,6 @@ static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, 
     model_range *range = range_of(pool, hole->address);
     uint64_t begin = (hole->address - range->address) / range->page_bytes;
     uint64_t end = begin + model_round(bytes, range->page_bytes) / range->page_bytes;
-    if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
     gpuarena_result result = model_range_map(&self->base, range, begin, end);
     if (result) return result;
     piece_set_remove(&pool->holes, hole);
@@ -358,7 +321,7 @@ static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, 
         piece_set_add(&pool->holes, piece_split(&self->base.pieces, hole, (end - begin) * range->page_bytes));
     }
     piece *before = hole->previous && hole->previous->state == PIECE_FREE ? hole->previous : hole;
-    model_put(&self->base, &pool->free, hole);   /* the left of two that join stays */
+    model_put(&self->base, &pool->heap.free, hole);   /* the left of two that join stays */
     *mapped = before;
     return GPUARENA_OK;
 }
@@ -414,31 +377,16 @@ static uint64_t expandable_bytes(const piece *at)
 /* By size, and on as long as the next could grow less. */
 static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
 {
-    piece *best = piece_set_best(&pool->free, bytes);
-    piece *next = best ? piece_set_after(&pool->free, best) : NULL;
+    piece *best = piece_set_best(&pool->heap.free, bytes);
+    piece *next = best ? piece_set_after(&pool->heap.free, best) : NULL;
     while (next && expandable_bytes(next) < expandable_bytes(best)) {
         best = next;
-        next = piece_set_after(&pool->free, best);
+        next = piece_set_after(&pool->heap.free, best);
     }
     return best;
 }
 
 /* ---- release */
-
-static void join_holes(pytorch *self, pytorch_pool *pool, piece *hole)
-{
-    if (hole->next && hole->next->state == PIECE_HOLE) {
-        piece_set_remove(&pool->holes, hole->next);
-        piece_join(&self->base.pieces, hole);
-    }
-    if (hole->previous && hole->previous->state == PIECE_HOLE) {
-        piece *left = hole->previous;
-        piece_set_remove(&pool->holes, left);
-        piece_join(&self->base.pieces, left);
-        hole = left;
-    }
-    piece_set_add(&pool->holes, hole);
-}
 
 /* Whole pages inside a free block become a hole. */
 static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
@@ -448,21 +396,20 @@ static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *blo
     uint64_t begin = model_round(offset, range->page_bytes) / range->page_bytes;
     uint64_t end = (offset + block->bytes) / range->page_bytes;
     if (begin >= end) return GPUARENA_OK;
-    if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
-    gpuarena_result result = model_wait(&self->base, pool->stream);
+    gpuarena_result result = model_wait(&self->base, pool->heap.stream);
     if (!result) result = model_range_unmap(&self->base, range, begin, end);
     if (result) return result;
-    piece_set_remove(&pool->free, block);
+    piece_set_remove(&pool->heap.free, block);
     if (begin * range->page_bytes > offset) {
         piece *front = block;
         block = piece_split(&self->base.pieces, front, begin * range->page_bytes - offset);
-        piece_set_add(&pool->free, front);
+        piece_set_add(&pool->heap.free, front);
     }
     if (block->bytes > (end - begin) * range->page_bytes) {
-        piece_set_add(&pool->free, piece_split(&self->base.pieces, block, (end - begin) * range->page_bytes));
+        piece_set_add(&pool->heap.free, piece_split(&self->base.pieces, block, (end - begin) * range->page_bytes));
     }
     block->state = PIECE_HOLE;
-    join_holes(self, pool, block);
+    model_join_into(&self->base, &pool->holes, block);
     return GPUARENA_OK;
 }
 
@@ -471,12 +418,12 @@ static gpuarena_result expandable_release(model *base)
     pytorch *self = (pytorch *)base;
     gpuarena_result result = pytorch_events(self, 1);
     for (int is_small = 0; is_small < 2; is_small++) {
-        for (pytorch_pool *pool = self->pools; pool; pool = pool->next) {
-            if (pool->is_small != is_small) continue;
+        for (model_heap *pool = base->heaps; pool; pool = pool->next) {
+            if (pool->kind != is_small) continue;
             piece *block = piece_set_first(&pool->free);
             while (block && !result) {           /* what is left of it is smaller: it does not come again */
                 piece *next = piece_set_after(&pool->free, block);
-                result = block_unmap(self, pool, block);
+                result = block_unmap(self, (pytorch_pool *)pool, block);
                 block = next;
             }
         }
@@ -490,7 +437,6 @@ static gpuarena_result expandable_alloc(model *base, uint64_t bytes, gpuarena_st
     gpuarena_result result = pytorch_events(self, 0);
     if (result) return result;
     pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
-    if (!pool) return model_no_memory(base);
     piece *best = expandable_best(pool, bytes);
     if (!best) result = expandable_grow(self, pool, bytes, &best);
     if (result == GPUARENA_OUT_OF_MEMORY) {
@@ -498,15 +444,15 @@ static gpuarena_result expandable_alloc(model *base, uint64_t bytes, gpuarena_st
         if (!result) result = expandable_grow(self, pool, bytes, &best);
     }
     if (result) return result;
-    *found = model_cut(base, &pool->free, best, bytes, best->bytes - bytes >= PYTORCH_UNIT);
+    *found = model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= PYTORCH_UNIT);
     return GPUARENA_OK;
 }
 
 static void expandable_close(model *base)
 {
-    pytorch *self = (pytorch *)base;
     (void)model_wait_all(base);
-    for (pytorch_pool *pool = self->pools; pool; pool = pool->next) {
+    for (model_heap *heap = base->heaps; heap; heap = heap->next) {
+        pytorch_pool *pool = (pytorch_pool *)heap;
         while (pool->ranges) {
             pytorch_range *gone = pool->ranges;
             pool->ranges = gone->next;
@@ -523,5 +469,5 @@ const model_kind model_pytorch_expandable = {
     .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1, .open = pytorch_open,
     .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT,
     .alloc = expandable_alloc, .free = pytorch_free, .use = pytorch_use, .trim = expandable_release,
-    .largest = pytorch_largest, .close = expandable_close,
+    .close = expandable_close,
 };

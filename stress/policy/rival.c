@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../sim/sim.h"
 
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
@@ -84,13 +85,11 @@ static int rival_give_back(void *user, void *ptr, uint64_t bytes)
 static rival *rival_make(const rival_calls *calls, sim *machine, int ordinal, const cub_library_memory *memory,
                          problem *why)
 {
-    rival *made = calloc(1, sizeof *made);
-    if (made) {
-        made->calls = *calls;
-        made->machine = machine;
-        rival_enter(made);
-        if (!calls->open(ordinal, memory, &made->library)) return made;
-    }
+    rival *made = program_need(1, sizeof *made);
+    made->calls = *calls;
+    made->machine = machine;
+    rival_enter(made);
+    if (!calls->open(ordinal, memory, &made->library)) return made;
     free(made);
     problem_set(why, EXIT_HARNESS, "no host memory for it");
     return NULL;

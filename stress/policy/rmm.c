@@ -3,68 +3,53 @@
    before it fails. */
 #include <stdlib.h>
 
+#include "../base/program.h"
 #include "model.h"
 
 enum { RMM_UNIT = 256 };
 
-typedef struct rmm_list rmm_list;                /* of one stream: free pieces have it as their owner */
-struct rmm_list {
-    rmm_list       *next;
-    gpuarena_stream stream;
-    void           *event;
-    piece_set       free;
-};
-
-typedef struct rmm {
-    model     base;
-    rmm_list *lists;
-} rmm;
-
-static rmm_list *rmm_list_of(rmm *self, gpuarena_stream stream)
+/* Of one stream: free pieces have it as their owner, and its event is recorded at each free. */
+static gpuarena_result rmm_list_of(model *self, gpuarena_stream stream, model_heap **found)
 {
-    const gpuarena_driver *driver = &self->base.driver;
-    rmm_list **end = &self->lists;
-    for (; *end; end = &(*end)->next) {
-        if ((*end)->stream == stream) return *end;
-    }
-    rmm_list *made = calloc(1, sizeof *made);
-    if (!made) return NULL;
-    made->stream = stream;
-    if (driver->events.create(driver, &made->event)) {
-        free(made);
-        return NULL;
-    }
-    return *end = made;
+    const gpuarena_driver *driver = &self->driver;
+    model_heap *list = *found = model_heap_of(self, stream, 0, sizeof *list);
+    int code = list->event ? 0 : driver->events.create(driver, &list->event);
+    return model_result(self, "cudaEventCreate", code);
 }
 
-static void rmm_put(rmm *self, rmm_list *list, piece *freed)
+static void rmm_put(model *self, model_heap *list, piece *freed)
 {
     freed->owner = list;
     freed->stream = list->stream;
-    model_put(&self->base, &list->free, freed);
+    model_put(self, &list->free, freed);
 }
 
-static gpuarena_result rmm_free(model *base, piece *freed, gpuarena_stream stream)
+static gpuarena_result rmm_record(model *self, const model_heap *list)
 {
-    rmm *self = (rmm *)base;
-    rmm_list *list = rmm_list_of(self, stream);
-    if (!list) return model_no_memory(&self->base);
-    int code = base->driver.events.record(&base->driver, list->event, stream);
+    const gpuarena_driver *driver = &self->driver;
+    return model_result(self, "cudaEventRecord", driver->events.record(driver, list->event, list->stream));
+}
+
+static gpuarena_result rmm_free(model *self, piece *freed, gpuarena_stream stream)
+{
+    model_heap *list;
+    gpuarena_result result = rmm_list_of(self, stream, &list);
+    if (result) return result;
+    result = rmm_record(self, list);
     rmm_put(self, list, freed);
-    return model_result(base, "cudaEventRecord", code);
+    return result;
 }
 
 /* ---- other streams */
 
-static gpuarena_result rmm_follow(rmm *self, const rmm_list *mine, const rmm_list *other)
+static gpuarena_result rmm_follow(model *self, const model_heap *mine, const model_heap *other)
 {
-    const gpuarena_driver *driver = &self->base.driver;
-    return model_result(&self->base, "cudaStreamWaitEvent",
-                        driver->events.stream_wait(driver, mine->stream, other->event));
+    const gpuarena_driver *driver = &self->driver;
+    return model_result(self, "cudaStreamWaitEvent", driver->events.stream_wait(driver, mine->stream, other->event));
 }
 
 /* All of the other's free blocks become mine. */
-static void rmm_merge(rmm *self, rmm_list *mine, rmm_list *other)
+static void rmm_merge(model *self, model_heap *mine, model_heap *other)
 {
     for (piece *moved; (moved = piece_set_first(&other->free)) != NULL;) {
         piece_set_remove(&other->free, moved);
@@ -73,25 +58,25 @@ static void rmm_merge(rmm *self, rmm_list *mine, rmm_list *other)
 }
 
 /* What was merged comes after the others' events on my stream, and so after mine, which is recorded anew. */
-static gpuarena_result rmm_merge_all(rmm *self, rmm_list *mine, uint64_t bytes)
+static gpuarena_result rmm_merge_all(model *self, model_heap *mine, uint64_t bytes)
 {
-    const gpuarena_driver *driver = &self->base.driver;
-    for (rmm_list *other = self->lists; other && !piece_set_best(&mine->free, bytes); other = other->next) {
+    gpuarena_result result = GPUARENA_OK;
+    for (model_heap *other = self->heaps; other && !result; other = other->next) {
+        if (piece_set_best(&mine->free, bytes)) break;
         if (other == mine || !piece_set_first(&other->free)) continue;
-        gpuarena_result result = rmm_follow(self, mine, other);
-        if (result) return result;
+        result = rmm_follow(self, mine, other);
+        if (result) break;
         rmm_merge(self, mine, other);
-        int code = driver->events.record(driver, mine->event, mine->stream);
-        if (code) return model_result(&self->base, "cudaEventRecord", code);
+        result = rmm_record(self, mine);
     }
-    return GPUARENA_OK;
+    return result;
 }
 
 /* The list to take from: one that has a block that fits; else mine, into which all others are merged by and by. */
-static gpuarena_result rmm_steal(rmm *self, rmm_list *mine, uint64_t bytes, rmm_list **from)
+static gpuarena_result rmm_steal(model *self, model_heap *mine, uint64_t bytes, model_heap **from)
 {
     *from = mine;
-    for (rmm_list *other = self->lists; other; other = other->next) {
+    for (model_heap *other = self->heaps; other; other = other->next) {
         if (other == mine || !piece_set_best(&other->free, bytes)) continue;
         *from = other;
         return rmm_follow(self, mine, other);
@@ -101,23 +86,22 @@ static gpuarena_result rmm_steal(rmm *self, rmm_list *mine, uint64_t bytes, rmm_
 
 /* ---- growth */
 
-static uint64_t rmm_step(const rmm *self, uint64_t bytes)
+static uint64_t rmm_step(const model *self, uint64_t bytes)
 {
-    const model *base = &self->base;
-    if (base->limit_bytes == GPUARENA_NO_LIMIT) return bytes > base->reserved_bytes ? bytes : base->reserved_bytes;
-    uint64_t rest = base->limit_bytes - base->reserved_bytes;
+    if (self->limit_bytes == GPUARENA_NO_LIMIT) return bytes > self->reserved_bytes ? bytes : self->reserved_bytes;
+    uint64_t rest = self->limit_bytes - self->reserved_bytes;
     return bytes > rest ? 0 : bytes > rest / 2 ? bytes : rest / 2;
 }
 
 /* Under a maximum: idle blocks from the driver go back, those of the lowest address first, until the request fits. */
-static gpuarena_result rmm_reclaim(rmm *self, uint64_t bytes)
+static gpuarena_result rmm_reclaim(model *self, uint64_t bytes)
 {
     int has_waited = 0;
-    if (bytes > self->base.limit_bytes) return GPUARENA_OK;
-    while (model_is_over(&self->base, bytes)) {
-        rmm_list *owner = NULL;
+    if (bytes > self->limit_bytes) return GPUARENA_OK;
+    while (model_is_over(self, bytes)) {
+        model_heap *owner = NULL;
         piece *lowest = NULL;
-        for (rmm_list *list = self->lists; list; list = list->next) {
+        for (model_heap *list = self->heaps; list; list = list->next) {
             for (piece *at = piece_set_first(&list->free); at; at = piece_set_after(&list->free, at)) {
                 if (at->previous || at->next || (lowest && lowest->address < at->address)) continue;
                 lowest = at;
@@ -125,17 +109,17 @@ static gpuarena_result rmm_reclaim(rmm *self, uint64_t bytes)
             }
         }
         if (!lowest) return GPUARENA_OK;
-        gpuarena_result result = has_waited++ ? GPUARENA_OK : model_wait_all(&self->base);
+        gpuarena_result result = has_waited++ ? GPUARENA_OK : model_wait_all(self);
         if (result) return result;
         piece_set_remove(&owner->free, lowest);
-        result = model_give_back(&self->base, lowest);
+        result = model_give_back(self, lowest);
         if (result) return result;
     }
     return GPUARENA_OK;
 }
 
 /* While the driver refuses, half as much, down to the request. */
-static gpuarena_result rmm_grow(rmm *self, rmm_list *mine, uint64_t bytes)
+static gpuarena_result rmm_grow(model *self, model_heap *mine, uint64_t bytes)
 {
     piece *made = NULL;
     uint64_t step = rmm_step(self, bytes);
@@ -145,63 +129,38 @@ static gpuarena_result rmm_grow(rmm *self, rmm_list *mine, uint64_t bytes)
         step = rmm_step(self, bytes);
     }
     if (result) return result;
-    if (!step) return model_over_limit(&self->base);
-    while ((result = model_obtain(&self->base, step, &made)) == GPUARENA_OUT_OF_MEMORY && step > bytes) {
+    if (!step) return model_over_limit(self);
+    while ((result = model_obtain(self, step, &made)) == GPUARENA_OUT_OF_MEMORY && step > bytes) {
         step = step / 2 > bytes ? step / 2 : bytes;
     }
     if (!result) rmm_put(self, mine, made);
     return result;
 }
 
-static gpuarena_result rmm_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static gpuarena_result rmm_alloc(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
 {
-    rmm *self = (rmm *)base;
-    gpuarena_result result = GPUARENA_OK;
-    rmm_list *mine = rmm_list_of(self, stream), *from = mine;
-    if (!mine) return model_no_memory(&self->base);
-    if (!piece_set_best(&mine->free, bytes)) result = rmm_steal(self, mine, bytes, &from);
+    model_heap *mine, *from;
+    gpuarena_result result = rmm_list_of(self, stream, &mine);
+    from = mine;
+    if (!result && !piece_set_best(&mine->free, bytes)) result = rmm_steal(self, mine, bytes, &from);
     if (!result && !piece_set_best(&from->free, bytes)) result = rmm_grow(self, mine, bytes);
-    if (result) return result;
-    *found = model_cut(base, &from->free, piece_set_best(&from->free, bytes), bytes, 1);
-    return GPUARENA_OK;
+    if (!result) *found = model_cut(self, &from->free, piece_set_best(&from->free, bytes), bytes, 1);
+    return result;
 }
 
-static gpuarena_result rmm_trim(model *base)
+static gpuarena_result rmm_trim(model *self)
 {
-    rmm *self = (rmm *)base;
-    rmm_list *first = self->lists;
-    gpuarena_result result = model_wait_all(base);
-    for (rmm_list *other = first ? first->next : NULL; other; other = other->next) rmm_merge(self, first, other);
-    return result || !first ? result : model_release(base, &first->free);
-}
-
-static uint64_t rmm_largest(const model *base)
-{
-    const rmm *self = (const rmm *)base;
-    uint64_t largest = 0;
-    for (const rmm_list *list = self->lists; list; list = list->next) {
-        uint64_t here = piece_set_largest(&list->free);
-        if (here > largest) largest = here;
-    }
-    return largest;
-}
-
-static void rmm_close(model *base)
-{
-    rmm *self = (rmm *)base;
-    while (self->lists) {
-        rmm_list *gone = self->lists;
-        self->lists = gone->next;
-        (void)base->driver.events.destroy(&base->driver, gone->event);
-        free(gone);
-    }
+    model_heap *first = self->heaps;
+    gpuarena_result result = model_wait_all(self);
+    for (model_heap *other = first ? first->next : NULL; other; other = other->next) rmm_merge(self, first, other);
+    return result || !first ? result : model_release(self, &first->free);
 }
 
 const model_kind model_rmm = {
     .name = "rmm", .summary = "RMM's pool_memory_resource, without an initial size",
     .lacks = "a list for each thread of the per-thread default stream",
-    .size = sizeof(rmm), .alignment_bytes = RMM_UNIT, .in_order = 1, .alloc = rmm_alloc, .free = rmm_free,
-    .trim = rmm_trim, .largest = rmm_largest, .close = rmm_close,
+    .size = sizeof(model), .alignment_bytes = RMM_UNIT, .in_order = 1, .alloc = rmm_alloc, .free = rmm_free,
+    .trim = rmm_trim,
 };
 
 /* ---- RMM's arena_memory_resource: half of the free memory, or the limit, taken at once and never more */
@@ -209,262 +168,161 @@ const model_kind model_rmm = {
 enum { RMM_ARENA_UNIT = 256 };
 #define RMM_ARENA_LEAST MODEL_MIB                /* of a superblock; requests to this are a stream's */
 
-typedef struct arena_list arena_list;
-typedef struct superblock superblock;
-struct superblock {                              /* pieces have it as their owner */
-    superblock *next;                            /* by address */
-    arena_list *in;
-    uint64_t    address, bytes;
-    piece_set   free;                            /* by address */
-};
+/* A heap: pieces have it as their owner. All of them lie side by side, in the order of their addresses. */
+enum { SUPERBLOCK_OF_STREAM, SUPERBLOCK_GLOBAL };            /* kinds: the latter is in the global arena */
+typedef struct superblock {
+    model_heap heap;
+    uint64_t   bytes;
+} superblock;
 
-struct arena_list {                              /* the global arena, which is the first, or a stream's */
-    arena_list     *next;
-    gpuarena_stream stream;
-    superblock     *first;
-};
-
-typedef struct rmm_arena {
-    model       base;
-    arena_list  global;
-    superblock *spare;
-} rmm_arena;
+static superblock *superblock_after(const superblock *of)
+{
+    return (superblock *)of->heap.next;
+}
 
 static int superblock_is_empty(const superblock *of)
 {
-    return piece_set_largest(&of->free) == of->bytes;
+    return piece_set_largest(&of->heap.free) == of->bytes;
 }
 
-static superblock *superblock_make(rmm_arena *self, uint64_t address, uint64_t bytes)
+static int superblock_is_idle(const superblock *of)
 {
-    superblock *made = self->spare;              /* nothing is free in a spare one */
-    if (made) self->spare = made->next;
-    else made = calloc(1, sizeof *made);
-    if (!made) return NULL;
-    made->next = NULL;
-    made->address = address;
-    made->bytes = bytes;
-    made->free.by_address = 1;
-    return made;
+    return of && of->heap.kind == SUPERBLOCK_GLOBAL && superblock_is_empty(of);
 }
 
-static void superblock_unlink(superblock *of)
+/* A global one of this piece, behind another; before NULL: the first. */
+static void superblock_make(model *self, superblock *before, piece *whole)
 {
-    superblock **at = &of->in->first;
-    while (*at != of) at = &(*at)->next;
-    *at = of->next;
+    superblock *made = program_need(1, sizeof *made);
+    model_heap **place = before ? &before->heap.next : &self->heaps;
+    made->heap.next = *place;
+    made->heap.kind = SUPERBLOCK_GLOBAL;
+    made->heap.free.by_address = 1;
+    made->bytes = whole->bytes;
+    *place = &made->heap;
+    whole->owner = made;
+    piece_set_add(&made->heap.free, whole);
 }
 
-static superblock *superblock_link(arena_list *list, superblock *of)
+/* Idle neighbours become one: the right one's piece ends in the left one's. */
+static void superblocks_join(model *self)
 {
-    superblock **at = &list->first, *before = NULL;
-    for (; *at && (*at)->address < of->address; at = &(*at)->next) before = *at;
-    of->next = *at;
-    of->in = list;
-    *at = of;
-    return before;
+    for (superblock *left = (superblock *)self->heaps, *right; left; left = right) {
+        right = superblock_after(left);
+        if (!superblock_is_idle(left) || !superblock_is_idle(right)) continue;
+        piece *front = piece_set_first(&left->heap.free), *rest = piece_set_first(&right->heap.free);
+        piece_set_remove(&left->heap.free, front);
+        piece_set_remove(&right->heap.free, rest);
+        front->bytes += rest->bytes;
+        pieces_give(&self->pieces, rest);
+        piece_set_add(&left->heap.free, front);
+        left->bytes = front->bytes;
+        left->heap.next = right->heap.next;
+        free(right);
+        right = left;
+    }
 }
 
-/* Two empty neighbours become one: the right one's piece ends in the left one's. */
-static void superblock_join(rmm_arena *self, superblock *left)
-{
-    superblock *right = left ? left->next : NULL;
-    if (!right || left->address + left->bytes != right->address) return;
-    if (!superblock_is_empty(left) || !superblock_is_empty(right)) return;
-    piece *front = piece_set_first(&left->free), *rest = piece_set_first(&right->free);
-    piece_set_remove(&left->free, front);
-    piece_set_remove(&right->free, rest);
-    front->bytes += rest->bytes;
-    pieces_give(&self->base.pieces, rest);
-    piece_set_add(&left->free, front);
-    left->bytes += right->bytes;
-    left->next = right->next;
-    right->next = self->spare;
-    self->spare = right;
-}
-
-/* Into the global arena, joined with empty neighbours if it is empty. */
-static void superblock_release(rmm_arena *self, superblock *of)
-{
-    superblock *before = superblock_link(&self->global, of);
-    superblock_join(self, of);
-    superblock_join(self, before);
-}
-
-/* An empty one is parted, if what is left is one, too. NULL: no host memory, and nothing has changed. */
-static superblock *superblock_part(rmm_arena *self, superblock *of, uint64_t bytes)
+/* An empty one is parted, if what is left is one, too. */
+static void superblock_part(model *self, superblock *of, uint64_t bytes)
 {
     uint64_t least = bytes > RMM_ARENA_LEAST ? bytes : RMM_ARENA_LEAST;
-    if (!superblock_is_empty(of) || of->bytes < least + RMM_ARENA_LEAST) return of;
-    superblock *rest = superblock_make(self, of->address + least, of->bytes - least);
-    if (!rest) return NULL;
-    piece *front = piece_set_first(&of->free);
-    piece_set_remove(&of->free, front);
-    piece *behind = pieces_take(&self->base.pieces);
-    behind->address = rest->address;
-    behind->bytes = rest->bytes;
-    behind->owner = rest;
+    if (!superblock_is_empty(of) || of->bytes < least + RMM_ARENA_LEAST) return;
+    piece *front = piece_set_first(&of->heap.free), *behind = pieces_take(&self->pieces);
+    piece_set_remove(&of->heap.free, front);
+    behind->address = front->address + least;
+    behind->bytes = of->bytes - least;
     front->bytes = of->bytes = least;
-    piece_set_add(&of->free, front);
-    piece_set_add(&rest->free, behind);
-    superblock_link(&self->global, rest);
-    return of;
+    piece_set_add(&of->heap.free, front);
+    superblock_make(self, of, behind);
 }
 
-static superblock *arena_first_fit(const arena_list *list, uint64_t bytes)
+/* The first that fits, of the global arena or of a stream. */
+static superblock *superblock_find(const model *self, int kind, gpuarena_stream stream, uint64_t bytes)
 {
-    superblock *at = list->first;
-    while (at && piece_set_largest(&at->free) < bytes) at = at->next;
-    return at;
-}
-
-static piece *superblock_take(rmm_arena *self, superblock *of, uint64_t bytes)
-{
-    return model_cut(&self->base, &of->free, piece_set_lowest(&of->free, bytes), bytes, 1);
-}
-
-static arena_list *arena_of(rmm_arena *self, gpuarena_stream stream)
-{
-    arena_list **end = &self->global.next;
-    for (; *end; end = &(*end)->next) {
-        if ((*end)->stream == stream) return *end;
+    for (model_heap *heap = self->heaps; heap; heap = heap->next) {
+        int is_there = heap->kind == kind && (kind == SUPERBLOCK_GLOBAL || heap->stream == stream);
+        if (is_there && piece_set_largest(&heap->free) >= bytes) return (superblock *)heap;
     }
-    arena_list *made = calloc(1, sizeof *made);
-    if (made) made->stream = stream;
-    return *end = made;
+    return NULL;
 }
 
-/* From the stream's superblocks, or one that it acquires; large requests from the global arena's. found NULL: neither
-   has as much. */
-static gpuarena_result rmm_arena_find(rmm_arena *self, uint64_t bytes, gpuarena_stream stream, piece **found)
+/* From the stream's superblocks, or one that it acquires; large requests from the global arena's. NULL: neither has
+   as much. */
+static piece *rmm_arena_find(model *self, uint64_t bytes, gpuarena_stream stream)
 {
     int is_large = bytes > RMM_ARENA_LEAST;
-    arena_list *own = is_large ? &self->global : arena_of(self, stream);
-    if (!own) return model_no_memory(&self->base);
-    superblock *from = is_large ? NULL : arena_first_fit(own, bytes);
+    superblock *from = is_large ? NULL : superblock_find(self, SUPERBLOCK_OF_STREAM, stream, bytes);
     if (!from) {
-        from = arena_first_fit(&self->global, bytes);
-        if (!from) return GPUARENA_OK;
-        from = superblock_part(self, from, bytes);
-        if (!from) return model_no_memory(&self->base);
-        if (!is_large) {
-            superblock_unlink(from);
-            superblock_link(own, from);
-        }
+        from = superblock_find(self, SUPERBLOCK_GLOBAL, NULL, bytes);
+        if (!from) return NULL;
+        superblock_part(self, from, bytes);
+        from->heap.kind = is_large ? SUPERBLOCK_GLOBAL : SUPERBLOCK_OF_STREAM;
+        from->heap.stream = stream;
     }
-    *found = superblock_take(self, from, bytes);
-    (*found)->stream = stream;
-    return GPUARENA_OK;
+    piece *found = model_cut(self, &from->heap.free, piece_set_lowest(&from->heap.free, bytes), bytes, 1);
+    found->stream = stream;
+    return found;
 }
 
 /* The device is waited for, and the streams' superblocks go back to the global arena, empty or not. */
-static gpuarena_result rmm_arena_defragment(rmm_arena *self)
+static gpuarena_result rmm_arena_defragment(model *self)
 {
-    gpuarena_result result = model_wait_all(&self->base);
-    for (arena_list *list = self->global.next; list && !result; list = list->next) {
-        while (list->first) {
-            superblock *moved = list->first;
-            list->first = moved->next;
-            superblock_release(self, moved);
-        }
-    }
+    gpuarena_result result = model_wait_all(self);
+    for (model_heap *heap = self->heaps; heap && !result; heap = heap->next) heap->kind = SUPERBLOCK_GLOBAL;
+    if (!result) superblocks_join(self);
     return result;
 }
 
-static gpuarena_result rmm_arena_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static gpuarena_result rmm_arena_alloc(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
 {
-    rmm_arena *self = (rmm_arena *)base;
-    gpuarena_result result = rmm_arena_find(self, bytes, stream, found);
-    if (result || *found) return result;
-    result = rmm_arena_defragment(self);
-    if (!result) result = rmm_arena_find(self, bytes, stream, found);
-    return result || *found ? result : model_over_limit(base);
+    *found = rmm_arena_find(self, bytes, stream);
+    if (*found) return GPUARENA_OK;
+    gpuarena_result result = rmm_arena_defragment(self);
+    if (!result) *found = rmm_arena_find(self, bytes, stream);
+    return result || *found ? result : model_over_limit(self);
 }
 
 /* What is or was moved to the global arena waits for its stream. */
-static gpuarena_result rmm_arena_free(model *base, piece *freed, gpuarena_stream stream)
+static gpuarena_result rmm_arena_free(model *self, piece *freed, gpuarena_stream stream)
 {
-    rmm_arena *self = (rmm_arena *)base;
     superblock *of = freed->owner;
-    gpuarena_result result = of->in == &self->global ? model_wait(base, stream) : GPUARENA_OK;
-    model_put(base, &of->free, freed);
-    if (of->in == &self->global && superblock_is_empty(of)) {
-        superblock_unlink(of);
-        superblock_release(self, of);
-    }
+    int is_global = of->heap.kind == SUPERBLOCK_GLOBAL;
+    gpuarena_result result = is_global ? model_wait(self, stream) : GPUARENA_OK;
+    model_put(self, &of->heap.free, freed);
+    if (superblock_is_idle(of)) superblocks_join(self);
     return result;
 }
 
-static gpuarena_result rmm_arena_open(model *base)
+static gpuarena_result rmm_arena_open(model *self)
 {
-    rmm_arena *self = (rmm_arena *)base;
-    uint64_t free_bytes = 0, total_bytes = 0, bytes = base->limit_bytes;
+    uint64_t free_bytes = 0, total_bytes = 0, bytes = self->limit_bytes;
     piece *whole = NULL;
-    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
+    gpuarena_result result = model_info(self, &free_bytes, &total_bytes);
     if (result) return result;
     if (bytes == GPUARENA_NO_LIMIT) bytes = free_bytes / 2;
     bytes -= bytes % RMM_ARENA_UNIT;
-    if (bytes < RMM_ARENA_LEAST) return model_over_limit(base);
-    result = model_obtain(base, bytes, &whole);
-    if (result) return result;
-    superblock *first = superblock_make(self, whole->address, whole->bytes);
-    if (!first) return model_no_memory(base);
-    whole->owner = first;
-    piece_set_add(&first->free, whole);
-    superblock_link(&self->global, first);
-    return GPUARENA_OK;
+    if (bytes < RMM_ARENA_LEAST) return model_over_limit(self);
+    result = model_obtain(self, bytes, &whole);
+    if (!result) superblock_make(self, NULL, whole);
+    return result;
 }
 
 /* Where nothing is live, all of it goes back, and there is no way back: it serves nothing more. */
-static gpuarena_result rmm_arena_trim(model *base)
+static gpuarena_result rmm_arena_trim(model *self)
 {
-    rmm_arena *self = (rmm_arena *)base;
     gpuarena_result result = rmm_arena_defragment(self);
-    superblock *all = self->global.first;
-    if (result || !all || all->next || !superblock_is_empty(all)) return result;
-    piece *whole = piece_set_first(&all->free);
-    self->global.first = NULL;
+    superblock *all = (superblock *)self->heaps;
+    if (result || !superblock_is_idle(all) || superblock_after(all)) return result;
+    piece *whole = piece_set_first(&all->heap.free);
+    self->heaps = NULL;
     free(all);
-    return model_give_back(base, whole);
-}
-
-static uint64_t rmm_arena_largest(const model *base)
-{
-    const rmm_arena *self = (const rmm_arena *)base;
-    uint64_t largest = 0;
-    for (const arena_list *list = &self->global; list; list = list->next) {
-        for (const superblock *at = list->first; at; at = at->next) {
-            if (piece_set_largest(&at->free) > largest) largest = piece_set_largest(&at->free);
-        }
-    }
-    return largest;
-}
-
-static void superblocks_free(superblock *list)
-{
-    while (list) {
-        superblock *gone = list;
-        list = gone->next;
-        free(gone);
-    }
-}
-
-static void rmm_arena_close(model *base)
-{
-    rmm_arena *self = (rmm_arena *)base;
-    superblocks_free(self->spare);
-    superblocks_free(self->global.first);
-    while (self->global.next) {
-        arena_list *gone = self->global.next;
-        self->global.next = gone->next;
-        superblocks_free(gone->first);
-        free(gone);
-    }
+    return model_give_back(self, whole);
 }
 
 const model_kind model_rmm_arena = {
     .name = "rmm-arena", .summary = "RMM's arena_memory_resource: half of the free memory, or the limit, at once",
     .lacks = "an arena for each thread on the default stream; its memory serves nothing after a trim gave it back",
-    .size = sizeof(rmm_arena), .alignment_bytes = RMM_ARENA_UNIT, .open = rmm_arena_open, .alloc = rmm_arena_alloc,
-    .free = rmm_arena_free, .trim = rmm_arena_trim, .largest = rmm_arena_largest, .close = rmm_arena_close,
+    .size = sizeof(model), .alignment_bytes = RMM_ARENA_UNIT, .open = rmm_arena_open, .alloc = rmm_arena_alloc,
+    .free = rmm_arena_free, .trim = rmm_arena_trim,
 };

@@ -61,7 +61,7 @@ void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, 
     char text[64];
     const cell *value = &sheet->list->rows[row_index].cells[column];
     fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
-            row_column_name(column));
+            row_table[column].name);
     xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
     fputs("\">", on->out);
     xml_text(on->out, as);
@@ -148,7 +148,7 @@ static const char *figure_bar_number(const row *shown, row_column column, char *
         return text;
     }
     if (value->kind != CELL_COUNT) return cell_print(value, text, size);
-    int is_bytes = strstr(row_column_name(column), "_bytes") != NULL;
+    int is_bytes = strstr(row_table[column].name, "_bytes") != NULL;
     return is_bytes ? text_bytes(value->count, text, size) : plot_count(value->count, text, size);
 }
 
@@ -273,22 +273,20 @@ static double figure_fragmentation_share(const memory_use *use)
 
 typedef struct figure_column { size_t first, least, most, last; } figure_column;
 
-static void figure_put(plot_point *points, size_t *count, const record *drawn, figure_value *value, size_t at)
-{
-    const plot_point made = { (double)drawn->samples[at].op, value(&drawn->samples[at].use) };
-    points[(*count)++] = made;
-}
-
 /* Of samples that fall on one unit of the figure the first, the extremes and the last, in order. */
-static void figure_flush(plot_point *points, size_t *count, const record *drawn, figure_value *value,
-                         const figure_column *column)
+static size_t figure_flush(plot_point *points, size_t count, const record *drawn, figure_value *value,
+                           const figure_column *column)
 {
-    size_t low = column->least < column->most ? column->least : column->most;
-    size_t high = column->least < column->most ? column->most : column->least;
-    figure_put(points, count, drawn, value, column->first);
-    if (low > column->first) figure_put(points, count, drawn, value, low);
-    if (high > low) figure_put(points, count, drawn, value, high);
-    if (column->last > high) figure_put(points, count, drawn, value, column->last);
+    int falls = column->most < column->least;
+    const size_t kept[] = { column->first, falls ? column->most : column->least, falls ? column->least : column->most,
+                            column->last };
+    for (size_t at = 0; at < sizeof kept / sizeof kept[0]; at++) {
+        const record_sample *sample = &drawn->samples[kept[at]];
+        if (at && kept[at] <= kept[at - 1]) continue;
+        points[count].x = (double)sample->op;
+        points[count++].y = value(&sample->use);
+    }
+    return count;
 }
 
 static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_index, figure_value *value,
@@ -304,37 +302,31 @@ static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_in
         int is_same = (unsigned)plot_x(on, (double)drawn->samples[at].op) / sheet->grain
                    == (unsigned)plot_x(on, (double)drawn->samples[column.first].op) / sheet->grain;
         if (!is_same) {
-            figure_flush(points, &count, drawn, value, &column);
+            count = figure_flush(points, count, drawn, value, &column);
             column.first = column.least = column.most = at;
         }
         if (here < value(&drawn->samples[column.least].use)) column.least = at;
         if (here > value(&drawn->samples[column.most].use)) column.most = at;
         column.last = at;
     }
-    if (drawn->sample_count) figure_flush(points, &count, drawn, value, &column);
+    if (drawn->sample_count) count = figure_flush(points, count, drawn, value, &column);
     snprintf(data, sizeof data, " data-row=\"%zu\" data-series=\"%s\"", row_index, name);
     plot_line(on, class, data, points, count);
     free(points);
 }
 
-static uint64_t figure_most_ops(const row_list *list, size_t first, size_t count)
+figure_most figure_most_of(const row_list *list, size_t first, size_t count)
 {
-    uint64_t most = 1;
+    figure_most made = { 1, 1, 1 };
     for (size_t at = first; at < first + count; at++) {
-        const record *other = list->rows[at].recording;
-        if (other && other->op_count > most) most = other->op_count;
-    }
-    return most;
-}
-
-static uint64_t figure_most_reserved(const row_list *list, size_t first, size_t count)
-{
-    uint64_t most = 1;
-    for (size_t at = first; at < first + count; at++) {
+        const record *drawn = list->rows[at].recording;
         const cell *reserved = &list->rows[at].cells[COLUMN_RESERVED_PEAK];
-        if (reserved->kind == CELL_COUNT && reserved->count > most) most = reserved->count;
+        if (drawn && drawn->op_count > made.ops) made.ops = drawn->op_count;
+        if (drawn && drawn->axis_bytes > made.axis_bytes) made.axis_bytes = drawn->axis_bytes;
+        if (reserved->kind != CELL_COUNT || reserved->count <= made.reserved_bytes) continue;
+        made.reserved_bytes = reserved->count;
     }
-    return most;
+    return made;
 }
 
 static void figure_oom_line(const plot *on, const figure_sheet *sheet, size_t row_index)
@@ -366,10 +358,9 @@ static void figure_memory(FILE *out, const figure_sheet *sheet, const figure *sh
     char bytes[32];
     plot on;
     row_group(sheet->list, shown->first, &first, &count);
-    const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
-                          "allocations and frees so far", 0 };
-    const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
-                          "memory", 0 };
+    const figure_most most = figure_most_of(sheet->list, first, count);
+    const plot_axis x = { 0.0, (double)most.ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, (double)most.reserved_bytes, 0, PLOT_BYTES, "memory", 0 };
     plot_open(&on, out, frame, &x, &y, 1);
     figure_steps_room(&on, drawn);
     plot_legend legend = { &on, 0.0, 0 };
@@ -394,8 +385,8 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     int is_idle = shown->kind == FIGURE_IDLE;
     char class[32];
     plot on;
-    const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
-                          "allocations and frees so far", 0 };
+    const figure_most most = figure_most_of(list, shown->first, shown->count);
+    const plot_axis x = { 0.0, (double)most.ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
     figure_open(&on, out, frame, &x, &y, list, shown->first, shown->count);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
@@ -484,37 +475,19 @@ static void figure_latency(FILE *out, const figure_sheet *sheet, const figure *s
     plot_close(&on);
 }
 
-static double figure_cost(const row *shown, row_column column)
-{
-    return shown->cells[column].kind == CELL_NONE ? -1.0 : shown->cells[column].real;
-}
-
-/* The rows of one policy, which follow one another. */
+/* The rows of one policy, which follow one another; how many. */
 static size_t figure_holes_points(const row_list *list, size_t from, row_column column, plot_point *points,
                                   size_t *used)
 {
     size_t at = from;
     for (*used = 0; at < list->count; at++) {
-        const row *shown = &list->rows[at];
-        if (strcmp(shown->cells[COLUMN_POLICY].text, list->rows[from].cells[COLUMN_POLICY].text)) break;
-        if (figure_cost(shown, column) < 0.0 || shown->cells[COLUMN_HOLES].kind == CELL_NONE) continue;
-        const plot_point made = { (double)shown->cells[COLUMN_HOLES].count, figure_cost(shown, column) };
-        points[(*used)++] = made;
+        const cell *cells = list->rows[at].cells;
+        if (strcmp(cells[COLUMN_POLICY].text, list->rows[from].cells[COLUMN_POLICY].text)) break;
+        if (cells[column].kind == CELL_NONE || cells[COLUMN_HOLES].kind == CELL_NONE) continue;
+        points[*used].x = (double)cells[COLUMN_HOLES].count;
+        points[(*used)++].y = cells[column].real;
     }
     return at - from;
-}
-
-static void figure_holes_axes(const row_list *list, row_column column, plot_axis *x, plot_axis *y)
-{
-    for (size_t at = 0; at < list->count; at++) {
-        const cell *holes = &list->rows[at].cells[COLUMN_HOLES];
-        double cost = figure_cost(&list->rows[at], column);
-        if (holes->kind == CELL_NONE || cost < 0.0) continue;
-        if ((double)holes->count < x->least) x->least = (double)holes->count;
-        if ((double)holes->count > x->most) x->most = (double)holes->count;
-        if (cost > y->most) y->most = cost;
-    }
-    if (x->least < 1.0) x->least = 1.0;
 }
 
 static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
@@ -527,13 +500,19 @@ static void figure_holes(FILE *out, const figure_sheet *sheet, const figure *sho
     plot_point *points = program_need(list->count, sizeof *points);
     plot on;
     size_t used;
-    figure_holes_axes(list, column, &x, &y);
-    if (x.least > x.most) x.least = x.most;
-    figure_open(&on, out, frame, &x, &y, list, 0, list->count);
     for (size_t at = 0; at < list->count;) {
-        size_t rows = figure_holes_points(list, at, column, points, &used);
-        figure_curve(&on, list, 0, at, points, used, row_column_name(column));
-        at += rows;
+        at += figure_holes_points(list, at, column, points, &used);
+        for (size_t point = 0; point < used; point++) {
+            x.least = fmin(x.least, points[point].x);
+            x.most = fmax(x.most, points[point].x);
+            y.most = fmax(y.most, points[point].y);
+        }
+    }
+    x.least = fmin(fmax(x.least, 1.0), x.most);
+    figure_open(&on, out, frame, &x, &y, list, 0, list->count);
+    for (size_t at = 0, next; at < list->count; at = next) {
+        next = at + figure_holes_points(list, at, column, points, &used);
+        figure_curve(&on, list, 0, at, points, used, row_table[column].name);
     }
     free(points);
     plot_close(&on);

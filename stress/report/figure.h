@@ -50,6 +50,9 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
 void figure_cut(char *text, size_t most);        /* between characters, not within one */
+/* The most of these rows, and at least 1: where their axes end. */
+typedef struct figure_most { uint64_t ops, axis_bytes, reserved_bytes; } figure_most;
+figure_most figure_most_of(const row_list *list, size_t first, size_t count);
 /* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
 void figure_text_begin(const plot *on, double x, double y, const char *anchor);
 void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,

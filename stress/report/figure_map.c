@@ -414,35 +414,24 @@ static void figure_map_caption(const plot *on, const figure_sheet *sheet, size_t
     figure_text_end(on);
 }
 
-static void figure_map_most(const row_list *list, size_t row_index, uint64_t *ops, uint64_t *axis_bytes)
-{
-    size_t first, count;
-    row_group(list, row_index, &first, &count);
-    *ops = *axis_bytes = 1;
-    for (size_t at = first; at < first + count; at++) {
-        const record *other = list->rows[at].recording;
-        if (other && other->op_count > *ops) *ops = other->op_count;
-        if (other && other->axis_bytes > *axis_bytes) *axis_bytes = other->axis_bytes;
-    }
-}
-
 void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
     const row *of = &sheet->list->rows[shown->first];
     const record *drawn = of->recording;
-    uint64_t ops, axis_bytes;
+    size_t first, count;
     map made;
     plot on;
-    figure_map_most(sheet->list, shown->first, &ops, &axis_bytes);
-    const plot_axis x = { 0.0, (double)ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
-    const plot_axis y = { 0.0, (double)axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
+    row_group(sheet->list, shown->first, &first, &count);
+    const figure_most most = figure_most_of(sheet->list, first, count);
+    const plot_axis x = { 0.0, (double)most.ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, (double)most.axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
     plot_open(&on, out, frame, &x, &y, 2);
     figure_steps_room(&on, drawn);
-    on.y.most = (double)axis_bytes;              /* to the brim: cells are whole */
+    on.y.most = y.most;                          /* to the brim: cells are whole */
     figure_map_legend(&on, drawn);
     figure_map_caption(&on, sheet, shown->first);
     plot_axes(&on);
-    figure_map_cells(&made, drawn, ops, axis_bytes, sheet->map_bytes);
+    figure_map_cells(&made, drawn, most.ops, most.axis_bytes, sheet->map_bytes);
     figure_map_draw(&on, &made, drawn);
     free(made.cells);
     figure_steps(&on, drawn);

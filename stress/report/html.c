@@ -265,12 +265,6 @@ static void html_failures(FILE *out, const output_material *page)
     if (failed > told) fprintf(out, "<p class=\"quiet\">%zu more are in the table.</p>\n", failed - told);
 }
 
-static void html_heading(FILE *out, const row_list *list, size_t first)
-{
-    const char *workload = row_workload(&list->rows[first]);
-    xml_between(out, "<section><h2>", *workload ? workload : "Figures", "</h2>\n");
-}
-
 /* A heading for each workload; below it its figures, then those of each of its rows. */
 static void html_figures(FILE *out, const row_list *list, const figure *figures, size_t count)
 {
@@ -285,7 +279,8 @@ static void html_figures(FILE *out, const row_list *list, const figure *figures,
         if (begins_set && at) fputs("</div>\n", out);
         if (first != last) {
             if (at) fputs("</section>\n", out);
-            html_heading(out, list, first);
+            const char *workload = row_workload(&list->rows[first]);
+            xml_between(out, "<section><h2>", *workload ? workload : "Figures", "</h2>\n");
         }
         if (begins_set) fputs(first != last ? "<div class=\"figures all\">\n" : "<div class=\"figures\">\n", out);
         last = first;

@@ -14,7 +14,7 @@ static void json_cell(FILE *out, const row *shown, row_column column, size_t cut
 {
     char text[CELL_ROOM];
     const cell *value = &shown->cells[column];
-    fprintf(out, "\"%s\":", row_column_name(column) + cut);
+    fprintf(out, "\"%s\":", row_table[column].name + cut);
     if (value->kind == CELL_NONE) fputs("null", out);
     else if (value->kind == CELL_TEXT) json_text(out, value->text);
     else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_text(value, text));
@@ -49,6 +49,17 @@ static void json_histogram(FILE *out, const char *name, const histogram *latency
     fputs("]}", out);
 }
 
+/* Those of these parts that there are. */
+static void json_parts(FILE *out, const char *name, const char *unit, const histogram *const *parts, int from,
+                       int end, int has_percentiles)
+{
+    static const char *const names[REPEATS_PARTS] = { "alloc", "hit", "miss", "free", "waited", "served" };
+    if (!parts[from]) return;
+    fprintf(out, ",\"%s\":{\"unit\":\"%s\"", name, unit);
+    for (int part = from; part < end; part++) json_histogram(out, names[part], parts[part], has_percentiles);
+    fputc('}', out);
+}
+
 /* Everything known of the first refusal, or null where there was none. */
 static void json_oom(FILE *out, const row *shown)
 {
@@ -70,22 +81,11 @@ static void json_run(FILE *out, const row *shown)
 {
     fputs(",\"oom\":", out);
     json_oom(out, shown);
-    fputs(",\"lat\":", out);
-    if (shown->times) {
-        fputs("{\"unit\":\"ns\"", out);
-        json_histogram(out, "alloc", &shown->times->allocs, 0);
-        json_histogram(out, "hit", &shown->times->hits, 0);
-        json_histogram(out, "miss", &shown->times->misses, 0);
-        json_histogram(out, "free", &shown->times->frees, 0);
-        fputc('}', out);
-    } else {
-        fputs("null", out);
-    }
-    if (!shown->arrivals) return;
-    fputs(",\"rate\":{\"unit\":\"vns\"", out);
-    json_histogram(out, "waited", &shown->arrivals->waited, 0);
-    json_histogram(out, "served", &shown->arrivals->served, 0);
-    fputc('}', out);
+    const histogram *parts[REPEATS_PARTS];
+    repeats_parts(shown, parts);
+    if (!shown->times) fputs(",\"lat\":null", out);
+    json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 0);
+    json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 0);
 }
 
 static void json_row(FILE *out, const row *shown, row_kind kind)
@@ -102,25 +102,15 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
 }
 
 /* Below six there is no interval of 95 %. */
-static void json_repeats_time(FILE *out, const repeats *of)
+static void json_repeats_time(FILE *out, const interval *found)
 {
-    if (!of->ns_count) {
+    if (!found->count) {
         fputs("null", out);
         return;
     }
-    const rounds_interval found = repeats_time(of);
-    fprintf(out, "{\"n\":%zu,\"median\":%.1f,", of->ns_count, found.median);
-    if (of->ns_count < ROUNDS_LEAST_COUNT) fputs("\"low\":null,\"high\":null}", out);
-    else fprintf(out, "\"low\":%.1f,\"high\":%.1f}", found.low, found.high);
-}
-
-static void json_repeats_parts(FILE *out, const char *name, const char *unit, const repeats *of, int from, int end)
-{
-    static const char *const names[REPEATS_PARTS] = { "alloc", "hit", "miss", "free", "waited", "served" };
-    if (!of->sums[from]) return;
-    fprintf(out, ",\"%s\":{\"unit\":\"%s\"", name, unit);
-    for (int part = from; part < end; part++) json_histogram(out, names[part], of->sums[part], 1);
-    fputc('}', out);
+    fprintf(out, "{\"n\":%zu,\"median\":%.1Lf,", found->count, found->middle);
+    if (!found->is_known) fputs("\"low\":null,\"high\":null}", out);
+    else fprintf(out, "\"low\":%.1Lf,\"high\":%.1Lf}", found->low, found->high);
 }
 
 /* Rows that are there more than once. */
@@ -136,9 +126,11 @@ static void json_repeats(FILE *out, const row_list *list)
                 fputc(',', out);
             }
             fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
-            json_repeats_time(out, &of);
-            json_repeats_parts(out, "lat", "ns", &of, REPEATS_ALLOC, REPEATS_WAITED);
-            json_repeats_parts(out, "rate", "vns", &of, REPEATS_WAITED, REPEATS_PARTS);
+            json_repeats_time(out, &of.ns);
+            const histogram *parts[REPEATS_PARTS];
+            for (int part = 0; part < REPEATS_PARTS; part++) parts[part] = of.sums[part];
+            json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 1);
+            json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 1);
             fputc('}', out);
             comma = ",";
         }

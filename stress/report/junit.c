@@ -2,9 +2,14 @@
    one (out of memory is a result), a verdict is a failure where it fails the run, and skipped where it is none. */
 #include "writers.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../gpuarena.h"
+#include "../base/hash.h"
+#include "../base/program.h"
+#include "../base/slice.h"
 #include "../base/text.h"
 
 static int junit_is_error(const row *shown)
@@ -13,49 +18,25 @@ static int junit_is_error(const row *shown)
     return status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom");
 }
 
-typedef struct junit_case {
-    const char *workload, *policy, *name;        /* name: of a verdict the rule, of a row "" */
-    char        holes[24];
-} junit_case;
-
-/* Rows, then verdicts, in their order. */
-static junit_case junit_case_at(const row_list *list, const gate *gates, size_t place)
+/* Begins a case of this row and, unless that is "", the rule that judged it. Readers take cases of one name for one
+   case: those that come again, as repeats do, have a number. */
+static void junit_case(FILE *out, id_map *names, const char *workload, const char *policy, const char *holes,
+                       const char *judged)
 {
-    if (place >= list->count) {
-        const gate_verdict *judged = &gates->verdicts[place - list->count];
-        junit_case verdict = { judged->workload, judged->policy, judged->judged->text, "" };
-        memcpy(verdict.holes, judged->holes, sizeof verdict.holes);
-        return verdict;
-    }
-    const cell *cells = list->rows[place].cells;
-    junit_case made = { row_workload(&list->rows[place]), cells[COLUMN_POLICY].text, "", "" };
-    cell_print(&cells[COLUMN_HOLES], made.holes, sizeof made.holes);
-    return made;
-}
-
-/* Readers take cases of one name for one case: those that come again, as repeats do, have a number. */
-static size_t junit_number(const row_list *list, const gate *gates, size_t place)
-{
-    const junit_case shown = junit_case_at(list, gates, place);
-    size_t number = 1;
-    for (size_t at = 0; at < place; at++) {
-        const junit_case before = junit_case_at(list, gates, at);
-        number += !strcmp(before.policy, shown.policy) && !strcmp(before.workload, shown.workload)
-            && !strcmp(before.holes, shown.holes) && !strcmp(before.name, shown.name);
-    }
-    return number;
-}
-
-static void junit_name(FILE *out, const row_list *list, const gate *gates, size_t place)
-{
-    const junit_case shown = junit_case_at(list, gates, place);
-    size_t number = junit_number(list, gates, place);
-    xml_between(out, "<testcase classname=\"", shown.workload, *shown.workload ? "/" : "");
-    xml_text(out, shown.policy);
-    fprintf(out, "%s%s\" name=\"%s", *shown.holes ? " holes " : "", shown.holes, *shown.name ? "fail if " : "runs");
-    xml_text(out, shown.name);
-    if (number > 1) fprintf(out, " #%zu", number);
+    char *text;
+    size_t length;
+    FILE *name = program_stream(&text, &length);
+    xml_between(name, "<testcase classname=\"", workload, *workload ? "/" : "");
+    xml_text(name, policy);
+    fprintf(name, "%s%s\" name=\"%s", *holes ? " holes " : "", holes, *judged ? "fail if " : "runs");
+    xml_text(name, judged);
+    fclose(name);
+    id_entry *before = id_map_add(names, slice_hash(slice_of(text)));
+    program_must(!before);
+    fputs(text, out);
+    if (before->value++) fprintf(out, " #%" PRIu32, before->value);
     fputc('"', out);
+    free(text);
 }
 
 static void junit_row(FILE *out, const row *shown)
@@ -85,18 +66,24 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
 
 static void junit_body(FILE *out, const row_list *list, const gate *gates)
 {
+    id_map names = { .count = 0 };
+    char holes[CELL_ROOM];
     for (size_t index = 0; index < list->count; index++) {
-        junit_name(out, list, gates, index);
-        junit_row(out, &list->rows[index]);
+        const row *shown = &list->rows[index];
+        junit_case(out, &names, row_workload(shown), shown->cells[COLUMN_POLICY].text,
+                   cell_text(&shown->cells[COLUMN_HOLES], holes), "");
+        junit_row(out, shown);
     }
     if (list->partial) {
         xml_between(out, "<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"",
                     list->partial, "\"/></testcase>\n");
     }
     for (size_t index = 0; index < gates->verdict_count; index++) {
-        junit_name(out, list, gates, list->count + index);
-        junit_verdict(out, gates, &gates->verdicts[index]);
+        const gate_verdict *shown = &gates->verdicts[index];
+        junit_case(out, &names, shown->workload, shown->policy, shown->holes, shown->judged->text);
+        junit_verdict(out, gates, shown);
     }
+    id_map_free(&names);
 }
 
 void junit_write(FILE *out, const output_material *material)

@@ -248,19 +248,14 @@ static int output_is_stdout(const output *self)
     return !strcmp(self->path, "-");
 }
 
-static int output_is_pipe(const output *self)
-{
-    struct stat found;
-    return !stat(self->path, &found) && S_ISFIFO(found.st_mode);
-}
-
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
    alone, when it is written: its reader takes the first end of it for the last. */
 static int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self)) return 0;
-    int is_new = lstat(self->path, &found) && errno == ENOENT, is_pipe = output_is_pipe(self);
+    int is_new = lstat(self->path, &found) && errno == ENOENT;
+    int is_pipe = !stat(self->path, &found) && S_ISFIFO(found.st_mode);
     errno = 0;
     FILE *file = is_pipe ? NULL : fopen(self->path, "a");
     if (is_pipe ? access(self->path, W_OK) : !file)
@@ -268,12 +263,6 @@ static int output_try(output *self, problem *why)
     if (file) fclose(file);
     self->is_new = is_new;
     return 0;
-}
-
-static void output_tried(output *self)
-{
-    if (self->is_new) unlink(self->path);
-    self->is_new = 0;
 }
 
 /* a regular file, and the same one */
@@ -397,7 +386,10 @@ int output_list_try(const output_list *self, const cli *asked, const plan *of, p
     for (size_t index = 0; index < self->count && !failed; index++) {
         failed = output_list_try_one(self, &self->items[index], asked, of, why);
     }
-    for (size_t index = 0; index < self->count; index++) output_tried(&self->items[index]);
+    for (output *each = self->items; each < self->items + self->count; each++) {
+        if (each->is_new) unlink(each->path);
+        each->is_new = 0;
+    }
     return failed;
 }
 

@@ -29,14 +29,19 @@ static void perfetto_time(perfetto *self, const char *name, uint64_t ops, uint64
     else fprintf(self->out, ",\"%s\":%" PRIu64 ".%03u", name, vns / 1000, (unsigned)(vns % 1000));
 }
 
-static void perfetto_name_row(perfetto *self, const row *shown, const char *comma)
+static void perfetto_name(perfetto *self, const char *name)
 {
-    char name[1024];
-    snprintf(name, sizeof name, "%s, %s", shown->cells[COLUMN_POLICY].text, shown->cells[COLUMN_WORKLOAD].text);
-    perfetto_event(self, "M", comma);
+    perfetto_event(self, "M", self->process > 1 ? "," : "");
     fputs(",\"name\":\"process_name\",\"args\":{\"name\":", self->out);
     json_text(self->out, name);
     fputs("}}", self->out);
+}
+
+static void perfetto_name_row(perfetto *self, const row *shown)
+{
+    char name[1024];
+    snprintf(name, sizeof name, "%s, %s", shown->cells[COLUMN_POLICY].text, shown->cells[COLUMN_WORKLOAD].text);
+    perfetto_name(self, name);
     perfetto_event(self, "M", ",");
     fprintf(self->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", self->process);
     perfetto_event(self, "M", ",");
@@ -91,7 +96,7 @@ static void perfetto_refusal(perfetto *self, const row *shown)
 static void perfetto_row(perfetto *self, const row *shown)
 {
     const record *drawn = self->drawn;
-    perfetto_name_row(self, shown, self->process > 1 ? "," : "");
+    perfetto_name_row(self, shown);
     if (!drawn) return;
     perfetto_steps(self);
     for (size_t at = 0; at < drawn->sample_count; at++) perfetto_sample(self, &drawn->samples[at]);
@@ -101,10 +106,7 @@ static void perfetto_row(perfetto *self, const row *shown)
 /* Where rows are missing: a process behind those of the rows, which is called so, with a mark. */
 static void perfetto_note(perfetto *self, const char *note)
 {
-    perfetto_event(self, "M", self->process > 1 ? "," : "");
-    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", self->out);
-    json_text(self->out, note);
-    fputs("}}", self->out);
+    perfetto_name(self, note);
     perfetto_event(self, "i", ",");
     fprintf(self->out, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":", PERFETTO_STEPS);
     json_text(self->out, note);

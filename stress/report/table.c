@@ -15,6 +15,7 @@
 
 enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
 
+/* NULL: it is not there, or empty. */
 static const char *table_environment(const char *name)
 {
     const char *value = getenv(name);
@@ -62,15 +63,15 @@ static void table_percentile(const histogram *latency, unsigned per_mille, const
 
 static const char *table_repeats_text(const repeats *of, char *text, size_t size)
 {
-    char interval[64] = " (an interval takes six times)", ends[200] = "";
-    rounds_interval time = repeats_time(of);
+    char range[64] = " (an interval takes six times)", ends[200] = "";
+    const interval *time = &of->ns;
     const histogram *allocs = of->sums[REPEATS_ALLOC];
     table_percentile(allocs, 500, "p50", ends, sizeof ends);
     table_percentile(allocs, 990, "p99", ends, sizeof ends);
     table_percentile(allocs, 999, "p99.9", ends, sizeof ends);
-    if (of->ns_count >= ROUNDS_LEAST_COUNT) snprintf(interval, sizeof interval, " [%.1f,%.1f]", time.low, time.high);
-    snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
-             "%s", of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
+    if (time->is_known) snprintf(range, sizeof range, " [%.1Lf,%.1Lf]", time->low, time->high);
+    snprintf(text, size, ", %zu times: host ns/op %.1Lf%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
+             "%s", time->count, time->middle, range, allocs->count, allocs->max, ends);
     return text;
 }
 
@@ -80,7 +81,7 @@ size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t w
     size_t told = 0;
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, list, index) && of.ns_count > 1 && of.sums[REPEATS_ALLOC]) {
+        if (repeats_of(&of, list, index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC]) {
             told++;
             say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
         }
@@ -302,13 +303,6 @@ static int table_shows_time(const table_layout *layout)
     return shown;
 }
 
-static int table_has_baseline(const row_list *list)
-{
-    int found = 0;
-    for (size_t index = 0; index < list->count; index++) found |= list->rows[index].is_baseline;
-    return found;
-}
-
 /* What each workload comes to. */
 static void table_verdicts(FILE *out, const row_list *list, size_t width)
 {
@@ -324,6 +318,8 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
                              const cuda_environment *environment, size_t width)
 {
     char line[1200];
+    int has_baseline = 0;
+    for (size_t index = 0; index < list->count; index++) has_baseline |= list->rows[index].is_baseline;
     if (environment) table_fold(out, cuda_environment_line(environment, line, sizeof line), width);
     line[0] = '\0';
     for (size_t column = 0; column < layout->count; column++) {
@@ -337,59 +333,46 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
     }
     text_add(line, sizeof line, "*: best of the workload.%s%s",
              environment ? " What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in which "
-             "their blocks lie." : " The device is simulated (stress help costs).", table_has_baseline(list)
+             "their blocks lie." : " The device is simulated (stress help costs).", has_baseline
              ? " cudaMalloc was not asked for: it is there to compare with, and neither marked nor judged." : "");
     table_fold(out, line, width);
-}
-
-/* Of the device, then of the search. */
-static void table_search_legend(FILE *out, row_kind kind, const cuda_environment *environment, size_t width)
-{
-    char line[512];
-    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, kind == ROW_CAPACITY
-               ? "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
-               "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
-               "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
-               "the workload completes, on CUDA what they held."
-               : "largest: what the workload's option may be for it to complete; one more ends at that op, for "
-               "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
-               "where peaks grow with the option, no policy can do better.", width);
 }
 
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
-static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
-{
-    table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; driver calls: of 4,096 pairs.", width);
-    if (!table_shows_time(layout)) return;
-    table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
-               "the same among the fewest." TABLE_INTERVAL, width);
-}
-
-static void table_bench_legend(FILE *out, const table_layout *layout, size_t width)
-{
-    table_fold(out, "a pair: the free of a random block and an allocation; instr: instructions, counted by "
-               "callgrind; against: of what it is compared with.", width);
-    if (!table_shows_time(layout)) return;
-    table_fold(out, "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
-               "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL,
-               width);
-}
+/* What its columns are; and, where times are shown, what these are. */
+static const struct { const char *columns, *times; } table_legends[] = {
+    [ROW_CAPACITY] = { "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
+        "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
+        "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
+        "the workload completes, on CUDA what they held.", NULL },
+    [ROW_BATCH] = { "largest: what the workload's option may be for it to complete; one more ends at that op, for "
+        "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
+        "where peaks grow with the option, no policy can do better.", NULL },
+    [ROW_HOLES] = { "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
+        "counted by callgrind; driver calls: of 4,096 pairs.",
+        "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
+        "the same among the fewest." TABLE_INTERVAL },
+    [ROW_BENCH] = { "a pair: the free of a random block and an allocation; instr: instructions, counted by "
+        "callgrind; against: of what it is compared with.",
+        "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
+        "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL },
+};
 
 static void table_legend(FILE *out, const row_list *list, const table_layout *layout,
                          const cuda_environment *environment, size_t width)
 {
-    switch (list->kind) {
-    case ROW_RUN:
-    case ROW_ROUNDS:   table_run_legend(out, list, layout, environment, width); break;
-    case ROW_CAPACITY:
-    case ROW_BATCH:    table_search_legend(out, list->kind, environment, width); break;
-    case ROW_HOLES:    table_holes_legend(out, layout, width); break;
-    case ROW_BENCH:    table_bench_legend(out, layout, width); break;
+    char line[512];
+    if (row_is_run(list->kind)) {
+        table_run_legend(out, list, layout, environment, width);
+        return;
     }
+    const char *times = table_legends[list->kind].times, *device = "simulated device.";
+    if (environment) device = cuda_environment_line(environment, line, sizeof line);
+    if (!times) table_fold(out, device, width);  /* of what is timed it is no part */
+    table_fold(out, table_legends[list->kind].columns, width);
+    if (times && table_shows_time(layout)) table_fold(out, times, width);
 }
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)

@@ -63,8 +63,8 @@ const char *table_heading(row_kind kind, row_column column)
     case COLUMN_FOOTPRINT:  return "overhead";
     case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
     case COLUMN_HOLES:      return "free blocks";
-    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_column_name(column);
-    default:                return row_column_name(column);
+    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_table[column].name;
+    default:                return row_table[column].name;
     }
 }
 
@@ -140,22 +140,19 @@ static double table_warm_up_of(const row *shown, row_column whole, row_column st
     return (double)(shown->cells[whole].count - shown->cells[steady].count);
 }
 
-static double table_step_of(const row *shown, row_column steady)
-{
-    if (shown->cells[steady].kind == CELL_NONE || !shown->cells[COLUMN_STEADY_STEPS].count) return -1.0;
-    return (double)shown->cells[steady].count / (double)shown->cells[COLUMN_STEADY_STEPS].count;
-}
-
 /* What `run` shows of a column as a number: of the whole run's calls those of the warm-up, of the steady ones those
    of a step. Below 0: none. */
 static double table_weight(const row *shown, row_column column)
 {
+    const uint64_t steps = shown->cells[COLUMN_STEADY_STEPS].count;
     switch (column) {
     case COLUMN_FOOTPRINT:    return table_overhead_of(shown);
     case COLUMN_DRIVER_CALLS: return table_warm_up_of(shown, column, COLUMN_STEADY_CALLS);
     case COLUMN_DRIVER_VNS:   return table_warm_up_of(shown, column, COLUMN_STEADY_VNS);
     case COLUMN_STEADY_CALLS:
-    case COLUMN_STEADY_VNS:   return table_step_of(shown, column);
+    case COLUMN_STEADY_VNS:
+        return shown->cells[column].kind == CELL_NONE || !steps ? -1.0
+             : (double)shown->cells[column].count / (double)steps;
     default:                  return table_number_of(shown, column);
     }
 }
@@ -238,11 +235,15 @@ static const char *table_interval(const row *shown, row_column column, char *tex
     return text;
 }
 
+/* What names the row of a workload, and what became of it. */
+#define TABLE_NAMES \
+    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL }, \
+    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL }, \
+    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL }, \
+    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL }
+
 static const table_column table_run_columns[] = {
-    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
-    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
-    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    TABLE_NAMES,
     { "memory", table_amount, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
     { "overhead", table_above, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
       "of that over what the workload requests at its peak" },
@@ -260,10 +261,7 @@ static const table_column table_run_columns[] = {
 };
 
 static const table_column table_capacity_columns[] = {
-    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
-    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
-    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    TABLE_NAMES,
     { "min limit / peak", table_cell, COLUMN_RATIO, 0, 0, NULL },
     { "min limit", table_amount, COLUMN_MIN_LIMIT, 0, 1, NULL },
     { "requested", table_amount, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
@@ -275,10 +273,7 @@ static const table_column table_capacity_columns[] = {
 };
 
 static const table_column table_batch_columns[] = {
-    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL },
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
-    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL },
-    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL },
+    TABLE_NAMES,
     { "varied", table_cell, COLUMN_KEY, TABLE_TEXT, 1, NULL },
     { "largest", table_cell, COLUMN_LARGEST, 0, 0, NULL },
     { "allowed", table_cell, COLUMN_ALLOWED, 0, 0, NULL },

@@ -4,9 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plot.h"
+#include "../base/program.h"
 #include "../base/text.h"
 
 enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of more the rest are counted */
@@ -14,88 +16,16 @@ enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of mor
 typedef struct verdict {
     const row_list *list;
     size_t          first, end;                  /* rows of the workload */
+    const row     **found;                       /* by the latest verdict_find */
     char           *text;                        /* of VERDICT_ROOM bytes */
 } verdict;
 
-typedef int verdict_wants(const row *shown, uint64_t value);
-
-static const row *verdict_row(const verdict *self, size_t index)
-{
-    return &self->list->rows[index];
-}
-
-static int verdict_is_policy(const row *one, const row *other)
-{
-    return !strcmp(one->cells[COLUMN_POLICY].text, other->cells[COLUMN_POLICY].text);
-}
-
-/* The first row of its policy that is wanted, --repeat or not. */
-static int verdict_counts(const verdict *self, size_t index, verdict_wants *wants, uint64_t value)
-{
-    const row *shown = verdict_row(self, index);
-    if (shown->is_baseline || !wants(shown, value)) return 0;
-    for (size_t at = self->first; at < index; at++) {
-        const row *before = verdict_row(self, at);
-        if (!before->is_baseline && verdict_is_policy(before, shown) && wants(before, value)) return 0;
-    }
-    return 1;
-}
-
-static size_t verdict_count(const verdict *self, verdict_wants *wants, uint64_t value)
-{
-    size_t count = 0;
-    for (size_t at = self->first; at < self->end; at++) count += (size_t)verdict_counts(self, at, wants, value);
-    return count;
-}
-
-static const row *verdict_find(const verdict *self, verdict_wants *wants, uint64_t value)
-{
-    for (size_t at = self->first; at < self->end; at++) {
-        if (verdict_counts(self, at, wants, value)) return verdict_row(self, at);
-    }
-    return NULL;
-}
-
-/* "paged, best-fit and segments"; how many there are. */
-static size_t verdict_names(verdict *self, verdict_wants *wants, uint64_t value)
-{
-    char name[1024];
-    size_t count = verdict_count(self, wants, value), said = 0;
-    size_t most = count > VERDICT_MOST_NAMES ? VERDICT_MOST_NAMES - 1 : count;
-    for (size_t at = self->first; at < self->end && said < most; at++) {
-        if (!verdict_counts(self, at, wants, value)) continue;
-        text_add(self->text, VERDICT_ROOM, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
-                 table_policy_name(verdict_row(self, at)->cells[COLUMN_POLICY].text, name, sizeof name));
-        said++;
-    }
-    if (count > most) text_add(self->text, VERDICT_ROOM, " and %zu others", count - most);
-    return count;
-}
-
-/* ---- what is wanted of a row */
-
-static int verdict_is_asked(const row *shown, uint64_t value)
-{
-    (void)value;
-    return !shown->is_baseline;
-}
-
-static int verdict_is_whole(const row *shown, uint64_t value)
-{
-    (void)value;
-    return table_is_ok(shown) && shown->cells[COLUMN_RESERVED_PEAK].kind == CELL_COUNT
-        && shown->cells[COLUMN_DRIVER_CALLS].kind == CELL_COUNT;
-}
-
-static int verdict_has_memory(const row *shown, uint64_t value)
-{
-    return verdict_is_whole(shown, 0) && shown->cells[COLUMN_RESERVED_PEAK].count == value;
-}
-
-static int verdict_has_calls(const row *shown, uint64_t value)
-{
-    return verdict_is_whole(shown, 0) && shown->cells[COLUMN_DRIVER_CALLS].count == value;
-}
+typedef enum verdict_wanted {
+    VERDICT_ASKED,                               /* for, as a baseline is not */
+    VERDICT_WHOLE,                               /* ran to its end, with figures */
+    VERDICT_MEMORY, VERDICT_CALLS,               /* whole, and takes so many bytes; makes so many calls */
+    VERDICT_ENDED                                /* as this of verdict_ends says */
+} verdict_wanted;
 
 static const char *const verdict_ends[][2] = {
     { "oom", "ran out of memory" }, { "verify_failed", "failed verification" }, { "error", "failed" },
@@ -103,10 +33,50 @@ static const char *const verdict_ends[][2] = {
 };
 enum { VERDICT_ENDS = sizeof verdict_ends / sizeof verdict_ends[0] };
 
-static int verdict_has_end(const row *shown, uint64_t value)
+static int verdict_is(const row *shown, verdict_wanted wanted, uint64_t value)
 {
+    const cell *memory = &shown->cells[COLUMN_RESERVED_PEAK], *calls = &shown->cells[COLUMN_DRIVER_CALLS];
     const cell *status = &shown->cells[COLUMN_STATUS];
+    int is_whole = table_is_ok(shown) && memory->kind == CELL_COUNT && calls->kind == CELL_COUNT;
+    if (shown->is_baseline) return 0;
+    switch (wanted) {
+    case VERDICT_ASKED:  return 1;
+    case VERDICT_WHOLE:  return is_whole;
+    case VERDICT_MEMORY: return is_whole && memory->count == value;
+    case VERDICT_CALLS:  return is_whole && calls->count == value;
+    case VERDICT_ENDED:  break;
+    }
     return status->kind == CELL_TEXT && !strcmp(status->text, verdict_ends[value][0]);
+}
+
+static int verdict_is_policy(const row *one, const row *other)
+{
+    return !strcmp(one->cells[COLUMN_POLICY].text, other->cells[COLUMN_POLICY].text);
+}
+
+/* The first such row of each policy, --repeat or not; how many. */
+static size_t verdict_find(verdict *self, verdict_wanted wanted, uint64_t value)
+{
+    size_t count = 0;
+    for (size_t at = self->first; at < self->end; at++) {
+        const row *shown = &self->list->rows[at];
+        size_t before = 0;
+        while (before < count && !verdict_is_policy(self->found[before], shown)) before++;
+        if (before == count && verdict_is(shown, wanted, value)) self->found[count++] = shown;
+    }
+    return count;
+}
+
+/* "paged, best-fit and segments": so many that were found. */
+static void verdict_names(verdict *self, size_t count)
+{
+    char name[1024];
+    size_t most = count > VERDICT_MOST_NAMES ? VERDICT_MOST_NAMES - 1 : count;
+    for (size_t said = 0; said < most; said++) {
+        text_add(self->text, VERDICT_ROOM, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
+                 table_policy_name(self->found[said]->cells[COLUMN_POLICY].text, name, sizeof name));
+    }
+    if (count > most) text_add(self->text, VERDICT_ROOM, " and %zu others", count - most);
 }
 
 /* ---- the sentence */
@@ -115,9 +85,9 @@ static uint64_t verdict_least(const verdict *self, row_column column)
 {
     uint64_t least = UINT64_MAX;
     for (size_t at = self->first; at < self->end; at++) {
-        const row *shown = verdict_row(self, at);
-        if (shown->is_baseline || !verdict_is_whole(shown, 0)) continue;
-        if (shown->cells[column].count < least) least = shown->cells[column].count;
+        const row *shown = &self->list->rows[at];
+        uint64_t here = shown->cells[column].count;
+        if (verdict_is(shown, VERDICT_WHOLE, 0) && here < least) least = here;
     }
     return least;
 }
@@ -153,15 +123,15 @@ static void verdict_price(verdict *self, const row *fewest, uint64_t least)
 static void verdict_several(verdict *self, size_t whole)
 {
     uint64_t least = verdict_least(self, COLUMN_RESERVED_PEAK), calls = verdict_least(self, COLUMN_DRIVER_CALLS);
-    const row *smallest = verdict_find(self, verdict_has_memory, least);
-    const row *fewest = verdict_find(self, verdict_has_calls, calls);
-    size_t of_memory = verdict_count(self, verdict_has_memory, least);
-    size_t of_calls = verdict_count(self, verdict_has_calls, calls);
+    size_t of_calls = verdict_find(self, VERDICT_CALLS, calls);
+    const row *fewest = self->found[0];
+    size_t of_memory = verdict_find(self, VERDICT_MEMORY, least);
+    const row *smallest = self->found[0];
     int is_same = of_memory == 1 && of_calls == 1 && verdict_is_policy(smallest, fewest);
     if (of_memory == whole) text_add(self->text, VERDICT_ROOM, "all take the same memory, ");
     else {
         text_add(self->text, VERDICT_ROOM, is_same ? "least memory and fewest driver calls " : "least memory ");
-        verdict_names(self, verdict_has_memory, least);
+        verdict_names(self, of_memory);
         text_add(self->text, VERDICT_ROOM, ", ");
     }
     verdict_amount(self, smallest);
@@ -170,7 +140,7 @@ static void verdict_several(verdict *self, size_t whole)
         text_add(self->text, VERDICT_ROOM, "; all make the same number of driver calls, %" PRIu64, calls);
     } else {
         text_add(self->text, VERDICT_ROOM, "; fewest driver calls ");
-        verdict_names(self, verdict_has_calls, calls);
+        verdict_names(self, verdict_find(self, VERDICT_CALLS, calls));
         text_add(self->text, VERDICT_ROOM, ", %" PRIu64, calls);
         if (of_calls == 1) verdict_price(self, fewest, least);
     }
@@ -180,10 +150,11 @@ static void verdict_several(verdict *self, size_t whole)
 static void verdict_failures(verdict *self, const char *gap)
 {
     for (size_t end = 0; end < VERDICT_ENDS; end++) {
-        const row *failed = verdict_find(self, verdict_has_end, end);
-        if (!failed) continue;
+        size_t count = verdict_find(self, VERDICT_ENDED, end);
+        if (!count) continue;
+        const row *failed = self->found[0];
         text_add(self->text, VERDICT_ROOM, "%s", gap);
-        size_t count = verdict_names(self, verdict_has_end, end);
+        verdict_names(self, count);
         text_add(self->text, VERDICT_ROOM, " %s", verdict_ends[end][1]);
         if (count == 1 && failed->cells[COLUMN_OOM_OP].kind != CELL_NONE) {
             text_add(self->text, VERDICT_ROOM, " at operation %" PRIu64, failed->cells[COLUMN_OOM_OP].count);
@@ -202,16 +173,16 @@ size_t verdict_next(const row_list *list, size_t row_index)
 const char *verdict_line(const row_list *list, size_t first, char *text)
 {
     char name[1024];
-    verdict self = { list, first, verdict_next(list, first), text };
-    size_t asked = verdict_count(&self, verdict_is_asked, 0), whole = verdict_count(&self, verdict_is_whole, 0);
     const char *workload = row_workload(&list->rows[first]);
-    text[0] = '\0';
-    if (!asked || !*workload) return text;
-    text_add(text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
+    verdict self = { list, first, verdict_next(list, first), NULL, text };
+    self.found = program_need(self.end - first, sizeof *self.found);
+    size_t asked = verdict_find(&self, VERDICT_ASKED, 0), whole = verdict_find(&self, VERDICT_WHOLE, 0);
+    snprintf(text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
     size_t named = strlen(text);
     if (whole > 1) verdict_several(&self, whole);
-    if (whole == 1) verdict_one(&self, verdict_find(&self, verdict_is_whole, 0), asked == 1);
+    if (whole == 1) verdict_one(&self, self.found[0], asked == 1);
     verdict_failures(&self, whole ? "; " : asked > 1 ? "no policy completes: " : "");
-    if (!text[named]) text[0] = '\0';            /* rows that were read, and hold too little */
+    if (!*workload || !text[named]) text[0] = '\0';         /* rows that were read, and hold too little */
+    free(self.found);
     return text;
 }

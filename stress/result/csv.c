@@ -35,7 +35,7 @@ void csv_write(FILE *out, const row_list *list)
             if (list->lacks[columns[at]]) continue;
             fputs(comma, out);
             csv_text(out, line ? cell_text(&list->rows[line - 1].cells[columns[at]], text)
-                               : row_column_name(columns[at]));
+                               : row_table[columns[at]].name);
             comma = ",";
         }
         fputc('\n', out);
@@ -141,22 +141,6 @@ static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
     return 0;
 }
 
-static int csv_is_header(const csv_table *self, size_t from)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (strcmp(self->cells[at], self->cells[from + at])) return 0;
-    }
-    return 1;
-}
-
-static int csv_has_policy(const csv_table *self)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (!strcmp(self->cells[at], row_column_name(COLUMN_POLICY))) return 1;
-    }
-    return 0;
-}
-
 static int csv_not_ours(const char *name, const char *what, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", name, what);
@@ -173,17 +157,20 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        if (ARRAY_RESERVE(self->cells, *room, *used + 1)) return problem_set(why, EXIT_HARNESS, "no host memory");
+        program_must(ARRAY_RESERVE(self->cells, *room, *used + 1));
         if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
-    size_t count = *used - from;
+    size_t count = *used - from, same = 0;
+    while (same < self->column_count && same < count && !strcmp(self->cells[same], self->cells[from + same])) same++;
     if (!self->column_count) {
+        int has_policy = 0;
         self->column_count = count;
-        if (!csv_has_policy(self)) return csv_not_ours(reader->name, "no column 'policy'", why);
+        for (size_t at = 0; at < count; at++) has_policy |= !strcmp(self->cells[at], row_table[COLUMN_POLICY].name);
+        if (!has_policy) return csv_not_ours(reader->name, "no column 'policy'", why);
     } else if (count != self->column_count) {
         return problem_set(why, EXIT_USAGE, "%s: line %zu: expected %zu cells, as the header has, found %zu",
                            reader->name, reader->line, self->column_count, count);
-    } else if (csv_is_header(self, from)) {
+    } else if (same == count) {                  /* the header once more */
         *used = from;
     } else if (self->row_count++ == CSV_MOST_ROWS) {
         return problem_set(why, EXIT_USAGE, "%s: more than %d rows, expected a shorter file", reader->name,
@@ -214,8 +201,7 @@ static row_kind csv_kind(const csv_table *table)
     for (size_t at = 0; at < sizeof kinds / sizeof kinds[0]; at++) {
         size_t known = 0;
         for (size_t column = 0; column < table->column_count; column++) {
-            const column_info *named = column_find(table->cells[column]);
-            known += named && row_has(kinds[at], column_which(named));
+            known += (size_t)row_has(kinds[at], column_find(table->cells[column]));
         }
         if (known <= most) continue;
         best = kinds[at];
@@ -228,7 +214,7 @@ static row_kind csv_kind(const csv_table *table)
 static void csv_cell_of(const char *text, row_column column, row *made)
 {
     uint64_t number;
-    column_unit unit = column_of(column)->unit;
+    column_unit unit = row_table[column].unit;
     int is_number = (unit == UNIT_COUNT || unit == UNIT_BYTES) && (*text != '0' || !text[1]);
     if (is_number && slice_digits(slice_of(text), &number)) row_count(made, column, number);
     else if (*text || column == COLUMN_POLICY) row_text(made, column, text);     /* a row has a policy, be it "" */
@@ -243,14 +229,14 @@ static void csv_rows_of(const csv_table *table, const char *name, row_list *made
     made->others = program_need(table->column_count, sizeof *made->others);
     memset(made->lacks, 1, sizeof made->lacks);
     for (size_t at = 0; at < table->column_count; at++) {
-        const column_info *named = column_find(table->cells[at]);
-        if (!named || !made->lacks[column_which(named)] || !row_has(made->kind, column_which(named))) {
+        const row_column named = column_find(table->cells[at]);
+        if (!row_has(made->kind, named) || !made->lacks[named]) {
             made->others[made->other_count++] = table->cells[at];
             continue;
         }
-        made->lacks[column_which(named)] = 0;
+        made->lacks[named] = 0;
         for (size_t line = 0; line < made->count; line++) {
-            csv_cell_of(table->cells[(line + 1) * table->column_count + at], column_which(named), &made->rows[line]);
+            csv_cell_of(table->cells[(line + 1) * table->column_count + at], named, &made->rows[line]);
         }
     }
     for (size_t line = 0; line < made->count; line++) {

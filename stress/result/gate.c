@@ -27,7 +27,7 @@ static const char *metric_hint(const char *name, char *text, size_t size)
 {
     nearest search = nearest_to(name);
     for (int column = 0; column < COLUMN_COUNT; column++) {
-        const column_info *each = column_of((row_column)column);
+        const column_info *each = &row_table[column];
         if (each->unit != UNIT_KEY) nearest_offer(&search, each->name);
     }
     return nearest_hint(&search, text, size);
@@ -89,7 +89,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 }
 
 /* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
-static int metric_has_word(const column_info *measure, const char *word)
+static int metric_has_word(row_column measure, const char *word)
 {
     const char *at = column_words(measure);
     size_t length = strlen(word);
@@ -100,7 +100,7 @@ static int metric_has_word(const column_info *measure, const char *word)
     return 0;
 }
 
-static const char *metric_list_words(const column_info *measure, char *text, size_t size)
+static const char *metric_list_words(row_column measure, char *text, size_t size)
 {
     text[0] = '\0';
     for (const char *at = column_words(measure); at; at = strchr(at + 1, '|')) {
@@ -154,7 +154,7 @@ static case_search case_search_of(const row_list *list, const case_row *like, co
     size_t count = row_columns(from->kind, &columns);
     for (size_t at = 0; at < count; at++) {
         const row_column column = columns[at];
-        if (column_of(column)->unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
+        if (row_table[column].unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
             || list->lacks[column] || (list->kind != from->kind && !row_has(list->kind, column))) continue;
         made.keys[made.key_count++] = column;
     }
@@ -326,8 +326,9 @@ static int rule_metric(rule *self, const char **at, problem *why)
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
     }
     self->measure = column_find(self->column);
-    if (self->measure && self->measure->unit != UNIT_KEY) return 0;
-    if (self->measure) {
+    int is_known = self->measure != COLUMN_COUNT;
+    if (is_known && row_table[self->measure].unit != UNIT_KEY) return 0;
+    if (is_known) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
                            "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
     }
@@ -343,7 +344,7 @@ static int rule_operation(rule *self, const char **at, problem *why)
         if (strncmp(*at, rule_operators[index].text, length)) continue;
         *at += length;
         self->compared = rule_operators[index].compared;
-        if (self->measure->unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
+        if (row_table[self->measure].unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
                            self->column);
     }
@@ -381,7 +382,6 @@ static int rule_amount(rule *self, const char *from, column_unit unit, problem *
 
 static int rule_reference(rule *self, const char *at, problem *why)
 {
-    static const char operators[] = "*/+-";
     int is_quoted = *at == '"' || *at == '\'';
     size_t length = is_quoted ? 0 : rule_bare(at);
     if (!is_quoted) self->reference = program_copy(at, length);
@@ -391,38 +391,34 @@ static int rule_reference(rule *self, const char *at, problem *why)
     policy_name_shorten(self->reference);
     at = rule_space(at + length);
     if (!*at) return 0;
-    if (!strchr(operators, *at)) {
+    if (!strchr("*/+-", *at)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of * / + - behind %s, found '%s'",
                            self->text, self->reference, at);
     }
     self->arithmetic = *at;
     int scales = *at == '*' || *at == '/';
-    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : self->measure->unit, why);
-}
-
-/* A word that the column can never hold would be a rule that says nothing. */
-static int rule_word(const rule *self, problem *why)
-{
-    char words[256];
-    if (metric_has_word(self->measure, self->word)) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
-                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
+    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : row_table[self->measure].unit, why);
 }
 
 static int rule_value(rule *self, const char *at, problem *why)
 {
+    char words[256];
     at = rule_space(at);
     int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
-    if (self->measure->unit != UNIT_TEXT) {
-        return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
+    if (row_table[self->measure].unit != UNIT_TEXT) {
+        return begins ? rule_reference(self, at, why) : rule_amount(self, at, row_table[self->measure].unit, why);
     }
     if (!*at || rule_name(&at, "", &self->word) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
     }
-    if (strcmp(self->word, "base")) return rule_word(self, why);
-    self->reference = self->word;
-    self->word = NULL;
-    return 0;
+    if (!strcmp(self->word, "base")) {
+        self->reference = self->word;
+        self->word = NULL;
+        return 0;
+    }
+    if (metric_has_word(self->measure, self->word)) return 0;
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
+                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
 }
 
 int rule_parse(rule *self, const char *text, problem *why)
@@ -491,11 +487,9 @@ int rule_refers_to_base(const rule *self)
 
 static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
 {
-    rule *larger = program_need(*count + 1, sizeof *larger);
-    if (*count) memcpy(larger, *rules, *count * sizeof *larger);
-    free(*rules);
-    *rules = larger;
-    return rule_parse(&larger[(*count)++], text, why);
+    *rules = realloc(*rules, (*count + 1) * sizeof **rules);
+    program_must(!*rules);
+    return rule_parse(&(*rules)[(*count)++], text, why);
 }
 
 /* Without the comment, which a '#' begins that is not in quotes and stands first or behind a space, nor the spaces
@@ -564,7 +558,7 @@ static int gate_check_base(const gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        if (!rule_refers_to_base(each) || row_list_has(self->base, column_which(each->measure))) continue;
+        if (!rule_refers_to_base(each) || row_list_has(self->base, each->measure)) continue;
         return gate_no_column(each, self->base_path, why);
     }
     return 0;
@@ -598,7 +592,7 @@ int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
     if (gate_parse_rules(self, asked, why)) return -1;
     for (size_t index = 0; index < self->rule_count; index++) {
         const rule *each = &self->rules[index];
-        if (!row_has(kind, column_which(each->measure))) return gate_no_column(each, asked->command, why);
+        if (!row_has(kind, each->measure)) return gate_no_column(each, asked->command, why);
     }
     return gate_parse_base(self, why);
 }
@@ -620,17 +614,11 @@ int gate_names(const gate *self, const char *policy)
     return 0;
 }
 
-static void gate_no_value(gate_verdict *made)
-{
-    made->outcome = GATE_NO_VALUE;
-    snprintf(made->note, sizeof made->note, "no %s in this row", made->judged->column);
-}
-
 /* A word that is not there is not the one asked for, and no other one either. */
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const row_column column = column_which(judged->measure);
+    const row_column column = judged->measure;
     char mine[CELL_ROOM], theirs[CELL_ROOM];
     const char *found = case_cell(of, column, mine), *limit = judged->word;
     snprintf(made->value, sizeof made->value, "%s", *found ? found : "-");
@@ -640,13 +628,12 @@ static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *
     }
     snprintf(made->limit, sizeof made->limit, "%s", limit ? limit : "-");
     if (!limit) {
-        made->outcome = GATE_NO_VALUE;
         snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
         return;
     }
     int asks_same = judged->compared == RULE_IS, is_same = !strcmp(found, limit);
     if (!asks_same && !judged->reference && !*found) {
-        gate_no_value(made);
+        snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
         return;
     }
     made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
@@ -669,8 +656,8 @@ static void gate_show(const interval *shown, const rule *judged, long double low
                       size_t size)
 {
     char from[40], to[40];
-    metric_show(low, judged->measure->unit, from, sizeof from);
-    metric_show(high, judged->measure->unit, to, sizeof to);
+    metric_show(low, row_table[judged->measure].unit, from, sizeof from);
+    metric_show(high, row_table[judged->measure].unit, to, sizeof to);
     if (!strcmp(from, to) || (shown->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
@@ -684,8 +671,8 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     int is_base = rule_refers_to_base(judged);
     const row_list *list = is_base ? self->base : of->list;
     const char *policy = is_base ? made->policy : judged->reference;
-    limit = case_samples(list, of, policy, column_which(judged->measure),
-                         judged->measure->is_timed == COLUMN_IS_TIMED);
+    limit = case_samples(list, of, policy, judged->measure,
+                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     if (!limit.count) {
         int is_there = case_find(list, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
@@ -695,33 +682,27 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     return limit;
 }
 
-/* Why it is AMBIGUOUS. */
-static void gate_say_why(gate_verdict *made, int are_known, size_t count)
-{
-    if (are_known) snprintf(made->note, sizeof made->note, "the intervals meet");
-    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
-    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them", count,
-                  INTERVAL_LEAST_COUNT);
-}
-
 static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const interval value = case_samples(of->list, of, made->policy, column_which(judged->measure),
-                                        judged->measure->is_timed == COLUMN_IS_TIMED);
+    const interval value = case_samples(of->list, of, made->policy, judged->measure,
+                                        row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     const interval limit = gate_limit(self, of, made);
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
-    else gate_no_value(made);
+    else snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {
-        made->outcome = GATE_NO_VALUE;
         return;
     }
     made->outcome = gate_compare(judged, &value, &limit, low, high);
-    if (made->outcome == GATE_AMBIGUOUS) gate_say_why(made, value.is_known && limit.is_known, value.count);
+    if (made->outcome != GATE_AMBIGUOUS) return;
+    if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
+    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
+    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them",
+                  value.count, INTERVAL_LEAST_COUNT);
 }
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
@@ -733,12 +714,13 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         if (self->found->rows[line].is_baseline || !rule_matches(judged, workload, policy)
             || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
+        made->outcome = GATE_NO_VALUE;           /* unless there is one */
         made->judged = judged;
         made->workload = workload;
         made->policy = policy;
         cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
         in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
-        if (judged->measure->unit == UNIT_TEXT) gate_judge_word(self, &of, made);
+        if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, &of, made);
         else gate_judge_number(self, &of, made);
     }
     if (self->is_partial) return 0;
@@ -755,7 +737,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
    with. */
 static int gate_check_read(const gate *self, const rule *asked, const char *path, problem *why)
 {
-    if (!row_list_has(self->found, column_which(asked->measure))) return gate_no_column(asked, path, why);
+    if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
     for (size_t line = 0; line < self->found->count; line++) {
         const case_row of = { self->found, line };

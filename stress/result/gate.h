@@ -60,7 +60,7 @@ typedef struct rule {
     char         *text;                          /* as written; owned, as are the others */
     char         *workload, *policy;             /* patterns with * and ?; NULL: all */
     char         *column;
-    const column_info *measure;
+    row_column    measure;                       /* that column */
     rule_operator compared;
     char         *reference;                     /* NULL: the value alone; "base"; else a policy */
     char          arithmetic;                    /* 0, or * / + - : what is done to the reference */

@@ -6,27 +6,21 @@
 
 #include "../base/program.h"
 
-static int repeats_alike(const row *one, const row *other)
+void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS])
 {
-    if (one->is_baseline || other->is_baseline) return 0;
-    for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
-        char left[CELL_ROOM], right[CELL_ROOM];
-        if (strcmp(cell_text(&one->cells[column], left), cell_text(&other->cells[column], right))) return 0;
-    }
-    return 1;
+    const latencies *times = of->times;
+    const arrivals *rated = of->arrivals;
+    const histogram *const found[REPEATS_PARTS] = {
+        times ? &times->allocs : NULL, times ? &times->hits : NULL, times ? &times->misses : NULL,
+        times ? &times->frees : NULL, rated ? &rated->waited : NULL, rated ? &rated->served : NULL,
+    };
+    memcpy(parts, found, sizeof found);
 }
 
 static void repeats_take(repeats *self, const row *made)
 {
-    const latencies *times = made->times;
-    const arrivals *rated = made->arrivals;
-    const histogram *parts[REPEATS_PARTS] = {
-        times ? &times->allocs : NULL, times ? &times->hits : NULL, times ? &times->misses : NULL,
-        times ? &times->frees : NULL, rated ? &rated->waited : NULL, rated ? &rated->served : NULL,
-    };
-    char text[CELL_ROOM];
-    const cell *ns = &made->cells[COLUMN_HOST_NS];
-    if (ns->kind != CELL_NONE) self->ns[self->ns_count++] = strtod(cell_text(ns, text), NULL);
+    const histogram *parts[REPEATS_PARTS];
+    repeats_parts(made, parts);
     for (int part = 0; part < REPEATS_PARTS; part++) {
         if (!parts[part]) continue;
         if (!self->sums[part]) self->sums[part] = program_need(1, sizeof *self->sums[part]);
@@ -36,28 +30,19 @@ static void repeats_take(repeats *self, const row *made)
 
 int repeats_of(repeats *made, const row_list *list, size_t row_index)
 {
-    const row *first = &list->rows[row_index];
+    const case_row of = { list, row_index };
     memset(made, 0, sizeof *made);
-    for (size_t at = 0; at < list->count; at++) {
-        if (!repeats_alike(&list->rows[at], first)) continue;
-        if (at < row_index) return 0;
-        made->count++;
-    }
-    if (made->count < 2) return 0;
-    made->ns = program_need(made->count, sizeof *made->ns);
-    for (size_t at = row_index; at < list->count; at++) {
-        if (repeats_alike(&list->rows[at], first)) repeats_take(made, &list->rows[at]);
-    }
-    return 1;
+    if (case_is_repeat(&of)) return 0;
+    row_list rows = case_rows(&of);
+    const case_row first = { &rows, 0 };
+    made->count = rows.count;
+    made->ns = case_samples(&rows, &first, case_policy(&first), COLUMN_HOST_NS, 1);
+    for (size_t at = 0; at < rows.count; at++) repeats_take(made, &rows.rows[at]);
+    free(rows.rows);
+    return made->count > 1;
 }
 
 void repeats_free(repeats *self)
 {
-    free(self->ns);
     for (int part = 0; part < REPEATS_PARTS; part++) free(self->sums[part]);
-}
-
-rounds_interval repeats_time(const repeats *of)
-{
-    return rounds_median(of->ns, of->ns_count);
 }

@@ -3,25 +3,23 @@
 #ifndef STRESS_RESULT_REPEATS_H
 #define STRESS_RESULT_REPEATS_H
 
-#include "../base/rounds.h"
-#include "row.h"
+#include "gate.h"
 
 typedef enum repeats_part {                      /* of a row: in nanoseconds, then, from WAITED on, in virtual ones */
     REPEATS_ALLOC, REPEATS_HIT, REPEATS_MISS, REPEATS_FREE, REPEATS_WAITED, REPEATS_SERVED, REPEATS_PARTS
 } repeats_part;
 
+void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS]);    /* of one row; NULL: it has none */
+
 typedef struct repeats {
     size_t     count;                            /* rows */
-    double    *ns;                               /* host_ns_per_op of those that have it */
-    size_t     ns_count;
+    interval   ns;                               /* host_ns_per_op of those that have it */
     histogram *sums[REPEATS_PARTS];              /* NULL: no row has it */
 } repeats;
 
-/* Of the row and those that follow it of the same workload, policy, device and seed, baselines left out. 1: it is the
-   first of several; 0: it is not, or it is alone. repeats_free in both cases. */
+/* Of the row and those that follow it of the same case. 1: it is the first of several; 0: it is not, or it is alone.
+   repeats_free in both cases. */
 int  repeats_of(repeats *made, const row_list *list, size_t row_index);
 void repeats_free(repeats *self);
-
-rounds_interval repeats_time(const repeats *of);     /* ns_count > 0; ends are the extremes below 6 */
 
 #endif

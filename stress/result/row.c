@@ -10,21 +10,21 @@
 
 #define ROW_REASON(name, text) "|" text
 #define ROW_REASONS GPUARENA_REASONS(ROW_REASON)
-static const column_info row_table[COLUMN_COUNT] = {
+const column_info row_table[COLUMN_COUNT] = {
 #define X(name, text, unit, timed, sense, note) \
     { text, UNIT_##unit, COLUMN_IS_##timed, SENSE_##sense, note },
     ROW_COLUMNS(X)
 #undef X
 };
 
-const char *column_words(const column_info *of)
+const char *column_words(row_column which)
 {
     static const char *const words[COLUMN_COUNT] = {
 #define X(name, text) [COLUMN_##name] = text,
         ROW_WORDS(X)
 #undef X
     };
-    return words[of - row_table];
+    return words[which];
 }
 
 int column_decimals(row_column which)
@@ -37,22 +37,11 @@ int column_decimals(row_column which)
     return row_table[which].unit == UNIT_SHARE ? 4 : tenths[which];
 }
 
-const column_info *column_of(row_column which)
+row_column column_find(const char *name)
 {
-    return &row_table[which];
-}
-
-row_column column_which(const column_info *of)
-{
-    return (row_column)(of - row_table);
-}
-
-const column_info *column_find(const char *name)
-{
-    for (int at = 0; at < COLUMN_COUNT; at++) {
-        if (!strcmp(name, row_table[at].name)) return &row_table[at];
-    }
-    return NULL;
+    int at = 0;
+    while (at < COLUMN_COUNT && strcmp(name, row_table[at].name)) at++;
+    return (row_column)at;
 }
 
 #define X(name, text, unit, timed, sense, note) COLUMN_##name,
@@ -116,11 +105,6 @@ int row_has(row_kind kind, row_column column)
 int row_list_has(const row_list *list, row_column column)
 {
     return !list->lacks[column] && row_has(list->kind, column);
-}
-
-const char *row_column_name(row_column column)
-{
-    return row_table[column].name;
 }
 
 void row_untime(row *self)

@@ -152,11 +152,10 @@ typedef struct column_info {
     column_sense  sense;                         /* which way is better */
     const char   *note;
 } column_info;
-const column_info *column_of(row_column which);
-const column_info *column_find(const char *name);     /* NULL: there is no such column */
-row_column         column_which(const column_info *of);
-const char        *column_words(const column_info *of);       /* "|ok|oom"; NULL: any */
-int                column_decimals(row_column which);
+extern const column_info row_table[COLUMN_COUNT];     /* by row_column */
+row_column  column_find(const char *name);       /* COLUMN_COUNT: there is no such column */
+const char *column_words(row_column which);      /* "|ok|oom"; NULL: any */
+int         column_decimals(row_column which);
 
 typedef enum cell_kind {
     CELL_NONE,                                   /* not measured, or does not exist: an empty cell, null */
@@ -188,7 +187,7 @@ typedef struct row_list {
     row_kind    kind;
     const char *partial;                         /* why there are more rows, not here; NULL: these are all */
     const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
-    char        lacks[COLUMN_COUNT];             /* 1: the file that it was read from has no such column */
+    char        lacks[COLUMN_COUNT + 1];         /* 1: the file that it was read from has no such column */
     char       *text;                            /* of a file, which cells point into; NULL: rows that were run */
     const char **others;                         /* columns of a file that are in no row: not of this version and
                                                     command, or there twice; owned */
@@ -203,7 +202,6 @@ int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
 
 void        row_free(row *self);
 void        row_untime(row *self);               /* lets the latencies go */
-const char *row_column_name(row_column column);
 void        row_count(row *self, row_column column, uint64_t count);
 void        row_real(row *self, row_column column, double real);     /* with the column's decimals */
 void        row_hex(row *self, row_column column, uint64_t count);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/search.h"
 #include "../base/text.h"
 #include "../workload/workload.h"
@@ -21,18 +22,6 @@ typedef struct search {
     pass_result          refused;                /* of the last run that did not complete */
     int                  is_over;                /* the row has an error, and says so */
 } search;
-
-static search search_of(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
-{
-    search self;
-    memset(&self, 0, sizeof self);
-    self.job = job;
-    self.settings = settings;
-    self.made = made;
-    self.outcome = outcome;
-    runner_identity(job, made);
-    return self;
-}
 
 static void search_end(search *self, pass_status status, const char *text, uint64_t needed_ops, int kept)
 {
@@ -54,21 +43,21 @@ static void search_cells(const search *self, const pass_result *result)
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
 }
 
-static int search_check(const cli *asked, const char *name, problem *why)
+int search_check(const cli *asked, problem *why)
 {
+    const char *times = asked->values[CLI_TIMES].text;
+    if (times && !strcmp(times, "auto")) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
     if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
-    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not", name);
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
+                       asked->command);
 }
 
 /* A GPU that is shared may not have for the run that counts what it had for the probe. */
 static const char search_changed[] = "completed, and then it did not; another process may have taken memory";
 
 /* ---- capacity: runs under ever closer limits */
-
-int capacity_check(const cli *asked, problem *why)
-{
-    return search_check(asked, "capacity", why);
-}
 
 int capacity_check_plan(const plan *made, problem *why)
 {
@@ -161,17 +150,12 @@ static void capacity_confirm(search *self, const capacity_found *found)
     }
 }
 
-/* What no limit can be below. */
-static uint64_t capacity_least(const policy *chosen, uint64_t requested_bytes)
-{
-    uint64_t beyond_bytes = chosen->model ? chosen->model->beyond_bytes : 0;
-    return capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
-}
-
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
     const device_config *config = &self->settings->device;
-    uint64_t least_bytes = capacity_least(self->job->chosen, unlimited->memory.requested_peak_bytes);
+    const model_kind *kind = self->job->chosen->model;
+    uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
+    uint64_t least_bytes = capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
     uint64_t likely_bytes = capacity_granules(unlimited->memory.reserved_peak_bytes);
     capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
     capacity_found found = { 0, 0 };
@@ -190,9 +174,9 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
 
 void capacity_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
 {
-    search self = search_of(job, settings, made, outcome);
+    search self = { .job = job, .settings = settings, .made = made, .outcome = outcome, .probes = 1 };
     pass_result unlimited;
-    self.probes++;
+    runner_identity(job, made);
     pass_run(settings, job->stream, job->chosen, NULL, &unlimited);
     if (unlimited.status == PASS_OOM) {
         runner_status(PASS_OOM, "", made, outcome);
@@ -241,8 +225,7 @@ static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op
     workload_options options = self->options;
     options.most_bytes = most_bytes;
     size_t room = strlen(self->spec) + strlen(self->key.key) + 24;
-    char *text = malloc(room);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workload");
+    char *text = program_need(room, 1);
     snprintf(text, room, "%s%c%s=%" PRIu64, self->spec, strchr(self->spec, ':') ? ',' : ':', self->key.key, value);
     int failed = mix_make(text, &options, stream, why);
     free(text);
@@ -303,15 +286,6 @@ static int batch_grows(const batch *self, problem *why)
     if (!is_less) return 0;
     return problem_set(why, EXIT_USAGE, "workload %.*s: a larger %s is no larger workload, expected another option "
                        "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
-}
-
-int batch_check(const cli *asked, problem *why)
-{
-    const char *times = asked->values[CLI_TIMES].text;
-    if (times && !strcmp(times, "auto")) {
-        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
-    }
-    return search_check(asked, "batch", why);
 }
 
 /* Cut to one operation: whether a value makes a workload does not take all of it. */
@@ -414,27 +388,20 @@ static void batch_sentence(const batch *self, char *note, size_t size)
              times, cause);
 }
 
-/* Why the last value that was tried did not complete. */
-static void batch_stop_cells(const batch *self)
+/* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
+static void batch_stop_cells(const batch *self, int is_most)
 {
     row *made = self->runs.made;
     const pass_oom *oom = &self->runs.refused.oom;
-    batch_sentence(self, made->note, sizeof made->note);
+    if (!is_most) batch_sentence(self, made->note, sizeof made->note);
+    else snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key,
+                  self->key.highest, (int)strcspn(self->spec, ":"), self->spec);
     row_text(made, COLUMN_STOP_TEXT, made->note);
-    row_text(made, COLUMN_STOP_REASON, self->unmade.exit_code ? "not_made" : oom->refusal.reason);
-    if (self->unmade.exit_code) return;
+    row_text(made, COLUMN_STOP_REASON, is_most ? "option_maximum"
+             : self->unmade.exit_code ? "not_made" : oom->refusal.reason);
+    if (is_most || self->unmade.exit_code) return;
     row_count(made, COLUMN_STOP_OP, oom->op);
     row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
-}
-
-/* All completed, up to what the option allows: no memory ended it. */
-static void batch_most_cells(const batch *self, uint64_t most)
-{
-    row *made = self->runs.made;
-    snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key, most,
-             (int)strcspn(self->spec, ":"), self->spec);
-    row_text(made, COLUMN_STOP_TEXT, made->note);
-    row_text(made, COLUMN_STOP_REASON, "option_maximum");
 }
 
 static void batch_confirm(batch *self, uint64_t largest)
@@ -488,8 +455,7 @@ static void batch_find(batch *self)
     if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
     if (answer) batch_confirm(self, found.largest);
     else runner_status(PASS_OOM, "", runs->made, runs->outcome);
-    if (is_most && !runs->is_over) batch_most_cells(self, found.largest);
-    if (!is_most && !runs->is_over) batch_stop_cells(self);
+    if (!runs->is_over) batch_stop_cells(self, is_most);
     row_count(runs->made, COLUMN_PROBES, runs->probes);
 }
 
@@ -497,8 +463,8 @@ void batch_row(const runner_job *job, const pass_settings *settings, const batch
                runner_outcome *outcome)
 {
     problem why = { 0, "" };
-    batch self = { .asked = asked };
-    self.runs = search_of(job, settings, made, outcome);
+    batch self = { .asked = asked, .runs = { .job = job, .settings = settings, .made = made, .outcome = outcome } };
+    runner_identity(job, made);
     row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
     int failed = batch_begin(&self, job->workload, asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of live blocks */
 
-int oracle_map_init(oracle_map *map, uint32_t block_count)
+void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
     memset(map, 0, sizeof *map);
-    map->spans = calloc((size_t)block_count + 1, sizeof *map->spans);        /* + 1: an empty stream is no failure */
-    return map->spans ? 0 : -1;
+    map->spans = program_need(block_count, sizeof *map->spans);
 }
 
 void oracle_map_clear(oracle_map *map)
@@ -49,7 +49,7 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
         *other = above;
         if (map->spans[above].address - address < bytes) return 0;
     }
-    if (ARRAY_RESERVE(map->order, map->capacity, map->count + 1)) return -1;
+    program_must(ARRAY_RESERVE(map->order, map->capacity, map->count + 1));
     memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
     map->order[rank] = block;
     map->count++;
@@ -80,18 +80,12 @@ struct oracle {
     int         is_of_order;                     /* the violation is that nothing orders two uses */
 };
 
-oracle *oracle_create(const oracle_settings *settings, problem *why)
+oracle *oracle_create(const oracle_settings *settings)
 {
-    oracle *made = calloc(1, sizeof *made);
-    if (made) {
-        made->settings = *settings;
-        made->sizes = calloc((size_t)settings->block_count + 1, sizeof *made->sizes);
-    }
-    if (!made || !made->sizes || oracle_map_init(&made->map, settings->block_count)) {
-        oracle_destroy(made);
-        problem_set(why, EXIT_HARNESS, "no host memory for the oracle of %" PRIu32 " blocks", settings->block_count);
-        return NULL;
-    }
+    oracle *made = program_need(1, sizeof *made);
+    made->settings = *settings;
+    made->sizes = program_need(settings->block_count, sizeof *made->sizes);
+    oracle_map_init(&made->map, settings->block_count);
     made->due_check_op = ORACLE_CHECK_OPS;
     return made;
 }
@@ -170,9 +164,7 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
-    int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
-    if (placed < 0) return oracle_stick(self, op, block, "no host memory for the shadow model");
-    if (!placed) {
+    if (!oracle_map_insert(&self->map, block, address, occupied, &other)) {
         return oracle_report(self, op, block, "overlap", "expected %" PRIu64 " bytes of its own, found live block %"
                              PRIu32 " in them", occupied, other);
     }
@@ -249,30 +241,34 @@ static int oracle_equal(oracle *self, uint64_t op, const char *name, uint64_t ex
     return oracle_report(self, op, ORACLE_NO_BLOCK, name, "expected %" PRIu64 ", found %" PRIu64, expected, found);
 }
 
-static int oracle_sums(oracle *self, uint64_t op, const gpuarena_stats *stats)
+int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size)
 {
-    uint64_t reserved = stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes;
-    if (oracle_equal(self, op, "requested_bytes", self->requested_bytes, stats->requested_bytes)
-        || oracle_equal(self, op, "live_bytes", self->live_bytes, stats->live_bytes)
-        || oracle_equal(self, op, "live_count", self->map.count, stats->live_count)
-        || oracle_equal(self, op, "alloc_count", self->alloc_count, stats->alloc_count)
-        || oracle_equal(self, op, "free_count", self->free_count, stats->free_count)
-        || oracle_equal(self, op, "misuse_count", 0, stats->misuse_count)
-        || oracle_equal(self, op, "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes)
-        || oracle_equal(self, op, "sum_reserved", reserved, stats->reserved_bytes)) return -1;
-    if (stats->reserved_bytes <= self->settings.limit_bytes) return 0;
-    return oracle_report(self, op, ORACLE_NO_BLOCK, "over_limit",
-                         "expected at most %" PRIu64 " bytes reserved, found %" PRIu64, self->settings.limit_bytes,
-                         stats->reserved_bytes);
-}
-
-/* Not now, and not for an instant inside a call: the device keeps the highest it ever gave. */
-static int oracle_limit(oracle *self, uint64_t op, uint64_t held_peak_bytes)
-{
-    if (held_peak_bytes <= self->settings.limit_bytes) return 0;
-    return oracle_report(self, op, ORACLE_NO_BLOCK, "over_limit",
-                         "expected at most %" PRIu64 " bytes held from the device, found %" PRIu64,
-                         self->settings.limit_bytes, held_peak_bytes);
+    device_counters counted = { .held_bytes = stats->reserved_bytes };
+    if (known->holder) device_count(known->holder, &counted);
+    const struct { const char *name; uint64_t expected, found; const char *at_most; } sums[] = {
+        { "requested_bytes", known->requested_bytes, stats->requested_bytes, NULL },
+        { "live_bytes", known->live_bytes, stats->live_bytes, NULL },
+        { "live_count", known->live_count, stats->live_count, NULL },
+        { "alloc_count", known->alloc_count, stats->alloc_count, NULL },
+        { "free_count", known->free_count, stats->free_count, NULL },
+        { "misuse_count", 0, stats->misuse_count, NULL },
+        { "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes, NULL },
+        { "sum_reserved", stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
+          stats->reserved_bytes, NULL },
+        { "over_limit", known->limit_bytes, stats->reserved_bytes, "reserved" },
+        { "over_limit", known->limit_bytes, counted.held_peak_bytes - counted.pool_kept_peak_bytes,
+          "held from the device" },
+        { "device_held", stats->reserved_bytes, counted.held_bytes - counted.pool_kept_bytes, NULL },
+    };
+    for (size_t at = 0; at < sizeof sums / sizeof sums[0]; at++) {
+        const char *at_most = sums[at].at_most;
+        if (at_most ? sums[at].found <= sums[at].expected : sums[at].found == sums[at].expected) continue;
+        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, sums[at].name,
+                 at_most ? "at most " : "", sums[at].expected, at_most ? " bytes " : "", at_most ? at_most : "",
+                 sums[at].found);
+        return 1;
+    }
+    return 0;
 }
 
 /* What a finding says beyond the operation that the report names anyway. */
@@ -305,20 +301,23 @@ int oracle_check(oracle *self, uint64_t op)
                          gpuarena_result_name(result), message);
 }
 
+static int oracle_asks(oracle *self, uint64_t op, const gpuarena_stats *stats)
+{
+    char text[256];
+    const oracle_sums known = { self->requested_bytes, self->live_bytes, self->map.count, self->alloc_count,
+                                self->free_count, self->settings.limit_bytes,
+                                self->settings.rounds_up ? NULL : self->settings.device };
+    if (!oracle_differ(&known, stats, text, sizeof text)) return 0;
+    snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s", op, text);
+    return -1;
+}
+
 int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
 {
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
-    if (self->settings.arena && stats) {
-        device_counters counted;
-        device_count(self->settings.device, &counted);
-        if (oracle_sums(self, op, stats)) return -1;
-        if (!self->settings.rounds_up
-            && (oracle_limit(self, op, counted.held_peak_bytes - counted.pool_kept_peak_bytes)
-                || oracle_equal(self, op, "device_held", stats->reserved_bytes,
-                                counted.held_bytes - counted.pool_kept_bytes))) return -1;
-    }
+    if (self->settings.arena && stats && oracle_asks(self, op, stats)) return -1;
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;
     self->due_check_op = op + (self->map.count > ORACLE_CHECK_OPS ? self->map.count : ORACLE_CHECK_OPS);

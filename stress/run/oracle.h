@@ -23,11 +23,22 @@ typedef struct oracle_map {
     size_t       count, capacity;
 } oracle_map;
 
-int  oracle_map_init(oracle_map *map, uint32_t block_count);                 /* -1: no host memory */
+void oracle_map_init(oracle_map *map, uint32_t block_count);
 void oracle_map_clear(oracle_map *map);
-/* 1: done; 0: it would overlap *other, nothing is changed; -1: no host memory. bytes > 0, block not in the map. */
+/* 1: done; 0: it would overlap *other, nothing is changed. bytes > 0, block not in the map. */
 int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other);
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
+
+/* ---- What is known of an arena without asking it, against what it and its device say */
+
+typedef struct oracle_sums {
+    uint64_t requested_bytes, live_bytes, live_count, alloc_count, free_count;
+    uint64_t limit_bytes;                        /* GPUARENA_NO_LIMIT: none; nor may it be passed for an instant */
+    device  *holder;                             /* its books are compared; NULL: it holds more than was asked for */
+} oracle_sums;
+
+/* The first that differs, "NAME: expected .., found ..": 1; 0: none does. */
+int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size);
 
 /* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
    in 64. full: everything on every op. gpuarena_check walks over all blocks: it comes every ORACLE_CHECK_OPS, or as
@@ -49,7 +60,7 @@ typedef struct oracle_settings {
 } oracle_settings;
 
 typedef struct oracle oracle;
-oracle *oracle_create(const oracle_settings *settings, problem *why);    /* NULL and EXIT_HARNESS: no host memory */
+oracle *oracle_create(const oracle_settings *settings);
 void    oracle_destroy(oracle *self);
 
 /* By which number the device knows a block: its contents, and whose its uses are. */
@@ -74,7 +85,7 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes);
 /* "overlap: block 7: expected .., found ..", or NULL. No addresses: the text is the same on every host. */
 const char *oracle_violation(const oracle *self);
 int oracle_is_of_order(const oracle *self);      /* 1: it is that nothing orders two uses */
-/* 1: it is no violation, but that the oracle could not go on: the device failed, or host memory is out. */
+/* 1: it is no violation, but that the oracle could not go on: the device failed. */
 int         oracle_is_stuck(const oracle *self);
 
 #endif

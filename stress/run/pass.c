@@ -9,10 +9,13 @@
 #include "../base/array.h"
 #include "../base/hash.h"
 #include "../base/interrupt.h"
+#include "../base/program.h"
 #include "../base/progress.h"
 #include "../workload/workload.h"
 
 /* ---- Calls to the pool, and clocks around them */
+
+#define PASS_SECOND_NS UINT64_C(1000000000)
 
 /* The machine whose host idles until an operation is due; NULL: operations have no rate, or CUDA's device
    has no virtual time. */
@@ -28,13 +31,6 @@ static void caller_rest(caller *self)
     self->arrived = 0;
 }
 
-/* Of so many operations a second, number `count`: exact to the nanosecond, without drift. */
-static uint64_t caller_due(const caller *self, uint64_t count)
-{
-    const uint64_t second_ns = 1000000000;
-    return count / self->rate * second_ns + count % self->rate * second_ns / self->rate;
-}
-
 /* Right before an allocation or free, and before the device is told of it. */
 static void caller_arrive(caller *self)
 {
@@ -42,7 +38,9 @@ static void caller_arrive(caller *self)
     if (!machine) return;
     uint64_t now_ns = sim_now_ns(machine);
     if (!self->arrived) self->start_ns = now_ns;
-    self->due_ns = self->start_ns + caller_due(self, self->arrived++);
+    uint64_t count = self->arrived++;            /* exact to the nanosecond, without drift */
+    self->due_ns = self->start_ns + count / self->rate * PASS_SECOND_NS
+                 + count % self->rate * PASS_SECOND_NS / self->rate;
     if (now_ns < self->due_ns) sim_advance(machine, self->due_ns - now_ns);
     self->begun_ns = sim_now_ns(machine);
     self->is_due = 1;
@@ -102,18 +100,15 @@ static size_t steady_length(const char *label)
     return length;
 }
 
-static int steady_is_alike(const char *one, const char *other)
-{
-    size_t length = steady_length(one);
-    return length == steady_length(other) && !memcmp(one, other, length);
-}
-
 /* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. Labels must outlive
    self. */
 static uint32_t pass_steady_label(pass_steady *self, const char *label)
 {
     uint32_t at = 0;
-    while (at < self->kind_count && !steady_is_alike(self->kinds[at], label)) at++;
+    size_t length = steady_length(label);
+    for (; at < self->kind_count; at++) {
+        if (length == steady_length(self->kinds[at]) && !memcmp(label, self->kinds[at], length)) break;
+    }
     if (at == PASS_STEADY_KINDS) return 0;
     if (at == self->kind_count) self->kinds[self->kind_count++] = label;
     else if (!self->steps) self->repeated = at + 1;
@@ -139,16 +134,11 @@ static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const 
 
 /* ---- Streams by number: found in the ops, sorted, made */
 
-static int pass_streams_no_memory(problem *why)
-{
-    return problem_set(why, EXIT_HARNESS, "no host memory for the workload's streams");
-}
-
 static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 {
     if (self->count && number == self->list[self->count - 1].number) return 0;
     id_entry *entry = id_map_add(&self->index_by_number, number);
-    if (!entry) return pass_streams_no_memory(why);
+    program_must(!entry);
     if (entry->state != ID_UNKNOWN) return 0;
     entry->state = ID_LIVE;
     if (self->count == PASS_MAX_STREAMS) {
@@ -160,8 +150,7 @@ static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 
 static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
 {
-    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
-    if (!self->list) return pass_streams_no_memory(why);
+    self->list = program_need(PASS_MAX_STREAMS, sizeof *self->list);
     if (pass_streams_add(self, 0, why)) return -1;
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
@@ -204,8 +193,7 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, u
     self->device = on;
     self->op_ns = op_ns;
     if (pass_streams_find(self, stream, why)) return -1;
-    self->clocks = calloc((size_t)self->count * self->count, sizeof *self->clocks);
-    if (!self->clocks) return pass_streams_no_memory(why);
+    self->clocks = program_need((size_t)self->count * self->count, sizeof *self->clocks);
     qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
     for (uint32_t index = 0; index < self->count; index++) {
         id_map_find(&self->index_by_number, self->list[index].number)->value = index;
@@ -232,9 +220,8 @@ int pass_streams_close(pass_streams *self, problem *why)
 
 int pass_streams_fit(const op_stream *stream, problem *why)
 {
-    pass_streams trial;
+    pass_streams trial = { .count = 0 };
     problem unheard = { 0, "" };
-    memset(&trial, 0, sizeof trial);
     int failed = pass_streams_find(&trial, stream, why);
     (void)pass_streams_close(&trial, &unheard);  /* none was made */
     return failed;
@@ -260,24 +247,20 @@ static int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t oth
     return device_follow(self->device, self->list[stream].handle, self->list[other].handle, why);
 }
 
-/* Room for one more use in the list. */
-static int pass_streams_reserve(pass_streams *self, problem *why)
-{
-    if (self->unused) return 0;
-    if (!self->use_count) self->use_count = 1;
-    return ARRAY_RESERVE(self->uses, self->use_capacity, self->use_count + 1) ? pass_streams_no_memory(why) : 0;
-}
-
-/* The block's use on this stream, which is new if there was none. NULL: no host memory, or the device failed. */
+/* The block's use on this stream, which is new if there was none. NULL: the device failed. */
 static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
 {
     uint32_t index = block->uses;
     while (index && self->uses[index].stream != stream) index = self->uses[index].next;
     if (index) return &self->uses[index];
     if (self->in_order && stream != block->home && pass_streams_follow(self, stream, block->home, why)) return NULL;
-    if (pass_streams_reserve(self, why)) return NULL;
-    index = self->unused ? self->unused : self->use_count++;
-    if (self->unused) self->unused = self->uses[index].next;
+    if (self->unused) {
+        index = self->unused;
+        self->unused = self->uses[index].next;
+    } else {
+        index = ++self->use_count;
+        program_must(ARRAY_RESERVE(self->uses, self->use_capacity, index + 1));
+    }
     self->uses[index].stream = stream;
     self->uses[index].next = block->uses;
     block->uses = index;
@@ -480,7 +463,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     pass_block *block = &run->blocks[number];
     if (!block->is_live) return 0;                /* was refused, and left out */
     if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
-    if (pool_goes_home(&run->pool)) stream = block->home;
+    if (run->pool.goes_home) stream = block->home;
     if (pass_end_uses(run, number, stream)) return -1;
     if (pool_follows(&run->pool)) stream = block->home;
     block->is_live = 0;
@@ -491,48 +474,39 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     return result ? pass_failed(run, number, "free", result) : 0;
 }
 
-static int pass_touch(pass *run, uint32_t number, uint32_t stream)
-{
-    pass_block *block = &run->blocks[number];
-    problem why = { 0, "" };
-    if (run->oracle && oracle_touch(run->oracle, run->op, number)) return pass_violated(run);
-    return pass_stuck(run, pass_streams_use(&run->streams, stream, block, &why), &why);
-}
-
 static int pass_kernel(pass *run, const op *next, uint32_t stream)
 {
     problem why = { 0, "" };
     if (pass_stuck(run, pass_streams_work(&run->streams, stream, next->value, &why), &why)) return -1;
     for (uint32_t index = 0; index < next->count; index++) {
         uint32_t block = run->stream->touches[next->first + index];
-        if (run->blocks[block].is_live && pass_touch(run, block, stream)) return -1;
+        if (!run->blocks[block].is_live) continue;
+        if (run->oracle && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
+        int failed = pass_streams_use(&run->streams, stream, &run->blocks[block], &why);
+        if (pass_stuck(run, failed, &why)) return -1;
     }
     return 0;
-}
-
-static int pass_wait_or_rival(pass *run, const op *next, uint32_t stream)
-{
-    problem why = { 0, "" };
-    int failed = next->kind == OP_RIVAL
-        ? device_rival(run->device, next->value, (int)next->count, &why)
-        : pass_streams_follow(&run->streams, stream, pass_streams_index(&run->streams, next->value), &why);
-    return pass_stuck(run, failed, &why);
 }
 
 static int pass_op(pass *run, const op *next)
 {
     pass_digest(run, (uint64_t)next->kind);
     pass_digest(run, next->value);
-    uint32_t stream = pass_streams_index(&run->streams, next->stream);
+    problem why = { 0, "" };
+    pass_streams *streams = &run->streams;
+    uint32_t stream = pass_streams_index(streams, next->stream);
+    int failed = 0;
     switch (next->kind) {
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
     case OP_WAIT:
-    case OP_RIVAL:  return pass_wait_or_rival(run, next, stream);
+        failed = pass_streams_follow(streams, stream, pass_streams_index(streams, next->value), &why);
+        break;
+    case OP_RIVAL:  failed = device_rival(run->device, next->value, (int)next->count, &why); break;
     case OP_STEP:   record_label(run->settings->recording, next->first);
     }
-    return 0;
+    return pass_stuck(run, failed, &why);
 }
 
 static void pass_measure(pass *run, gpuarena_stats *stats)
@@ -727,14 +701,12 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     }
     run->streams.in_order = run->pool.in_order;
     record_pool(run->settings->recording, run->pool.limit_bytes);
-    run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
-    if (!run->blocks)
-        return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
+    run->blocks = program_need(run->stream->block_count, sizeof *run->blocks);
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
                                  run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
-    run->oracle = oracle_create(&settings, why);
-    return run->oracle ? 0 : -1;
+    run->oracle = oracle_create(&settings);
+    return 0;
 }
 
 /* Whoever comes next has that much less of the device: no result may hide it. */
@@ -763,24 +735,18 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
               pass_result *result)
 {
     problem why = { 0, "" };
-    pass run;
-    memset(&run, 0, sizeof run);
+    pass run = { .settings = settings, .stream = stream, .timing = timing, .result = result,
+                 .has_steps = pass_has_steps(stream) };
     memset(result, 0, sizeof *result);
-    run.settings = settings;
-    run.stream = stream;
-    run.timing = timing;
-    run.result = result;
-    run.has_steps = pass_has_steps(stream);
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
-        run.by.pool = &run.pool;
-        run.by.timing = timing;
-        run.by.arrivals = timing ? NULL : settings->arrivals;        /* in a timing pass nobody hears of them */
-        run.by.rate = settings->rate;
+        const caller by = { .pool = &run.pool, .timing = timing, .rate = settings->rate,
+                            .arrivals = timing ? NULL : settings->arrivals };    /* in a timing pass nobody asks */
+        run.by = by;
         device_count(run.device, &run.before);
         run.begun_vns = pass_now_vns(&run);
         pass_drive(&run);

@@ -80,8 +80,8 @@ typedef struct pass_streams {                    /* zeroed: none */
     uint32_t     use_count, use_capacity, unused;
 } pass_streams;
 
-/* All below that answer an int: 0, or -1 and EXIT_HARNESS: the device failed, or no host memory; of the first two
-   also EXIT_USAGE: the op stream has more than PASS_MAX_STREAMS. */
+/* All below that answer an int: 0, or -1 and EXIT_HARNESS: the device failed; of the first two also EXIT_USAGE: the
+   op stream has more than PASS_MAX_STREAMS. */
 int      pass_streams_fit(const op_stream *stream, problem *why);            /* whether it can be opened */
 int      pass_streams_open(pass_streams *self, const op_stream *stream, device *on, uint64_t op_ns, problem *why);
 int      pass_streams_close(pass_streams *self, problem *why);       /* destroys them; closed whatever it answers */

@@ -10,6 +10,7 @@
 
 #include "../base/crowd.h"
 #include "../base/histogram.h"
+#include "../base/program.h"
 #include "../device/device.h"
 #include "../policy/policy.h"
 
@@ -35,13 +36,12 @@ typedef struct workers_shared {
     int                 must_stop;
 } workers_shared;
 
-typedef struct worker {                          /* set before: all up to `timing`; the rest zero */
+typedef struct worker {                          /* set before: all up to the steps; the rest zero */
     workers_shared *shared;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
-    caller          by;
+    caller          by;                          /* its timing is owned */
     const step     *steps;
     size_t          step_count;
-    latencies      *timing;                      /* NULL: no clock */
     uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
@@ -107,7 +107,7 @@ static int worker_await(const worker *self, const slot *awaited)
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = &self->shared->slots[next->slot];
-    gpuarena_stream stream = worker_handle(self, pool_goes_home(&self->pool) ? freed->home : next->stream);
+    gpuarena_stream stream = worker_handle(self, self->pool.goes_home ? freed->home : next->stream);
     if (worker_await(self, freed) != SLOT_LIVE) return;
     gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
@@ -156,22 +156,13 @@ static int threads_fail(threads *run, pass_status status, const char *format, ..
     return -1;
 }
 
-/* -1: the machine has no more threads. */
-static int threads_go(threads *run)
-{
-    static const crowd_job job = { NULL, worker_run };
-    problem why = { 0, "" };
-    if (!crowd_run(&job, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) return 0;
-    return threads_fail(run, PASS_ERROR, "%s", why.text);
-}
-
 static void threads_add_up(threads *run, latencies *timing)
 {
     for (uint32_t at = 0; at < run->count; at++) {
         const worker *self = &run->workers[at];
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
-        if (timing) latencies_merge(timing, self->timing);
+        if (timing) latencies_merge(timing, self->by.timing);
     }
 }
 
@@ -188,51 +179,26 @@ static int threads_failures(threads *run)
     return 0;
 }
 
-static int threads_equal(threads *run, const char *name, uint64_t expected, uint64_t found)
-{
-    if (expected == found) return 0;
-    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s: expected %" PRIu64 ", found %" PRIu64,
-                        run->count, name, expected, found);
-}
-
-static int threads_within_limit(threads *run, uint64_t found)
-{
-    uint64_t limit_bytes = run->pool.limit_bytes;
-    if (found <= limit_bytes) return 0;
-    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: over_limit: expected at most %" PRIu64
-                        " bytes held from the device, found %" PRIu64, run->count, limit_bytes, found);
-}
-
 /* No call is in progress: what the arena says must be exact. */
 static int threads_sums(threads *run)
 {
-    uint64_t requested = 0, live = 0, allocs = 0, frees = 0;
     gpuarena_stats stats;
-    device_counters counted;
-    char message[200] = "";
+    char message[256] = "";
+    gpuarena_get_stats(run->pool.arena, &stats);
+    oracle_sums known = { .live_bytes = stats.live_bytes, .limit_bytes = run->pool.limit_bytes,
+                          .holder = run->pool.rounds_up ? NULL : run->device };
     for (size_t at = 0; at < run->stream->block_count; at++) {
         if (run->shared.slots[at].state != SLOT_LIVE) continue;
-        requested += run->shared.slots[at].bytes;
-        live += run->shared.slots[at].bytes != 0;
+        known.requested_bytes += run->shared.slots[at].bytes;
+        known.live_count += run->shared.slots[at].bytes != 0;
     }
     for (uint32_t at = 0; at < run->count; at++) {
-        allocs += run->workers[at].alloc_count;
-        frees += run->workers[at].free_count;
+        known.alloc_count += run->workers[at].alloc_count;
+        known.free_count += run->workers[at].free_count;
     }
-    gpuarena_get_stats(run->pool.arena, &stats);
-    device_count(run->device, &counted);
-    uint64_t parts = stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes;
-    if (threads_equal(run, "requested_bytes", requested, stats.requested_bytes)
-        || threads_equal(run, "live_count", live, stats.live_count)
-        || threads_equal(run, "alloc_count", allocs, stats.alloc_count)
-        || threads_equal(run, "free_count", frees, stats.free_count)
-        || threads_equal(run, "misuse_count", 0, stats.misuse_count)
-        || threads_equal(run, "sum_live", stats.requested_bytes + stats.slack_bytes, stats.live_bytes)
-        || threads_equal(run, "sum_reserved", parts, stats.reserved_bytes)
-        || (!run->pool.rounds_up
-            && (threads_equal(run, "device_held", stats.reserved_bytes,
-                              counted.held_bytes - counted.pool_kept_bytes)
-                || threads_within_limit(run, counted.held_peak_bytes - counted.pool_kept_peak_bytes)))) return -1;
+    if (oracle_differ(&known, &stats, message, sizeof message)) {
+        return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", run->count, message);
+    }
     if (!gpuarena_check(run->pool.arena, message, sizeof message)) return 0;
     return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", run->count, message);
 }
@@ -253,11 +219,13 @@ static int threads_end(threads *run)
     gpuarena_result result = pool_trim(&run->pool);
     if (result) return threads_fail(run, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
     gpuarena_get_stats(run->pool.arena, &stats);
-    return threads_equal(run, "reserved_at_end", 0, stats.reserved_bytes);
+    if (!stats.reserved_bytes) return 0;
+    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: reserved_at_end: expected 0, found %" PRIu64,
+                        run->count, stats.reserved_bytes);
 }
 
 /* Blocks by the thread that allocates them, so that threads write to memory of their own. */
-static int threads_slots(threads *run, uint32_t *slot_of)
+static void threads_slots(threads *run, uint32_t *slot_of)
 {
     size_t next[WORKLOAD_MAX_THREADS] = { 0 };
     const op_stream *stream = run->stream;
@@ -270,8 +238,7 @@ static int threads_slots(threads *run, uint32_t *slot_of)
         next[thread] = first;
         first += own;
     }
-    run->shared.slots = calloc(stream->block_count + 1, sizeof *run->shared.slots);
-    if (!run->shared.slots) return -1;
+    run->shared.slots = program_need(stream->block_count, sizeof *run->shared.slots);
     for (size_t at = 0; at < stream->op_count; at++) {
         const op *made = &stream->ops[at];
         if (made->kind != OP_ALLOC) continue;
@@ -279,7 +246,6 @@ static int threads_slots(threads *run, uint32_t *slot_of)
         run->shared.slots[slot_of[made->first]].bytes = made->value;
         run->shared.slots[slot_of[made->first]].home = pass_streams_index(&run->streams, made->stream);
     }
-    return 0;
 }
 
 static void threads_steps(threads *run, const uint32_t *slot_of)
@@ -300,32 +266,22 @@ static void threads_steps(threads *run, const uint32_t *slot_of)
     }
 }
 
-static int threads_workers(threads *run, int is_timed)
+static void threads_prepare(threads *run, int is_timed)
 {
+    const op_stream *stream = run->stream;
+    uint32_t *slot_of = program_need(stream->block_count, sizeof *slot_of);
+    run->steps = program_need((size_t)(stream->alloc_count + stream->free_count), sizeof *run->steps);
+    run->workers = program_need(run->count, sizeof *run->workers);
     for (uint32_t at = 0; at < run->count; at++) {
         worker *self = &run->workers[at];
         self->shared = &run->shared;
         self->pool = run->pool;
         self->by.pool = &self->pool;
-        if (!is_timed) continue;
-        self->by.timing = self->timing = calloc(1, sizeof *self->timing);
-        if (!self->timing) return -1;
+        if (is_timed) self->by.timing = program_need(1, sizeof *self->by.timing);
     }
-    return 0;
-}
-
-static int threads_prepare(threads *run, int is_timed)
-{
-    const op_stream *stream = run->stream;
-    size_t step_count = (size_t)(stream->alloc_count + stream->free_count);
-    uint32_t *slot_of = calloc(stream->block_count + 1, sizeof *slot_of);
-    run->steps = calloc(step_count + 1, sizeof *run->steps);
-    run->workers = calloc(run->count, sizeof *run->workers);
-    int failed = !slot_of || !run->steps || !run->workers || threads_slots(run, slot_of)
-                 || threads_workers(run, is_timed);
-    if (!failed) threads_steps(run, slot_of);
+    threads_slots(run, slot_of);
+    threads_steps(run, slot_of);
     free(slot_of);
-    return failed ? threads_fail(run, PASS_ERROR, "no host memory for %" PRIu32 " threads", run->count) : 0;
 }
 
 static int threads_open(threads *run, const policy *chosen)
@@ -342,7 +298,7 @@ static int threads_open(threads *run, const policy *chosen)
 static void threads_close(threads *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].timing);
+    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].by.timing);
     free(run->workers);
     free(run->steps);
     free(run->shared.slots);
@@ -356,16 +312,18 @@ static void threads_close(threads *run)
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
                       latencies *timing, pass_threads_result *result)
 {
-    threads run;
-    memset(&run, 0, sizeof run);
+    static const crowd_job job = { NULL, worker_run };
+    problem why = { 0, "" };
+    threads run = { .settings = settings, .stream = stream, .count = op_stream_threads(stream), .result = result,
+                    .shared = { .streams = &run.streams, .skip_oom = settings->skip_oom } };
     memset(result, 0, sizeof *result);
-    run.settings = settings;
-    run.shared.skip_oom = settings->skip_oom;
-    run.shared.streams = &run.streams;
-    run.stream = stream;
-    run.count = op_stream_threads(stream);
-    run.result = result;
-    if (!threads_open(&run, chosen) && !threads_prepare(&run, timing != NULL) && !threads_go(&run)) {
+    int failed = threads_open(&run, chosen);
+    if (!failed) {
+        threads_prepare(&run, timing != NULL);
+        failed = crowd_run(&job, run.workers, run.count, sizeof *run.workers, &result->wall_ns, &why);
+        if (failed) (void)threads_fail(&run, PASS_ERROR, "%s", why.text);    /* the machine has no more threads */
+    }
+    if (!failed) {
         threads_add_up(&run, timing);
         int is_verified = run.pool.arena && settings->verify != VERIFY_OFF;
         if (!threads_failures(&run) && is_verified && !threads_sums(&run)) (void)threads_end(&run);

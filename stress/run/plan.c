@@ -27,13 +27,6 @@ static const cli_option *plan_simulated_option(const cli *asked)
     return NULL;
 }
 
-/* A sim is made once for its own checks of capacity, context and faults. */
-static int plan_try_simulated(const plan *self, problem *why)
-{
-    device *trial = device_open(&self->settings.device, why);
-    return !trial || device_close(trial, why) ? -1 : 0;
-}
-
 /* SIZE{,PART}. 1, or 0: it is not. */
 static int plan_read_simulated(const char *text, sim_config *shape)
 {
@@ -65,7 +58,8 @@ static int plan_simulated(plan *self, const cli *asked, const char *text, proble
         if (sim_costs_read(values[CLI_COSTS].text, &self->costs, why)) return -1;
         config->sim.costs = &self->costs;
     }
-    return plan_try_simulated(self, why);
+    device *trial = device_open(config, why);    /* for its own checks of capacity, context and faults */
+    return !trial || device_close(trial, why) ? -1 : 0;
 }
 
 static int plan_cuda(plan *self, int ordinal, problem *why)
@@ -133,11 +127,10 @@ int plan_device(plan *self, const cli *asked, problem *why)
 
 /* ---- From options to a plan: policies, op streams, filter, each checked */
 
-static const char *const plan_verify_names[] = { "off", "sample", "full" };
-
 const char *plan_verify_name(verify_mode mode)
 {
-    return plan_verify_names[mode];
+    static const char *const names[] = { "off", "sample", "full" };
+    return names[mode];
 }
 
 const cuda_environment *plan_environment(const plan *self)
@@ -150,7 +143,7 @@ static verify_mode plan_verify(const plan *self, const cli_value *asked)
 {
     if (self->settings.device.is_cuda && !asked->given) return VERIFY_SAMPLE;
     verify_mode mode = VERIFY_FULL;
-    while (mode > VERIFY_OFF && strcmp(asked->text, plan_verify_names[mode])) mode--;
+    while (mode > VERIFY_OFF && strcmp(asked->text, plan_verify_name(mode))) mode--;
     return mode;
 }
 
@@ -236,15 +229,6 @@ int plan_asks_many(const cli *asked)
     return items->item_count > 1 || (items->item_count == 1 && plan_is_all(items->items[0]));
 }
 
-static size_t plan_policy_room(const cli_value *items)
-{
-    size_t room = 0, kinds = 0;
-    policy_kind kind;
-    while (policy_kind_at(kinds, &kind)) kinds++;
-    for (size_t index = 0; index < items->item_count; index++) room += plan_is_all(items->items[index]) ? kinds : 1;
-    return room;
-}
-
 static int plan_add_policy(plan *self, const cli *asked, const char *text, problem *why)
 {
     policy *made = &self->policies[self->policy_count];
@@ -273,8 +257,10 @@ int plan_policies(plan *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "no policy: -p NAME (%s list policies)", program_name());
     }
     if (plan_check_all(items, "policy", why)) return -1;
-    self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
-    if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
+    policy_kind kind;
+    size_t kinds = 0;                            /* `all` is as many */
+    while (policy_kind_at(kinds, &kind)) kinds++;
+    self->policies = program_need(items->item_count * kinds, sizeof *self->policies);
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
         if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
@@ -298,24 +284,21 @@ static void plan_options(plan *self, const cli *asked)
 }
 
 /* The simulated clock would stand still at its end, and every time after that be wrong. */
-static int plan_try_clock(const plan *self, const plan_workload *made, problem *why)
+static int plan_try_workload(const plan *self, const plan_workload *made, problem *why)
 {
     uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
-    if (self->settings.device.is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
-    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
-                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
-}
-
-static int plan_try_streams(const plan *self, const plan_workload *made, problem *why)
-{
     int is_cuda = self->settings.device.is_cuda;
     problem trouble = { 0, "" };
     if (is_cuda && made->stream.rival_count) {
         return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
                            made->text);
     }
-    if (!pass_streams_fit(&made->stream, &trouble)) return 0;
-    return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+    if (pass_streams_fit(&made->stream, &trouble)) {
+        return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+    }
+    if (is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
+    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
+                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
 }
 
 static int plan_add_workload(plan *self, const char *text, problem *why)
@@ -330,7 +313,7 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
                            "workload %s: with those before it more than %d operations, expected fewer workloads in "
                            "one run, or --ops", text, (int)PLAN_MOST_OPS);
     }
-    return plan_try_streams(self, made, why) || plan_try_clock(self, made, why) ? -1 : 0;
+    return plan_try_workload(self, made, why);
 }
 
 /* All that need no file, and no simulated device where there is none: those were not asked for by name. */
@@ -367,8 +350,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     if (plan_check_all(items, "workload", why)) return -1;
     size_t families = 0;
     while (workload_family_at(families)) families++;
-    self->workloads = calloc(items->item_count * families, sizeof *self->workloads);
-    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    self->workloads = program_need(items->item_count * families, sizeof *self->workloads);
     for (size_t index = 0; index < items->item_count; index++) {
         if (plan_add_item(self, items, index, why)) return -1;
     }
@@ -384,15 +366,6 @@ static void plan_tell_without(const plan_workload *workload, const char *key)
     }
 }
 
-/* What --limit binds is told where it is nothing at all. */
-static void plan_tell_unbound(const plan *self)
-{
-    for (size_t index = 0; index < self->policy_count; index++) {
-        if (policy_takes_limit(&self->policies[index])) return;
-    }
-    program_say("--limit changes nothing: none of these policies has one\n");
-}
-
 /* What an option does not reach is told, and is no mistake: of a list of workloads others have steps. The seed of
    several threads draws whose turn it is, too. */
 static void plan_tell_idle(const plan *self, const cli *asked)
@@ -404,7 +377,11 @@ static void plan_tell_idle(const plan *self, const cli *asked)
         if (self->options.seed_given && op_stream_threads(&workload->stream) < 2)
             plan_tell_without(workload, "seed");
     }
-    if (asked->values[CLI_LIMIT].given) plan_tell_unbound(self);
+    int takes_limit = !asked->values[CLI_LIMIT].given;
+    for (size_t index = 0; index < self->policy_count; index++) {
+        takes_limit |= policy_takes_limit(&self->policies[index]);
+    }
+    if (!takes_limit) program_say("--limit changes nothing: none of these policies has one\n");
 }
 
 static int plan_wants_any(const plan *self, problem *why)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/progress.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
@@ -15,7 +16,7 @@ void runner_identity(const runner_job *job, row *made)
     row_text(made, COLUMN_WORKLOAD, job->workload);
     row_text(made, COLUMN_POLICY, job->chosen->text);
     row_text(made, COLUMN_DEVICE, job->device);
-    row_count(made, COLUMN_SEED, job->seed);
+    row_count(made, COLUMN_SEED, job->stream->seed);
     row_count(made, COLUMN_THREADS, op_stream_threads(job->stream));
     made->is_baseline = job->is_baseline;
 }
@@ -121,15 +122,6 @@ static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
     runner_percentile(made, COLUMN_MISS_P50, &times->misses, 500);
 }
 
-static void runner_arrivals(row *made)
-{
-    const arrivals *found = made->arrivals;
-    runner_percentile(made, COLUMN_WAITED_P50, &found->waited, 500);
-    runner_percentile(made, COLUMN_WAITED_P99, &found->waited, 990);
-    if (found->waited.count) row_count(made, COLUMN_WAITED_MAX, found->waited.max);
-    runner_percentile(made, COLUMN_SERVED_P99, &found->served, 990);
-}
-
 static void runner_void(row *made, pass_status status, const char *message, runner_outcome *outcome)
 {
     row_untime(made);
@@ -216,9 +208,8 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
         return;
     }
-    made->times = calloc(1, sizeof *made->times);
-    if (!made->times) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
-    else if (has_threads) runner_time_threads(job, settings, made, outcome);
+    made->times = program_need(1, sizeof *made->times);
+    if (has_threads) runner_time_threads(job, settings, made, outcome);
     else runner_time_one(job, settings, verified, made, outcome);
 }
 
@@ -227,11 +218,17 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     pass_result result;
     pass_settings recorded = *settings;
     runner_identity(job, made);
-    if (settings->rate) recorded.arrivals = made->arrivals = calloc(1, sizeof *made->arrivals);
+    if (settings->rate) recorded.arrivals = made->arrivals = program_need(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
     runner_results(job, &result, settings, made, outcome);
-    if (made->arrivals) runner_arrivals(made);
+    if (made->arrivals) {
+        const histogram *waited = &made->arrivals->waited;
+        runner_percentile(made, COLUMN_WAITED_P50, waited, 500);
+        runner_percentile(made, COLUMN_WAITED_P99, waited, 990);
+        if (waited->count) row_count(made, COLUMN_WAITED_MAX, waited->max);
+        runner_percentile(made, COLUMN_SERVED_P99, &made->arrivals->served, 990);
+    }
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }
 
@@ -272,10 +269,7 @@ repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows)
 {
     const cli_value *values = asked->values;
     uint64_t times = kind == ROW_RUN && values[CLI_TIMES].given ? values[CLI_TIMES].number : 1;
-    repeat made;
-    memset(&made, 0, sizeof made);
-    made.is_auto = repeat_asks_auto(asked);
-    made.rows = rows;
+    repeat made = { .is_auto = repeat_asks_auto(asked), .rows = rows };
     made.length = rounds_of(0, REPEAT_LEAST, made.is_auto ? REPEAT_MOST : (size_t)times, values[CLI_PRECISION].number,
                             values[CLI_BUDGET].number);
     return made;

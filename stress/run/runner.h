@@ -14,7 +14,6 @@ typedef struct runner_job {
     const char      *device;
     const policy    *chosen;
     const op_stream *stream;
-    uint64_t         seed;
     int              timed;                      /* a second pass measures time */
     int              is_baseline;                /* for the table alone */
     unsigned         record;                     /* record_part bits: what the row is to keep of its run;
@@ -59,10 +58,12 @@ void   repeat_begin(repeat *self);               /* a workload; its rows follow 
 /* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
 int    repeat_is_over(repeat *self, row_list *rows, uint64_t times);
 
+/* Of capacity and batch likewise. */
+int  search_check(const cli *asked, problem *why);
+
 /* ---- capacity: a row with the smallest limit under which a workload completes */
 
-/* Limits are what is searched for: none may be given. -1 and a problem, EXIT_USAGE; the second, of policies. */
-int capacity_check(const cli *asked, problem *why);
+/* Limits are what is searched for: no policy may have one. -1 and a problem, EXIT_USAGE. */
 int capacity_check_plan(const plan *made, problem *why);
 
 /* As runner_row. Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
@@ -78,8 +79,7 @@ typedef struct batch_asked {
     uint64_t                times;               /* the workload so often, on one pool; 0 is 1 */
 } batch_asked;
 
-/* -1 and EXIT_USAGE: an option that batch cannot have; a workload that has no such option to vary, or gives it. */
-int  batch_check(const cli *asked, problem *why);
+/* -1 and EXIT_USAGE: a workload that has no such option to vary, or gives it. */
 int  batch_check_plan(const plan *made, const char *vary, problem *why);
 
 /* As runner_row does, for the columns of ROW_BATCH. The row must not move any more: a cell shows its note. */

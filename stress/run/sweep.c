@@ -39,7 +39,7 @@ static int shard_number(const char *name, uint64_t *number, problem *why)
 }
 
 /* An array may begin anywhere and have a step, but must have no other gaps: rows would be left out. */
-static int shard_array(const shard_source *source, shard *made, problem *why)
+static int shard_array(const shard_source *source, shard_mark *made, problem *why)
 {
     uint64_t first, last, step = 1;
     if (shard_number(source->first, &first, why) || shard_number(source->last, &last, why)) return -1;
@@ -55,7 +55,7 @@ static int shard_array(const shard_source *source, shard *made, problem *why)
     return 0;
 }
 
-static int shard_check(const shard *made, problem *why)
+static int shard_check(const shard_mark *made, problem *why)
 {
     if (made->count && made->count <= SHARD_MOST && made->index < made->count) return 0;
     return problem_set(why, EXIT_USAGE, "%s: shard %" PRIu64 " of %" PRIu64
@@ -64,7 +64,7 @@ static int shard_check(const shard *made, problem *why)
 }
 
 /* count 0: from the environment too. */
-static int shard_detect(shard *made, uint64_t count, problem *why)
+static int shard_detect(shard_mark *made, uint64_t count, problem *why)
 {
     for (size_t at = 0; at < sizeof shard_sources / sizeof shard_sources[0]; at++) {
         const shard_source *source = &shard_sources[at];
@@ -84,10 +84,10 @@ static int shard_detect(shard *made, uint64_t count, problem *why)
     return problem_set(why, EXIT_USAGE, "--shard auto: no Slurm array or tasks, MPI or Kubernetes job is here");
 }
 
-int shard_find(shard *made, const char *text, problem *why)
+int shard_find(shard_mark *made, const char *text, problem *why)
 {
     slice rest = slice_of(text ? text : ""), index;
-    const shard whole = { 0, 1, "" };
+    const shard_mark whole = { .count = 1, .source = "" };
     *made = whole;
     if (!text) return shard_detect(made, 0, why);
     if (!strcmp(text, "none")) return 0;
@@ -143,17 +143,16 @@ int shard_mark_read(slice line, shard_mark *mark)
         || shard_field(&rest, "sweep", &value) || !slice_decimal(value, &mark->sweep) || rest.length ? -1 : 0;
 }
 
-char *shard_path(const char *text, uint64_t index, uint64_t count)
+char *shard_path(const char *text, const shard_mark *mark)
 {
     static const char word[] = "{shard}";
     const char *at = strstr(text, word);
     size_t room = strlen(text) + 64;
-    char *made = malloc(room), last[24];
-    if (!made) return NULL;
-    int digits = snprintf(last, sizeof last, "%" PRIu64, count - 1);
+    char *made = program_need(room, 1), last[24];
+    int digits = snprintf(last, sizeof last, "%" PRIu64, mark->count - 1);
     if (!at) snprintf(made, room, "%s", text);
-    else snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, index, count,
-                  at + strlen(word));
+    else snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, mark->index,
+                  mark->count, at + strlen(word));
     return made;
 }
 
@@ -170,13 +169,13 @@ uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload)
 
 uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count)
 {
-    return shard_rows(self->part.index, self->part.count, first + count)
-        - shard_rows(self->part.index, self->part.count, first);
+    return shard_rows(self->mark.index, self->mark.count, first + count)
+        - shard_rows(self->mark.index, self->mark.count, first);
 }
 
 int sweep_is_part(const sweep *self)
 {
-    return self->part.count > 1;
+    return self->mark.count > 1;
 }
 
 const char *sweep_part(const sweep *self, char *text, size_t size)
@@ -222,8 +221,6 @@ int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
     self->asked = asked;
     self->made = made;
     shard_mark *mark = &self->mark;
-    mark->index = self->part.index;
-    mark->count = self->part.count;
     mark->seed = asked->values[CLI_SEED].number;
     mark->sweep = sweep_hash(asked, made);
     snprintf(mark->version, sizeof mark->version, "%s", GPUARENA_VERSION_TEXT);
@@ -232,7 +229,7 @@ int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
     }
     if (mark->count == 1) return 0;
     program_say("shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
-            mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, self->part.source);
+            mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, mark->source);
     if (!asked->values[CLI_FAIL_IF].given) return 0;
     return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: give it to %s merge, for all rows",
                        program_name());

@@ -12,30 +12,26 @@
 /* ---- Shards: one run's rows dealt out to several processes, row k to shard k modulo n; and the mark by which the
         files of a shard are known, their first line */
 
-typedef struct shard {
-    uint64_t    index, count;                    /* index from 0; count 1: all rows are here */
-    const char *source;                          /* "--shard", or what the environment said */
-} shard;
-
 typedef struct shard_mark {
-    uint64_t index, count;
-    uint64_t rows;                               /* of all shards */
-    uint64_t seed, sweep;                        /* sweep: a hash of all that was asked for */
-    char     version[24];
+    uint64_t    index, count;                    /* index from 0; count 1: all rows are here */
+    uint64_t    rows;                            /* of all shards */
+    uint64_t    seed, sweep;                     /* sweep: a hash of all that was asked for */
+    char        version[24];
+    const char *source;                          /* "--shard", or what the environment said; NULL: a file */
 } shard_mark;
 
 enum { SHARD_MARK_ROOM = 200 };
 
 /* --shard's text (NULL: not given): i/n, none, or auto/n where the environment has an index alone. Without it what a
    Slurm array, MPI or a Kubernetes job says. -1 and a problem, EXIT_USAGE. */
-int      shard_find(shard *made, const char *text, problem *why);
+int      shard_find(shard_mark *made, const char *text, problem *why);
 int      shard_owns(uint64_t index, uint64_t count, uint64_t row);
 uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows);          /* how many of all rows it has */
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size);       /* without the newline */
 int      shard_mark_read(slice line, shard_mark *mark);                      /* 0, or -1: the line is no mark */
-/* A path with {shard} in it, by "03-of-16" in its place; free it. NULL: no host memory. */
-char    *shard_path(const char *text, uint64_t index, uint64_t count);
+/* A path with {shard} in it, by "03-of-16" in its place; free it. */
+char    *shard_path(const char *text, const shard_mark *mark);
 
 /* ---- The rows of a run */
 
@@ -43,8 +39,7 @@ typedef struct sweep {
     const cli  *asked;
     const plan *made;
     uint64_t    times;                           /* every row so often */
-    shard       part;                            /* which of the rows are here */
-    shard_mark  mark;
+    shard_mark  mark;                            /* which of the rows are here */
 } sweep;
 
 /* After shard_find and plan_make: the mark, and a word on stderr where rows are left out. -1 and a problem,

@@ -49,19 +49,13 @@ static void dataset_load(dataset *state)
     maker_free_all(words, &raw, 1, DATASET_LOADER);
 }
 
-static dataset_batch dataset_take(dataset *state)
-{
-    dataset_batch taken = state->ring[state->head];
-    state->head = (state->head + 1) % (state->prefetch + 1);
-    state->ready--;
-    return taken;
-}
-
 static void dataset_use(dataset *state)
 {
     maker *words = &state->words;
     if (state->ready == 0) dataset_load(state);              /* nothing is made ahead */
-    dataset_batch taken = dataset_take(state);
+    const dataset_batch taken = state->ring[state->head];
+    state->head = (state->head + 1) % (state->prefetch + 1);
+    state->ready--;
     maker_wait(words, DATASET_USER, DATASET_LOADER);
     MAKER_KERNEL(words, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS, taken.values, taken.labels);
     if (state->left > 0 && state->prefetch > 0) dataset_load(state);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../base/program.h"
 #include "../base/splitmix64.h"
 
 int maker_end(maker *self)
@@ -19,11 +20,7 @@ int maker_is_over(const maker *self)
 
 void *maker_array(maker *self, uint64_t count, size_t item_bytes)
 {
-    void *made = count < SIZE_MAX ? calloc((size_t)count + 1, item_bytes) : NULL;
-    /* A family makes four at most, far below MAKER_ARRAYS. */
-    if (made) self->arrays[self->array_count++] = made;
-    else if (!self->failed) self->failed = stream_no_memory(self->builder);
-    return made;
+    return self->arrays[self->array_count++] = program_need((size_t)count + 1, item_bytes);
 }
 
 static uint64_t maker_overflow(maker *self)

@@ -18,7 +18,7 @@ typedef struct maker {
 
 int  maker_end(maker *self);                     /* frees its arrays. 0, or -1: failed */
 int  maker_is_over(const maker *self);           /* failed, or cut by --ops: to leave loops */
-/* Zeroed, with one item more, up to maker_end; NULL, and the maker has failed: no memory. MAKER_ARRAYS of them. */
+/* Zeroed, with one item more, up to maker_end. MAKER_ARRAYS of them. */
 void *maker_array(maker *self, uint64_t count, size_t item_bytes);
 
 /* a x b, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */

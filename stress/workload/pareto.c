@@ -82,7 +82,7 @@ static void pareto_make(void *self)
     while (times >= (uint64_t)2 << state->doublings) state->doublings++;
     state->blocks = maker_array(words, state->place_count, sizeof *state->blocks);
     state->is_live = maker_array(words, state->place_count, sizeof *state->is_live);
-    if (!words->failed) pareto_steps(state);
+    pareto_steps(state);
 }
 
 FAMILY(pareto, "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",

@@ -297,7 +297,7 @@ static void phases_make(void *self)
     train_begin(&run->model);
     run->cache = maker_array(words, run->model.layers * 2, sizeof *run->cache);
     run->results = maker_array(words, run->model.steps * PHASES_RESULTS, sizeof *run->results);
-    if (!words->failed) phases_trials(run);
+    phases_trials(run);
 }
 
 FAMILY(phases, "trials that load, train, evaluate and save a transformer: memory of one phase must serve the next",

@@ -72,19 +72,17 @@ static void producer_batch(producer *state, producer_item *made)
     maker_free_all(words, state->raw, (size_t)state->images, PRODUCER_STREAM);
 }
 
-static void producer_message(producer *state, producer_item *made)
+static void producer_produce(producer *state)
 {
     maker *words = &state->words;
+    producer_item *made = &state->queue[(state->head + state->waiting_count++) % state->depth];
+    if (state->images > 0) {
+        producer_batch(state, made);
+        return;
+    }
     made->bytes = 1 + splitmix64_below(&words->random, state->max_mib << 20);
     made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
     MAKER_KERNEL(words, PRODUCER_STREAM, made->bytes / RATE_LINK_BYTES_PER_NS, made->block);
-}
-
-static void producer_produce(producer *state)
-{
-    producer_item *made = &state->queue[(state->head + state->waiting_count++) % state->depth];
-    if (state->images > 0) producer_batch(state, made);
-    else producer_message(state, made);
 }
 
 /* Items are taken in order; which consumer takes one is chance. */

@@ -1,11 +1,9 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../base/array.h"
 #include "../base/cli.h"
@@ -79,7 +77,7 @@ static int reader_end_of_line(reader *in, slice rest, const char *grammar)
 static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     id_entry *entry = id_map_add(&in->ids, id);
-    if (!entry) return stream_no_memory(in->builder);
+    program_must(!entry);
     if (entry->state == ID_LIVE) {
         return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
                              slice_show(shown).text, entry->line);
@@ -102,18 +100,12 @@ static int reader_live(reader *in, uint64_t id, slice shown, id_entry **entry)
     return 0;
 }
 
-static int reader_free(reader *in, id_entry *entry)
+/* on_stream NULL: on that of its allocation. */
+static int reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
 {
     entry->state = ID_FREED;
     entry->line = in->builder->line;
-    return stream_free(in->builder, entry->value);
-}
-
-static int reader_free_on(reader *in, id_entry *entry, uint64_t on_stream)
-{
-    entry->state = ID_FREED;
-    entry->line = in->builder->line;
-    return stream_free_on(in->builder, entry->value, on_stream);
+    return on_stream ? stream_free_on(in->builder, entry->value, *on_stream) : stream_free(in->builder, entry->value);
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
@@ -166,7 +158,7 @@ static int trace_free(reader *in, slice rest)
         return -1;
     }
     if (reader_end_of_line(in, rest, trace_free_grammar)) return -1;
-    return names_stream ? reader_free_on(in, entry, on_stream) : reader_free(in, entry);
+    return reader_free(in, entry, names_stream ? &on_stream : NULL);
 }
 
 static const char trace_step_grammar[] = "`s LABEL`";
@@ -227,21 +219,15 @@ static int trace_operation(reader *in, slice line)
                          slice_show(line).text);
 }
 
-static int trace_line(reader *in, slice line)
-{
-    if (in->builder->line == 1) {
-        return slice_is(line, "gpuarena-trace 1")
-               ? 0 : stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
-    }
-    return slice_begins(line, "#") ? 0 : trace_operation(in, line);
-}
-
 static int trace_read(reader *in)
 {
     slice line;
-    int found;
-    while ((found = reader_line(in, &line)) > 0) {
-        if (trace_line(in, line)) return -1;
+    int found = reader_line(in, &line);
+    if (found > 0 && !slice_is(line, "gpuarena-trace 1")) {
+        return stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
+    }
+    while (found > 0 && (found = reader_line(in, &line)) > 0) {
+        if (!slice_begins(line, "#") && trace_operation(in, line)) return -1;
     }
     return found;
 }
@@ -315,46 +301,35 @@ static int rmm_read_stream(reader *in, slice text, rmm_row *row)
     return 0;
 }
 
-static int rmm_read_size(reader *in, slice text, rmm_row *row)
-{
-    if (!slice_decimal(text, &row->bytes)) {
-        return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64", slice_show(text).text);
-    }
-    return 0;
-}
-
 static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_row *row)
 {
     slice field;
     for (size_t column = 0; column < layout->columns; column++) {
         if (reader_field(in, &line, ',', "its last column", layout->header, &field)) return -1;
-        if ((column == layout->action && rmm_read_action(in, field, row)) ||
-            (column == layout->pointer && rmm_read_pointer(in, field, row)) ||
-            (column == layout->size && rmm_read_size(in, field, row)) ||
-            (column == layout->stream && rmm_read_stream(in, field, row))) {
-            return -1;
+        if (column == layout->size && !slice_decimal(field, &row->bytes)) {
+            return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64",
+                                 slice_show(field).text);
         }
+        if ((column == layout->action && rmm_read_action(in, field, row))
+            || (column == layout->pointer && rmm_read_pointer(in, field, row))
+            || (column == layout->stream && rmm_read_stream(in, field, row))) return -1;
     }
     return reader_end_of_line(in, line, layout->header);
 }
 
-/* A request that failed when the log was written is asked for again, and given back at once: whether this policy
-   could have served it is what the replay is for. Its id is 0, which no live block of a log has. */
-static int rmm_failure(reader *in, const rmm_row *row)
-{
-    slice no_tag = { NULL, 0 };
-    uint32_t block;
-    if (stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)) return -1;
-    return stream_free_on(in->builder, block, row->stream);
-}
-
 /* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
-   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. */
+   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. A request that
+   failed when the log was written is asked for again, and given back at once: whether this policy could have served
+   it is what the replay is for. Its id is 0, which no live block of a log has. */
 static int rmm_apply(reader *in, const rmm_row *row)
 {
     slice no_tag = { NULL, 0 };
     id_entry *entry;
-    if (row->action == RMM_FAILURE) return rmm_failure(in, row);
+    uint32_t block;
+    if (row->action == RMM_FAILURE) {
+        return stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)
+            || stream_free_on(in->builder, block, row->stream) ? -1 : 0;
+    }
     if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
         return stream_refuse(in->builder, "Pointer is %s for %" PRIu64 " bytes, expected an address",
                              slice_show(row->pointer_text).text, row->bytes);
@@ -364,7 +339,7 @@ static int rmm_apply(reader *in, const rmm_row *row)
         return reader_alloc(in, row->pointer, row->pointer_text, row->bytes, row->stream, no_tag);
     }
     if (reader_live(in, row->pointer, row->pointer_text, &entry)) return -1;
-    return reader_free_on(in, entry, row->stream);
+    return reader_free(in, entry, &row->stream);
 }
 
 static int rmm_read(reader *in)
@@ -399,19 +374,14 @@ typedef struct intervals {
 
 static const char intervals_plain[] = "id,lower,upper,size", intervals_packed[] = "id,lower,upper,size,offset";
 
-static int intervals_room(reader *in, intervals *all)
-{
-    if (all->count >= STREAM_MAX_OPS / 2) {
-        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
-    }
-    return ARRAY_RESERVE(all->rows, all->capacity, all->count + 1) ? stream_no_memory(in->builder) : 0;
-}
-
 static int intervals_add(reader *in, intervals *all, slice line)
 {
     const char *grammar = all->has_offset ? intervals_packed : intervals_plain;
     uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
-    if (intervals_room(in, all)) return -1;
+    if (all->count >= STREAM_MAX_OPS / 2) {
+        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
+    }
+    program_must(ARRAY_RESERVE(all->rows, all->capacity, all->count + 1));
     interval *row = &all->rows[all->count];
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
@@ -455,7 +425,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
         in->builder->line = row->line;
         if (events[i].is_alloc) {
             if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) return -1;
-        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry)) {
+        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry, NULL)) {
             return -1;
         }
     }
@@ -464,8 +434,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
 
 static int intervals_order(reader *in, const intervals *all)
 {
-    interval_event *events = malloc((2 * all->count + 1) * sizeof *events);
-    if (!events) return stream_no_memory(in->builder);
+    interval_event *events = program_need(2 * all->count, sizeof *events);
     for (size_t i = 0; i < all->count; i++) {
         interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
         events[2 * i] = lower;
@@ -492,7 +461,7 @@ static int intervals_read(reader *in)
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
         its own */
 
-enum { SNAPSHOT_WORDS = 6, SNAPSHOT_ABSENT = 127 };
+enum { SNAPSHOT_ABSENT = 127 };                  /* what a shell answers where there is no such program */
 
 static const char snapshot_importer[] = "import/torch_snapshot.py";
 
@@ -531,68 +500,13 @@ static int replay_refuse_snapshot(const char *path, const char *obstacle, stream
     return stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
 }
 
-/* What python3 said last, without its newline; "" if that is nothing. */
-static void snapshot_last_line(FILE *errors, char *line, size_t size)
-{
-    char *next = NULL;
-    size_t room = 0;
-    line[0] = '\0';
-    rewind(errors);
-    while (getline(&next, &room, errors) > 0) {
-        next[strcspn(next, "\r\n")] = '\0';
-        if (*next) snprintf(line, size, "%s", next);
-    }
-    free(next);
-}
-
-static int snapshot_judge(int status, FILE *errors, stream_builder *builder)
-{
-    char line[sizeof builder->why->text];
-    if (WIFSIGNALED(status)) {
-        return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
-    }
-    if (WEXITSTATUS(status) == 0) return 0;
-    snapshot_last_line(errors, line, sizeof line);
-    if (*line) return problem_set(builder->why, EXIT_USAGE, "%s", line);
-    return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
-}
-
-/* execvp takes words that it promises not to write; ISO C has no way to say so without a cast. */
-static void snapshot_become(const char *const *asked, int out, FILE *errors)
-{
-    char *words[SNAPSHOT_WORDS];
-    int nothing = open("/dev/null", O_RDONLY);
-    memcpy(words, asked, sizeof words);
-    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(fileno(errors), STDERR_FILENO) >= 0
-        && dup2(out, STDOUT_FILENO) >= 0) {
-        execvp(words[0], words);
-    }
-    _exit(SNAPSHOT_ABSENT);
-}
-
-/* A process that writes the trace, and the end to read it from; -1: errno. */
-static pid_t snapshot_start(const char *const *words, FILE *errors, FILE **trace)
-{
-    int ends[2];
-    if (pipe(ends)) return -1;
-    pid_t child = fork();
-    if (!child) {
-        (void)close(ends[0]);
-        snapshot_become(words, ends[1], errors);
-    }
-    (void)close(ends[1]);
-    *trace = child < 0 ? NULL : fdopen(ends[0], "rb");
-    if (!*trace) (void)close(ends[0]);           /* a child has nobody to write to, and ends */
-    return child;
-}
-
 /* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
 static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
     enum { REPLAY_READ = 1 << 16 };
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        if (ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ)) return stream_no_memory(builder);
+        program_must(ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ));
         got = fread(into->bytes + into->length, 1, REPLAY_READ, file);
         into->length += got;
     }
@@ -605,35 +519,52 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
     return 0;
 }
 
-static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_content *into,
-                        stream_builder *builder)
+/* What python3 said last, without its newline: the end of the text, which is not changed. */
+static slice snapshot_last_line(const replay_content *said)
 {
-    const char *const words[SNAPSHOT_WORDS] = { "python3", importer, "--quiet", "--", path, NULL };
-    FILE *trace = NULL;
-    int status = 0;
-    pid_t child = snapshot_start(words, errors, &trace);
-    if (child < 0) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
-    int failed = trace ? replay_fill(trace, into, builder) : stream_refuse(builder, "%s", strerror(errno));
-    if (trace) fclose(trace);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    if (failed) return -1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
-        return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
-    }
-    return snapshot_judge(status, errors, builder);
+    slice line = { said->bytes, said->length };
+    while (line.length && strchr("\r\n", line.bytes[line.length - 1])) line.length--;
+    size_t begin = line.length;
+    while (begin && line.bytes[begin - 1] != '\n') begin--;
+    const slice last = { line.bytes + begin, line.length - begin };
+    return last;
 }
 
+/* status: as of waitpid. */
+static int snapshot_judge(const char *path, int status, const replay_content *said, stream_builder *builder)
+{
+    if (WIFSIGNALED(status)) {
+        return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
+    }
+    if (WEXITSTATUS(status) == 0) return 0;
+    if (WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
+        return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
+    }
+    const slice line = snapshot_last_line(said);
+    if (line.length) return problem_set(builder->why, EXIT_USAGE, "%.*s", (int)line.length, line.bytes);
+    return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
+}
+
+/* The importer writes a trace, or nothing but what is wrong. */
 static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
-    char importer[PROGRAM_PATH_BYTES];
+    char importer[PROGRAM_PATH_BYTES], *command;
+    size_t length;
     if (program_file(snapshot_importer, importer, sizeof importer)) {
         return replay_refuse_snapshot(path, "torch_snapshot.py does not lie where this program looks", builder);
     }
-    FILE *errors = tmpfile();
-    if (!errors) return stream_refuse(builder, "no temporary file for what python3 says: %s", strerror(errno));
-    int failed = snapshot_run(path, importer, errors, into, builder);
-    fclose(errors);
-    return failed;
+    FILE *text = program_stream(&command, &length);
+    fputs("exec python3 ", text);
+    cli_print_word(text, importer);
+    fputs(" --quiet -- ", text);
+    cli_print_word(text, path);
+    fputs(" </dev/null 2>&1", text);
+    fclose(text);
+    FILE *trace = popen(command, "r");
+    free(command);
+    if (!trace) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
+    int failed = replay_fill(trace, into, builder), status = pclose(trace);
+    return failed ? -1 : snapshot_judge(path, status, into, builder);
 }
 
 /* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line */
@@ -670,21 +601,6 @@ static FILE *replay_open(const char *path)
     return fopen(found, "rb");
 }
 
-static int replay_load(const char *path, replay_content *into, stream_builder *builder)
-{
-    FILE *file = replay_open(path);
-    if (!file) return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
-    int failed = replay_is_snapshot(path) ? replay_convert(path, into, builder) : replay_fill(file, into, builder);
-    fclose(file);
-    return failed;
-}
-
-/* What begins a pickle of protocol 2 or later. */
-static int replay_is_pickle(slice text)
-{
-    return text.length > 1 && (unsigned char)text.bytes[0] == 0x80 && text.bytes[1] >= 2 && text.bytes[1] <= 5;
-}
-
 static int replay_text(stream_builder *builder, slice text)
 {
     static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
@@ -694,17 +610,12 @@ static int replay_text(stream_builder *builder, slice text)
     }
     reader in = { builder, text, { .count = 0 } };
     slice rest = text, first_line = text;
-    if (text.length == 0) {
-        builder->line = 1;
-        return stream_refuse(builder, "the file is empty, expected a trace");
-    }
     slice_take(&rest, '\n', &first_line);
-    if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') {
-        first_line.length--;
-    }
+    if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') first_line.length--;
     replay_reader read = replay_reader_of(first_line);
     if (!read) {
         builder->line = 1;
+        if (text.length == 0) return stream_refuse(builder, "the file is empty, expected a trace");
         return stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
                              slice_show(first_line).text, rmm_layouts[0].header, intervals_plain);
     }
@@ -719,9 +630,15 @@ static int replay_read(const char *path, stream_builder *builder)
     replay_content whole = { NULL, 0 };
     replay_show_path(path, shown, sizeof shown);
     builder->source = shown;
-    int failed = replay_load(path, &whole, builder);
+    FILE *file = replay_open(path);
+    int failed = !file ? stream_refuse(builder, "%s, expected a trace to read", strerror(errno))
+               : replay_is_snapshot(path) ? replay_convert(path, &whole, builder)
+               : replay_fill(file, &whole, builder);
+    if (file) fclose(file);
     slice text = { whole.bytes, whole.length };
-    if (!failed && replay_is_pickle(text)) {
+    const unsigned char *first = (const unsigned char *)whole.bytes;
+    int is_pickle = !failed && whole.length > 1 && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
+    if (is_pickle) {                             /* of a protocol from 2 to 5 */
         failed = replay_refuse_snapshot(path, "its name does not end in .pickle", builder);
     } else if (!failed) {
         failed = replay_text(builder, text);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../base/program.h"
+
 /* ---- Published models, and published distributions of how long prompts and answers are */
 
 /* Llama 2 and 3 as their model cards have them. */
@@ -101,12 +103,11 @@ static void serve_free(serve *state, uint32_t block, uint64_t bytes)
     maker_free(&state->words, block);
 }
 
-static int serve_room(serve *state, serve_request *request, uint64_t count)
+static void serve_room(serve_request *request, uint64_t count)
 {
     uint32_t *larger = realloc(request->blocks, (size_t)(count + 1) * sizeof *larger);
-    if (larger) request->blocks = larger;
-    else state->words.failed = stream_no_memory(state->words.builder);
-    return larger != NULL;
+    program_must(!larger);
+    request->blocks = larger;
 }
 
 static void serve_share(serve *state)
@@ -130,7 +131,7 @@ static int serve_hold_blocks(serve *state, serve_request *request, uint64_t toke
     if (joins && state->shared_users == 0) wanted += state->shared_count;
     if (own <= request->block_count && request->blocks) return 1;
     if (wanted * bytes > state->budget_bytes - state->held_bytes) return 0;
-    if (!serve_room(state, request, own)) return 1;          /* it has failed, and ends */
+    serve_room(request, own);
     if (joins) serve_share(state);
     while (request->block_count < own) request->blocks[request->block_count++] = serve_new(state, bytes);
     request->room = own * state->block_tokens;
@@ -143,7 +144,7 @@ static int serve_hold_piece(serve *state, serve_request *request, uint64_t token
     uint64_t room = serve_piece_tokens(state, tokens), bytes = room * state->token_bytes;
     if (request->blocks && room <= request->room) return 1;
     if (bytes > state->budget_bytes - state->held_bytes) return 0;
-    if (!serve_room(state, request, 1)) return 1;
+    serve_room(request, 1);
     uint32_t made = serve_new(state, bytes);
     if (request->block_count > 0) {
         uint64_t old_bytes = request->room * state->token_bytes;
@@ -203,11 +204,6 @@ static const family_option serve_options[] = {
     OPTION(serve, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t serve_layer_weights(const serve_model *model)
-{
-    return model->hidden * (2 * model->hidden + 2 * model->kv * model->head + 3 * model->ff + 2);
-}
-
 /* In 16 bits, q, k and v as one matrix, gate and up as another, as vLLM has them. */
 static void serve_setup_weights(serve *state)
 {
@@ -245,7 +241,8 @@ static void serve_compute(serve *state, uint64_t tokens, uint64_t requests, uint
 {
     maker *words = &state->words;
     const serve_model *model = state->model;
-    uint64_t parameters = model->layers * serve_layer_weights(model), narrow = 2 * tokens * model->hidden;
+    uint64_t layer = model->hidden * (2 * model->hidden + 2 * model->kv * model->head + 3 * model->ff + 2);
+    uint64_t parameters = model->layers * layer, narrow = 2 * tokens * model->hidden;
     uint64_t read_ns = (2 * parameters + read_bytes) / RATE_MEMORY_BYTES_PER_NS;
     uint64_t matrix_ns = 2 * parameters / RATE_FLOPS_PER_NS * tokens;
     uint64_t step_ns = read_ns > matrix_ns ? read_ns : matrix_ns;
@@ -285,13 +282,6 @@ static uint64_t serve_first(const serve *state)
     return state->preempted_count > 0 ? state->preempted[state->preempted_count - 1] : state->next;
 }
 
-static void serve_start(serve *state)
-{
-    state->running[state->running_count++] = serve_first(state);
-    if (state->preempted_count > 0) state->preempted_count--;
-    else state->next++;
-}
-
 /* Keys and values of the prompt, and of what was answered before a preemption, are written to new blocks. */
 static void serve_write_prompt(serve *state, const serve_request *request)
 {
@@ -312,10 +302,11 @@ static uint64_t serve_admit(serve *state)
         if (state->shared_users > 0) computed -= serve_shared_tokens(state, request);
         if (admitted > 0 && admitted + computed > state->chunk_tokens) break;
         if (!serve_hold(state, request, tokens)) break;
-        if (maker_is_over(&state->words)) break;
         if (admitted == 0) maker_label(&state->words, "prefill");
         serve_write_prompt(state, request);
-        serve_start(state);
+        state->running[state->running_count++] = serve_first(state);
+        if (state->preempted_count > 0) state->preempted_count--;
+        else state->next++;
         admitted += computed;
     }
     return admitted;
@@ -400,7 +391,7 @@ static void serve_make(void *self)
     serve *state = self;
     maker *words = &state->words;
     serve_begin(state);
-    if (!words->failed) words->failed = serve_judge(state);
+    words->failed = serve_judge(state);
     if (words->failed) return;
     serve_setup_requests(state);
     if (state->has_weights) serve_setup_weights(state);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 #include "../base/text.h"
 
 int stream_refuse(stream_builder *builder, const char *format, ...)
@@ -22,23 +23,17 @@ int stream_refuse(stream_builder *builder, const char *format, ...)
     return problem_set(builder->why, EXIT_USAGE, "%s: %s", builder->source, text);
 }
 
-int stream_no_memory(stream_builder *builder)
-{
-    return problem_set(builder->why, EXIT_HARNESS, "%s: no host memory left to build the op stream", builder->source);
-}
-
 static int stream_append_one(stream_builder *builder, const op *next)
 {
     op_stream *stream = builder->stream;
     if (stream->op_count >= builder->most_ops) {
         return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
     }
-    if (ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1)
-        || (stream->thread_count > 1
-            && ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1))) {
-        return stream_no_memory(builder);
+    program_must(ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1));
+    if (stream->thread_count > 1) {
+        program_must(ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1));
+        stream->threads[stream->op_count] = builder->thread;
     }
-    if (stream->thread_count > 1) stream->threads[stream->op_count] = builder->thread;
     stream->ops[stream->op_count++] = *next;
     return 0;
 }
@@ -70,51 +65,36 @@ static void stream_count_down(stream_builder *builder)
 }
 
 /* Same text, same label. Two texts of one hash (never seen) cost a copy each, no more. */
-static int stream_label(stream_builder *builder, slice text, uint32_t *label)
+static uint32_t stream_label(stream_builder *builder, slice text)
 {
     op_stream *stream = builder->stream;
     id_entry *entry = id_map_add(&builder->label_by_hash, slice_hash(text));
-    if (!entry) return stream_no_memory(builder);
-    if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) {
-        *label = entry->value;
-        return 0;
-    }
+    program_must(!entry);
+    if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) return entry->value;
     entry->state = ID_LIVE;
-    entry->value = *label = (uint32_t)stream->label_count;   /* never more than operations, so 32 bits do */
-    int failed = ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1);
-    char *copy = failed ? NULL : malloc(text.length + 1);
-    if (!copy) return stream_no_memory(builder);
-    memcpy(copy, text.bytes, text.length);
-    copy[text.length] = '\0';
-    stream->labels[stream->label_count++] = copy;
-    return 0;
+    entry->value = (uint32_t)stream->label_count;            /* never more than operations, so 32 bits do */
+    program_must(ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1));
+    stream->labels[stream->label_count++] = program_copy(text.bytes, text.length);
+    return entry->value;
 }
 
-static int stream_add_block(stream_builder *builder, uint64_t id, const stream_block *made, uint32_t tag)
+static void stream_add_block(stream_builder *builder, uint64_t id, const stream_block *made, uint32_t tag)
 {
     op_stream *stream = builder->stream;
-    size_t block = stream->block_count;
-    if (ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1)
-        || ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1)) {
-        return stream_no_memory(builder);
-    }
+    size_t block = stream->block_count++;
+    program_must(ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1)
+                 || ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1));
     stream->ids[block] = id;
     stream->tags[block] = tag;
     builder->blocks[block] = *made;
-    stream->block_count++;
-    return 0;
 }
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why)
 {
-    memset(builder, 0, sizeof *builder);
+    const stream_builder begun = { .stream = stream, .why = why, .source = source, .most_ops = STREAM_MAX_OPS,
+                                   .ops_left = ops_limit, .is_cut = ops_limit == 0 };
+    *builder = begun;
     memset(stream, 0, sizeof *stream);
-    builder->stream = stream;
-    builder->why = why;
-    builder->source = source;
-    builder->most_ops = STREAM_MAX_OPS;
-    builder->ops_left = ops_limit;
-    builder->is_cut = ops_limit == 0;
 }
 
 void stream_end(stream_builder *builder)
@@ -144,18 +124,16 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
 {
     op_stream *stream = builder->stream;
     op next = { bytes, on_stream, (uint32_t)stream->block_count, 0, OP_ALLOC };
-    stream_block made = { bytes, on_stream };
-    uint32_t label = 0;
+    const stream_block made = { bytes, on_stream };
     *block = 0;
     if (builder->is_cut) return 0;
     if (bytes > UINT64_MAX - builder->live_bytes) {
         return stream_refuse(builder, "%" PRIu64 " bytes beside %" PRIu64 " live ones, expected a sum below 2^64",
                              bytes, builder->live_bytes);
     }
-    if (tag.bytes && stream_label(builder, tag, &label)) return -1;
-    if (stream_append(builder, &next) || stream_add_block(builder, id, &made, tag.bytes ? label + 1 : 0)) {
-        return -1;
-    }
+    uint32_t label = tag.bytes ? stream_label(builder, tag) + 1 : 0;
+    if (stream_append(builder, &next)) return -1;
+    stream_add_block(builder, id, &made, label);
     *block = next.first;
     builder->live_bytes += bytes;
     if (builder->live_bytes > stream->requested_peak_bytes) {
@@ -194,7 +172,8 @@ int stream_step(stream_builder *builder, slice label)
 {
     op next = { 0, 0, 0, 0, OP_STEP };
     if (builder->is_cut) return 0;
-    return stream_label(builder, label, &next.first) ? -1 : stream_append(builder, &next);
+    next.first = stream_label(builder, label);
+    return stream_append(builder, &next);
 }
 
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
@@ -217,9 +196,7 @@ int stream_touch(stream_builder *builder, uint32_t block)
         return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
                              (int)STREAM_MAX_TOUCHES);
     }
-    if (ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1)) {
-        return stream_no_memory(builder);
-    }
+    program_must(ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1));
     stream->touches[stream->touch_count++] = block;
     stream->ops[stream->op_count - 1].count++;
     return 0;
@@ -241,12 +218,6 @@ static void write_alloc(const op_stream *stream, const op *at, FILE *out)
     if (tag > 0) fprintf(out, " %s", stream->labels[tag - 1]);
 }
 
-static void write_free(const op_stream *stream, const op *at, FILE *out)
-{
-    fprintf(out, "f %" PRIu64, stream->ids[at->first]);
-    if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
-}
-
 static void write_kernel(const op_stream *stream, const op *at, FILE *out)
 {
     fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
@@ -266,7 +237,10 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
     char word[64];
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
-    case OP_FREE:   write_free(stream, at, out); break;
+    case OP_FREE:
+        fprintf(out, "f %" PRIu64, stream->ids[at->first]);
+        if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
+        break;
     case OP_KERNEL: write_kernel(stream, at, out); break;
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
@@ -377,10 +351,10 @@ int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *n
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made, problem *why)
 {
     stream_builder builder;
-    stream_copy copy = { from, malloc((from->block_count + 1) * sizeof *copy.blocks), 1, 0, 1 };
+    const stream_copy copy = { from, program_need(from->block_count, sizeof *copy.blocks), 1, 0, 1 };
+    int failed = 0;
     stream_begin(&builder, made, "subset", UINT64_MAX, why);
-    int failed = copy.blocks ? 0 : stream_no_memory(&builder);
-    for (size_t block = 0; !failed && block < from->block_count; block++) copy.blocks[block] = STREAM_NO_BLOCK;
+    for (size_t block = 0; block < from->block_count; block++) copy.blocks[block] = STREAM_NO_BLOCK;
     for (size_t index = 0; !failed && index < op_count; index++) {
         if (keep[index]) failed = stream_copy_op(&builder, &copy, &from->ops[index]);
     }

@@ -109,7 +109,6 @@ int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 
 /* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
-int stream_no_memory(stream_builder *builder);   /* EXIT_HARNESS. Returns -1 */
 
 /* ---- Operations of one op stream in another, where its blocks and streams have other numbers */
 

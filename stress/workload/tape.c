@@ -71,11 +71,6 @@ static void tape_shapes(tape *state, uint64_t length)
     state->logits_bytes = maker_times(words, maker_times(words, 2, tokens), state->vocab);
 }
 
-static uint64_t tape_unit(const tape *state, const tape_entry *entry)
-{
-    return entry->scores ? state->scores_bytes : state->narrow_bytes;
-}
-
 static uint32_t tape_retain(tape *state, uint64_t bytes, uint32_t from)
 {
     maker *words = &state->words;
@@ -92,7 +87,8 @@ static void tape_forward(tape *state, uint32_t *laid)
     uint32_t before = 0;                         /* the embedding's table, to begin with */
     for (uint64_t i = 0; i < state->layers * TAPE_ENTRIES && !maker_is_over(words); i++) {
         const tape_entry *entry = &tape_layer[i % TAPE_ENTRIES];
-        uint64_t unit = tape_unit(state, entry), bytes = maker_times(words, entry->narrow + entry->scores, unit);
+        uint64_t unit = entry->scores ? state->scores_bytes : state->narrow_bytes;
+        uint64_t bytes = maker_times(words, entry->narrow + entry->scores, unit);
         uint64_t scratch_bytes = maker_times(words, entry->scratch, unit);
         uint32_t scratch = scratch_bytes ? tape_retain(state, scratch_bytes, before) : before;
         laid[i] = tape_retain(state, bytes, scratch);
@@ -164,7 +160,7 @@ static void tape_make(void *self)
     state->tapes = maker_array(words, (state->keep + 1) * state->tape_count, sizeof *state->tapes);
     state->gradients = maker_array(words, state->layers * TAPE_MATRICES, sizeof *state->gradients);
     tape_setup(state);
-    if (!words->failed) tape_steps(state);
+    tape_steps(state);
 }
 
 /* The peak is more than is told where gradients of weights outweigh a tape: with few tokens. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "../base/splitmix64.h"
 #include "../base/text.h"
 #include "maker.h"
@@ -71,26 +72,20 @@ const workload_family *workload_family_at(size_t index)
     return index < WORKLOAD_FAMILY_COUNT ? &workload_families[index]->shown : NULL;
 }
 
-static void workload_range_text(const family_option *option, char *text, size_t size)
+int workload_option_text(size_t family_index, size_t index, char *text, size_t size)
 {
+    const family *of = family_index < WORKLOAD_FAMILY_COUNT ? workload_families[family_index] : NULL;
+    if (!of || index >= of->option_count) return 0;
+    const family_option *option = &of->options[index];
+    if (option->words) {
+        snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
+        for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i ? "," : "", option->words[i]);
+        return 1;
+    }
     snprintf(text, size, "%s=%" PRIu64, option->key, option->value.low);
     if (option->value.high != option->value.low) text_add(text, size, "-%" PRIu64, option->value.high);
     text_add(text, size, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
              option->is_range ? ", or LO-HI" : "");
-}
-
-static void workload_words_text(const family_option *option, char *text, size_t size)
-{
-    snprintf(text, size, "%s=%s ", option->key, option->words[option->value.low]);
-    for (uint64_t i = 0; i <= option->highest; i++) text_add(text, size, "%s %s", i > 0 ? "," : "", option->words[i]);
-}
-
-int workload_option_text(size_t family_index, size_t option, char *text, size_t size)
-{
-    const family *of = family_index < WORKLOAD_FAMILY_COUNT ? workload_families[family_index] : NULL;
-    if (!of || option >= of->option_count) return 0;
-    if (of->options[option].words) workload_words_text(&of->options[option], text, size);
-    else workload_range_text(&of->options[option], text, size);
     return 1;
 }
 
@@ -229,8 +224,7 @@ static uint64_t workload_seed(const family *of, const workload_options *options,
 static int workload_write(const family *of, const family_request *request, stream_builder *builder)
 {
     if (of->read) return of->read(request->path, builder);
-    maker *self = calloc(1, of->size);
-    if (!self) return stream_no_memory(builder);
+    maker *self = program_need(1, of->size);
     for (size_t i = 0; i < of->option_count; i++) {
         const family_range *value = &request->values[i].is;
         memcpy((char *)self + of->options[i].at, value, of->options[i].is_range ? sizeof *value : sizeof value->low);
@@ -240,6 +234,14 @@ static int workload_write(const family *of, const family_request *request, strea
     int failed = maker_end(self);
     free(self);
     return failed;
+}
+
+static void workload_begin(stream_builder *builder, op_stream *stream, const char *source,
+                           const workload_options *options, problem *why)
+{
+    stream_begin(builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    if (options->most_ops) builder->most_ops = options->most_ops;
+    builder->most_bytes = options->most_bytes;
 }
 
 int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
@@ -254,18 +256,13 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     if (!of) return workload_unknown(name, why);
     if (workload_request(of, arguments, options, &request, why)) return -1;
     snprintf(source, sizeof source, "workload %s", of->shown.name);
-    stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
-    if (options->most_ops) builder.most_ops = options->most_ops;
-    builder.most_bytes = options->most_bytes;
+    workload_begin(&builder, stream, source, options, why);
     uint64_t seed = workload_seed(of, options, &request);
     int failed = workload_write(of, &request, &builder);
     stream_end(&builder);
     stream->seed = seed;
-    if (failed) {
-        op_stream_free(stream);
-        return -1;
-    }
-    return 0;
+    if (failed) op_stream_free(stream);
+    return failed;
 }
 
 /* ---- Several op streams made one: threads dealt out, turns drawn, streams and blocks numbered anew */
@@ -350,21 +347,17 @@ static int mix_add(mix *self, slice spec, const workload_options *options, uint3
                    problem *why)
 {
     mix_member *made = &self->members[self->member_count];
-    char *text = malloc(spec.length + 1);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
-    memcpy(text, spec.bytes, spec.length);
-    text[spec.length] = '\0';
+    char *text = program_copy(spec.bytes, spec.length);
     int failed = workload_make(text, options, &made->stream, why);
     free(text);
     if (failed) return -1;
     self->member_count++;
     self->op_count += made->stream.op_count;
     self->touch_count += made->stream.touch_count;
-    if (mix_judge(self, spec, options, why)) return -1;
     made->thread = thread;
     made->stride = stride;
-    made->blocks = calloc(made->stream.block_count + 1, sizeof *made->blocks);
-    return made->blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    made->blocks = program_need(made->stream.block_count, sizeof *made->blocks);
+    return mix_judge(self, spec, options, why);
 }
 
 /* The threads from `first` on, every stride-th, are for this workload. */
@@ -441,9 +434,7 @@ static int mix_all(mix *self, const char *text, const workload_options *options,
     char source[80];
     if (mix_members(self, text, options, spec_count, why)) return -1;
     snprintf(source, sizeof source, "workload %s", text);
-    stream_begin(&self->builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
-    if (options->most_ops) self->builder.most_ops = options->most_ops;
-    self->builder.most_bytes = options->most_bytes;
+    workload_begin(&self->builder, stream, source, options, why);
     int failed = mix_merge(self, self->members[0].stream.seed);
     stream_end(&self->builder);
     stream->seed = self->members[0].stream.seed;
@@ -461,8 +452,7 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
     }
     int is_alone = !options->threads_given || options->threads == 1 || workload_has_option(slice_of(text), "threads");
     if (spec_count == 1 && is_alone) return workload_make(text, options, stream, why);
-    mix *self = calloc(1, sizeof *self);
-    if (!self) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    mix *self = program_need(1, sizeof *self);
     int failed = mix_all(self, text, options, spec_count, stream, why);
     for (uint32_t at = 0; at < self->member_count; at++) {
         op_stream_free(&self->members[at].stream);

@@ -38,8 +38,7 @@ typedef struct workload_options {                /* from the command line; a fam
 
 /* spec: NAME or NAME:key=value,key=value; replay:FILE. Fills *stream, to be freed by op_stream_free.
    -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps, threads),
-   a broken or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS.
-   *stream is then empty. */
+   a broken or unreadable file (file and line named); EXIT_USAGE. *stream is then empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
 /* 1: the workload that spec names has that option. `threads`: it has threads of its own. */
 int  workload_has_option(slice spec, const char *key);

@@ -105,9 +105,9 @@ static inline void like_open(like_bench *bench, const char *text, uint64_t total
     exit(1);
 }
 
-static inline model_use_now like_use(const like_bench *bench)
+static inline memory_use like_use(const like_bench *bench)
 {
-    model_use_now use;
+    memory_use use;
     model_measure(bench->model, &use);
     return use;
 }
@@ -122,7 +122,7 @@ static inline uint64_t like_held(const like_bench *bench)
 
 static inline void like_close(like_bench *bench, const char *name)
 {
-    model_use_now use = like_use(bench);
+    memory_use use = like_use(bench);
     device_counters counters = { 0 };
     int agree = like_held(bench) == use.live_bytes + use.free_bytes;
     model_close(bench->model);
@@ -211,7 +211,7 @@ static inline uint64_t like_calls(const like_bench *bench)
 /* `live:1M` and the like; 1: it is so. */
 static inline int like_figure(const like_bench *bench, const char *word)
 {
-    model_use_now use = like_use(bench);
+    memory_use use = like_use(bench);
     uint64_t address = bench->count > 1 ? (uint64_t)(uintptr_t)bench->blocks[bench->count - 2] : 0;
     uint64_t newest = bench->count ? (uint64_t)(uintptr_t)bench->blocks[bench->count - 1] : 0;
     const struct { const char *name; uint64_t found; } figures[] = {

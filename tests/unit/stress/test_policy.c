@@ -25,7 +25,7 @@ static void test_model_at_work(device *on, const model_kind *kind)
     CHECK_INT(parse(kind->name, 64 << 20, &made), ==, 0);
     CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
     CHECK_U64(opened.limit_bytes, ==, 64 << 20);
-    CHECK(pool_follows(&opened) == !pool_goes_home(&opened));
+    CHECK(pool_follows(&opened) == !opened.goes_home);
     CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
     pool_measure(&opened, &use, &stats);
     CHECK_MSG(use.requested_bytes == 1000 && use.live_bytes >= 1000 && use.reserved_bytes >= use.live_bytes,

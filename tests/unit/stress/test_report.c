@@ -106,8 +106,8 @@ static void test_cuda_table(void)
 /* What the schema must say of a column, as the table has its unit, decimals and words. */
 static const char *schema_rule(row_column column, char *text, size_t size)
 {
-    const column_info *of = column_of(column);
-    const char *words = column_words(of), *kind = column_decimals(column) ? "number" : "count";
+    const column_info *of = &row_table[column];
+    const char *words = column_words(column), *kind = column_decimals(column) ? "number" : "count";
     size_t used = (size_t)snprintf(text, size, "{\"enum\": [");
     if (of->unit == UNIT_TEXT || of->unit == UNIT_KEY) kind = "text";
     if (column == COLUMN_DIGEST) return "{\"type\": [\"string\", \"null\"], \"pattern\": \"^[0-9a-f]{16}$\"}";
@@ -140,8 +140,8 @@ static void test_schema(void)
     fclose(file);
     for (int at = 0; at < COLUMN_COUNT; at++) {
         row_column column = (row_column)at;
-        const char *name = row_column_name(column), *expected = schema_rule(column, text, sizeof text);
-        int is_key = column_of(column)->unit == UNIT_KEY;
+        const char *name = row_table[column].name, *expected = schema_rule(column, text, sizeof text);
+        int is_key = row_table[column].unit == UNIT_KEY;
         if (at >= COLUMN_OOM_OP && at <= COLUMN_OOM_REASON) continue;
         if (at == COLUMN_STATUS || at == COLUMN_STOP_REASON) continue;
         CHECK_MSG(schema_has(schema, name, expected)
