@@ -102,16 +102,20 @@ sim_device *engine_owner(const sim *machine, uint64_t address);
 typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 
+sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is none */
+
 /* The host's clock, which ends at 2^64 - 1. */
 void engine_advance(sim *machine, uint64_t ns);
 
 /* The first time: creates the device's context and charges the clock for it. */
 void engine_open_context(sim_device *device);
 
-/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. bare: the call does not
-   reach the device, so that a lost one does not stop it. */
+/* CUDA's name of a kind of call, and what is true of it. */
+const char *engine_call_name(sim_call kind);
+int engine_call_is(sim_call kind, sim_trait trait);
+
+/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. */
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
-fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */

@@ -137,13 +137,6 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     return SIM_SUCCESS;
 }
 
-int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
-{
-    *free_bytes = devmem_free_bytes(&device->memory);
-    *total_bytes = device->memory.capacity_bytes;
-    return SIM_SUCCESS;
-}
-
 void memory_reset(sim_device *device)
 {
     sim *machine = device->sim;
@@ -231,14 +224,6 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     return SIM_SUCCESS;
 }
 
-int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
-{
-    const devmem *memory = &device->sim->banks[SIM_BANK_HOST].memory;
-    *free_bytes = devmem_free_bytes(memory);
-    *total_bytes = memory->capacity_bytes;
-    return SIM_SUCCESS;
-}
-
 /* ---- What a pool hands out and takes back: which free block is given again, to which stream, and when */
 
 #define MEMPOOL_UNIT  ((uint64_t)512)
@@ -314,7 +299,7 @@ static void mempool_touch(sim_device *device, const stream_queue *by, const memp
 }
 
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
-                  const char *action, uint64_t *cost_ns)
+                     uint64_t *cost_ns)
 {
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
@@ -326,7 +311,7 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
         return SIM_SUCCESS;
     }
     stream_queue *to = mempool_stream(device, handle, &code);
-    code = to ? work_issue(device, to, 0, action) : code;
+    code = to ? work_issue(device, to, 0) : code;
     mempool_block *block = code == SIM_SUCCESS ? mempool_supply(device, self, to, whole, &way, &code, cost_ns) : NULL;
     if (!block) return code;
     if (way < MEMPOOL_AT_ONCE && streams_follow(&machine->streams, to, machine->now_ns, &block->freed)) {

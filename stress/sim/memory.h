@@ -11,7 +11,6 @@
    Giving memory back waits for all work of the device, as cudaFree does, and that is part of its cost. */
 int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
 
@@ -24,7 +23,6 @@ void banks_destroy(sim *machine);
    cudaFree does; of pinned memory a use that the host does not know to be done is a finding. */
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);    /* the host's */
 
 /* ---- Memory of pools, in the order of streams */
 
@@ -33,9 +31,9 @@ int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_by
    uses of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
    for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
-                  const char *action, uint64_t *cost_ns);
+                     uint64_t *cost_ns);
 int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
-                   uint64_t *cost_ns);
+                      uint64_t *cost_ns);
 int mempool_take_now(sim_device *device, uint64_t address);      /* cudaFree, when the device was waited for */
 
 #endif

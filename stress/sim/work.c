@@ -19,6 +19,19 @@ capture_scene work_scene(sim_device *device, const char *action)
     return scene;
 }
 
+fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
+{
+    fault_answer answer = engine_begin_call(device, kind, bytes);
+    capture_scene scene = work_scene(device, action);
+    if (answer.code != SIM_SUCCESS) return answer;
+    if (engine_call_is(kind, SIM_EXPORT) && device->sim->without_vm) {
+        answer.code = SIM_NOT_SUPPORTED;
+    } else if (engine_call_is(kind, SIM_UNSAFE)) {
+        answer.code = capture_check_unsafe(&scene);
+    }
+    return answer;
+}
+
 static stream_queue *work_find_created(const sim *machine, const void *handle, int *code)
 {
     stream_queue *found = handles_find(&machine->handles, handle, HANDLE_STREAM);
@@ -81,10 +94,10 @@ int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
     return code;
 }
 
-int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns, const char *action)
+int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, action);
+    capture_scene scene = work_scene(device, "");
     int code = capture_check_use(&scene, self);
     if (code != SIM_SUCCESS || self->capture) {
         return code != SIM_SUCCESS ? code : capture_issue(&scene, self, work_ns);
@@ -151,12 +164,6 @@ int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
     return code;
 }
 
-int work_check_unsafe(sim_device *device, const char *action)
-{
-    capture_scene scene = work_scene(device, action);
-    return capture_check_unsafe(&scene);
-}
-
 int work_capture_status(sim_device *device, const void *handle, int *status)
 {
     int code;
@@ -168,11 +175,11 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
 }
 
-int work_begin_capture(sim_device *device, const void *handle, int mode, const char *action)
+int work_begin_capture(sim_device *device, const void *handle, int mode)
 {
     int code;
     stream_queue *found = work_find_stream(device, handle, &code);
-    capture_scene scene = work_scene(device, action);
+    capture_scene scene = work_scene(device, "");
     return found ? capture_begin(&scene, found, mode) : code;
 }
 
@@ -183,6 +190,22 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
     capture_scene scene = work_scene(device, action);
     *made = NULL;
     return found ? capture_end(&scene, found, made) : code;
+}
+
+void *work_keep_graph(sim *machine, handle_kind of, graph *made)
+{
+    void *handle = made ? handles_create(&machine->handles, machine->runtime_serial, of, made) : NULL;
+    if (!handle) graph_destroy(made);
+    return handle;
+}
+
+int work_drop_graph(sim *machine, handle_kind of, const void *handle)
+{
+    graph *found = handles_find(&machine->handles, handle, of);
+    if (!found) return SIM_INVALID_VALUE;
+    handles_drop(&machine->handles, handle);
+    graph_destroy(found);
+    return SIM_SUCCESS;
 }
 
 /* ---- Events by their handles: each a copy of what came before when it was recorded */
@@ -235,10 +258,10 @@ int event_destroy(sim *machine, const void *value)
     return SIM_SUCCESS;
 }
 
-static int event_mark(sim_device *device, event *self, stream_queue *at, const char *action)
+static int event_mark(sim_device *device, event *self, stream_queue *at)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, action);
+    capture_scene scene = work_scene(device, "");
     int code = capture_check_use(&scene, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
@@ -253,13 +276,13 @@ static int event_mark(sim_device *device, event *self, stream_queue *at, const c
     return code;
 }
 
-int event_record(sim_device *device, const void *value, const void *handle, const char *action)
+int event_record(sim_device *device, const void *value, const void *handle)
 {
     int code;
     stream_queue *at = work_find_stream(device, handle, &code);
     event *self = at ? event_find(device->sim, value, &code) : NULL;
     if (!self) return code;
-    return self->device == at->device ? event_mark(device, self, at, action) : SIM_INVALID_HANDLE;
+    return self->device == at->device ? event_mark(device, self, at) : SIM_INVALID_HANDLE;
 }
 
 /* What may be asked or waited for by the host. */
@@ -377,11 +400,11 @@ void work_destroy(sim *machine)
         on */
 
 int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes, const char *action)
+                   size_t bytes)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, work_ns, action) : code;
+    code = by ? work_issue(device, by, work_ns) : code;
     if (code != SIM_SUCCESS || !act) return code;
     if (by->capture) {
         return graph_add(by->capture->graph, act, payload, bytes) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
@@ -401,11 +424,11 @@ static int launch_act_use(void *context, const void *payload)
     return SIM_SUCCESS;
 }
 
-int launch_use(sim_device *device, const void *handle, const access_range *range, const char *action)
+int launch_use(sim_device *device, const void *handle, const access_range *range)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, 0, action) : code;
+    code = by ? work_issue(device, by, 0) : code;
     if (code != SIM_SUCCESS) return code;
     if (by->capture) {
         access_range captured = *range;
@@ -427,11 +450,11 @@ static int launch_capture(graph *into, const graph *self)
     return failed ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op, const char *action)
+int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, self->work_ns, action) : code;
+    code = by ? work_issue(device, by, self->work_ns) : code;
     if (code != SIM_SUCCESS) return code;
     if (by->capture) return launch_capture(by->capture->graph, self);
     launch now = { device, by, op };

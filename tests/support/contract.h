@@ -444,7 +444,7 @@ static int tell_pool(contract *self, step *at)
 static inline int contract_kind(contract *self, const char *name)
 {
     static const struct { const char *text, *cuda_name; } names[SIM_CALL_KINDS] = {
-#define X(kind, text, cuda_name, code, cost) { text, cuda_name },
+#define X(kind, text, cuda_name, code, cost, trait) { text, #cuda_name },
         SIM_CALLS(X)
 #undef X
     };
