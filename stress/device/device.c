@@ -10,7 +10,8 @@
 #include "../sim/entries.h"
 #include "cuda_environment.h"
 
-/* ---- Devices of CUDA: streams, uses of memory that are written in order, contents by synchronous memset and memcpy */
+/* ---- CUDA's devices: streams, uses of memory that are written in order, contents by synchronous memset and
+        memcpy */
 
 #ifdef GPUARENA_NO_CUDA
 
@@ -429,7 +430,8 @@ int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_
 int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
     DEVICE_ON_CUDA(self, return cuda_device_follow(self->cuda, stream, other, why));
-    return device_failed(self, "a stream's wait for another", sim_stream_follow(self->machine, 0, stream, other), why);
+    int code = sim_stream_follow(self->machine, 0, stream, other);
+    return device_failed(self, "a stream's wait for another", code, why);
 }
 
 int device_rival(device *self, uint64_t bytes, int gives_back, problem *why)

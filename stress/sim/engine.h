@@ -46,7 +46,7 @@ typedef struct sim_device {
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
-    struct mempool *pools, *current_pool;       /* mempool.h; the first is the device's own. Current: the runtime's */
+    struct mempool *pools, *current_pool;       /* memory.h; the first is the device's own. Current: the runtime's */
 } sim_device;
 
 typedef enum sim_bank { SIM_BANK_HOST, SIM_BANK_MANAGED, SIM_BANK_COUNT } sim_bank;

@@ -8,7 +8,6 @@
 #include "work.h"
 #include "memory.h"
 #include "engine.h"
-#include "mempool.h"
 
 /* ---- The version and the sizes of what machines are made of */
 

@@ -2,7 +2,6 @@
    and calls the part of the machine that does it. */
 #include "entries.h"
 #include "memory.h"
-#include "mempool.h"
 #include "share.h"
 #include "vmem.h"
 #include "work.h"

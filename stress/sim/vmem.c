@@ -70,10 +70,10 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
     uint64_t offset;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    vspace_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
+    devmem_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
                                           &offset);
-    if (result != VSPACE_OK) {
-        return result == VSPACE_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
+    if (result != DEVMEM_OK) {
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
     }
     *address = engine_address(device, offset);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "mempool.h"
+#include "memory.h"
 
 uint64_t work_thread(const sim *machine)
 {

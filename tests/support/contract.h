@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sim_device.h"
-#include "stress/sim/mempool.h"
+#include "stress/sim/memory.h"
 #include "stress/sim/work.h"
 
 enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400 };
