@@ -130,15 +130,8 @@ CUresult driver_answer(cudaError_t code)
     return codes_is_of_driver((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
-DRIVER(cuInit, 2000, (unsigned int flags))
-{
-    return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-DRIVER(cuDriverGetVersion, 2020, (int *version))
-{
-    return (CUresult)call_put(version, CUDART_VERSION);
-}
+DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags), flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)call_put(version, CUDART_VERSION))
 
 DRIVER(cuGetErrorName, 6000, (CUresult error, const char **name))
 {
@@ -349,51 +342,24 @@ static CUresult kernel_find(const void *source, void *handle)
     return code;
 }
 
-DRIVER(cuModuleLoadData, 2000, (CUmodule *module, const void *image))
-{
-    return kernel_find(image, module);
-}
-
-DRIVER(cuModuleLoadDataEx, 2010, (CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
-                                  void **values))
-{
-    (void)count, (void)options, (void)values;
-    return kernel_find(image, module);
-}
-
-DRIVER(cuModuleUnload, 2000, (CUmodule module))
-{
-    return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-DRIVER(cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name))
-{
-    return module ? kernel_find(name, function) : CUDA_ERROR_INVALID_HANDLE;
-}
+DRIVER_ANSWERS(cuModuleLoadData, 2000, (CUmodule *module, const void *image), kernel_find(image, module))
+DRIVER_ANSWERS(cuModuleLoadDataEx, 2010, (CUmodule *module, const void *image, unsigned int count,
+                                          CUjit_option *options, void **values),
+               ((void)count, (void)options, (void)values, kernel_find(image, module)))
+DRIVER_ANSWERS(cuModuleUnload, 2000, (CUmodule module), module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name),
+               module ? kernel_find(name, function) : CUDA_ERROR_INVALID_HANDLE)
 
 #if CUDA_VERSION >= 12000
-DRIVER(cuLibraryLoadData, 12000, (CUlibrary *library, const void *image, CUjit_option *options, void **values,
-                                  unsigned int count, CUlibraryOption *library_options, void **library_values,
-                                  unsigned int library_count))
-{
-    (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
-    return kernel_find(image, library);
-}
-
-DRIVER(cuLibraryUnload, 12000, (CUlibrary library))
-{
-    return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-DRIVER(cuLibraryGetKernel, 12000, (CUkernel *kernel, CUlibrary library, const char *name))
-{
-    return library ? kernel_find(name, kernel) : CUDA_ERROR_INVALID_HANDLE;
-}
-
-DRIVER(cuKernelGetFunction, 12000, (CUfunction *function, CUkernel kernel))
-{
-    return kernel_find(kernel, function);
-}
+DRIVER_ANSWERS(cuLibraryLoadData, 12000, (CUlibrary *library, const void *image, CUjit_option *options,
+                                          void **values, unsigned int count, CUlibraryOption *library_options,
+                                          void **library_values, unsigned int library_count),
+               ((void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+                (void)library_count, kernel_find(image, library)))
+DRIVER_ANSWERS(cuLibraryUnload, 12000, (CUlibrary library), library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuLibraryGetKernel, 12000, (CUkernel *kernel, CUlibrary library, const char *name),
+               library ? kernel_find(name, kernel) : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuKernelGetFunction, 12000, (CUfunction *function, CUkernel kernel), kernel_find(kernel, function))
 #endif
 
 /* The numbers of those attributes that have an answer here. */
@@ -404,12 +370,9 @@ DRIVER_TAKES(cuFuncGetAttribute, 2020, (int *value, CUfunction_attribute attribu
                     : attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION           ? made.ptxVersion
                     : attribute == CU_FUNC_ATTRIBUTE_BINARY_VERSION        ? made.binaryVersion
                                                                            : 0)
-
-DRIVER(cuFuncSetAttribute, 9000, (CUfunction function, CUfunction_attribute attribute, int value))
-{
-    (void)attribute;
-    return DRIVER_DOES(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, value));
-}
+DRIVER_ANSWERS(cuFuncSetAttribute, 9000, (CUfunction function, CUfunction_attribute attribute, int value),
+               ((void)attribute, DRIVER_DOES(cudaFuncSetAttribute(function,
+                cudaFuncAttributeMaxDynamicSharedMemorySize, value))))
 
 DRIVER_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050,
                 (int *blocks, CUfunction function, int block_size, size_t shared_bytes),

@@ -38,7 +38,10 @@ typedef struct driver_row {
 void     driver_keep_error(void);
 CUresult driver_answer(cudaError_t code);
 
-/* A function that is one call of the runtime. */
+/* A function that is an expression; and one that is one call of the runtime. */
+#define DRIVER_ANSWERS(name, since, parameters, answer) \
+    DRIVER_LIST(#name, name, since) \
+    DRIVER_EXPORT name parameters { return (answer); }
 #define DRIVER_FUNCTION(name, since, parameters, runtime_call) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters { return DRIVER_DOES(runtime_call); }

@@ -151,8 +151,7 @@ static int memory_unpin(call *self, void *ptr)
 {
     uint64_t bytes = 0;
     if (ptr && !host_give_back(ptr, 0, &bytes)) {
-        judge_report(&self->machine->judge, self->device->ordinal, "cudaFreeHost of an address that is not held as "
-                     "pinned memory now");
+        ENGINE_REPORT(self->device, "cudaFreeHost of an address that is not held as pinned memory now");
         return SIM_INVALID_VALUE;
     }
     self->cost_ns = engine_cost_ns(self->device, SIM_COST_HOST_FREE, bytes);

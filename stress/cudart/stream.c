@@ -212,7 +212,7 @@ CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, CAPTURE_INFO_PER_THREAD) CAPTURE_IN
 static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)
 {
     int wanted = mode ? (int)*mode : -1;
-    int code = capture_exchange_mode(&self->machine->captures, work_thread(self->machine), &wanted);
+    int code = capture_exchange_mode(self->machine, &wanted);
     if (code == SIM_SUCCESS) *mode = (enum cudaStreamCaptureMode)wanted;
     return code;
 }

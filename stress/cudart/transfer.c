@@ -34,8 +34,7 @@ typedef struct copy {
 } copy;
 
 /* A finding of this copy. */
-#define COPY_REPORT(self, ...) \
-    judge_report(&(self)->now->device->sim->judge, (self)->now->device->ordinal, __VA_ARGS__)
+#define COPY_REPORT(self, ...) ENGINE_REPORT((self)->now->device, __VA_ARGS__)
 
 /* An address that a device has ever given is a device's, held or not: what was given back is found as that. */
 static copy_side copy_find(const sim *machine, const void *ptr, size_t pitch)
@@ -87,9 +86,8 @@ static int copy_check(const copy *self, const char *what, const copy_side *side)
         copy_use(self, side);                    /* a finding, and the device's end */
         return self->now->device->lost_code;
     }
-    judge_report(&self->now->device->sim->judge, side->device->ordinal, "%s %s %" PRIu64 " bytes at %s, which are "
-                 "not held by one cudaMalloc", self->asked->name, what, side->bytes,
-                 engine_name(side->device, side->address).text);
+    ENGINE_REPORT(side->device, "%s %s %" PRIu64 " bytes at %s, which are not held by one cudaMalloc",
+                  self->asked->name, what, side->bytes, engine_name(side->device, side->address).text);
     return SIM_INVALID_VALUE;
 }
 
@@ -221,8 +219,7 @@ static int transfer_wait(call *self, const copy_request *asked, cudaStream_t str
 {
     int code;
     stream_queue *found = work_find_stream(self->device, stream, &code);
-    capture_scene scene = work_scene(self->device, asked->name);
-    code = found ? capture_check_wait(&scene, found) : code;
+    code = found ? capture_check_wait(self->device, found, asked->name) : code;
     code = code == SIM_SUCCESS ? transfer_issue(self, asked, stream) : code;
     if (code == SIM_SUCCESS && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
                                 || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
@@ -241,8 +238,8 @@ static int transfer_is_on(const call *self, const char *name, const void *ptr, i
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
     if (owner && owner->ordinal == device) return 1;
-    judge_report(&self->machine->judge, self->device->ordinal, "%s with device %d for %s", name, device,
-                 engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
+    ENGINE_REPORT(self->device, "%s with device %d for %s", name, device,
+                  engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
     return 0;
 }
 

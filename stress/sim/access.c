@@ -27,7 +27,7 @@ static access_text access_uses(const sim_device *device, const stream_queue *by,
 
 static void access_report_host_memory(const sim_device *device)
 {
-    judge_report(&device->sim->judge, device->ordinal, "no host memory left to judge the order of uses");
+    ENGINE_REPORT(device, "no host memory left to judge the order of uses");
 }
 
 typedef touch_verdict (*access_change)(touches *all, uint32_t granule, uint32_t from, uint32_t to,
@@ -69,8 +69,7 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
         && devmem_serves(&memory->memory, *offset, range->bytes, device->ordinal)) {
         return memory;
     }
-    judge_report(&machine->judge, device->ordinal, "%s, which are %s", access_uses(device, by, range, 0).text,
-                 access_lack(memory, *offset));
+    ENGINE_REPORT(device, "%s, which are %s", access_uses(device, by, range, 0).text, access_lack(memory, *offset));
     if (memory && vspace_reservation(&memory->memory.virtual, *offset) && !device->lost_code) {
         device->lost_code = SIM_ILLEGAL_ADDRESS;
     }
@@ -97,8 +96,7 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
     sim_device *memory = access_find(device, by, range, &offset);
     if (!memory) return;
     if (access_was_remapped(memory, offset, range)) {
-        judge_report(book, device->ordinal, "%s: unmapped since, and mapped anew",
-                     access_uses(device, by, range, 1).text);
+        ENGINE_REPORT(device, "%s: unmapped since, and mapped anew", access_uses(device, by, range, 1).text);
         return;
     }
     touch other;
@@ -106,12 +104,12 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
                        0 }, range->owner, range->captured_op, &by->seen, &device->sim->streams.host };
     touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
-        judge_report(book, device->ordinal, "%s: not ordered after op %" PRIu64 " on %s",
-                     access_uses(device, by, range, 0).text, other.op, access_stream(other.stream).text);
+        ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
+                      other.op, access_stream(other.stream).text);
         judge_is_of_order(book);
     } else if (verdict == TOUCH_TAKEN) {
-        judge_report(book, device->ordinal, "%s: handed to another since, who used them at op %" PRIu64 " on %s",
-                     access_uses(device, by, range, 1).text, other.op, access_stream(other.stream).text);
+        ENGINE_REPORT(device, "%s: handed to another since, who used them at op %" PRIu64 " on %s",
+                      access_uses(device, by, range, 1).text, other.op, access_stream(other.stream).text);
     } else if (verdict == TOUCH_NO_HOST_MEMORY) {
         access_report_host_memory(device);
     }
@@ -130,8 +128,8 @@ uint64_t access_owner_of(const sim_device *device, uint64_t address)
 static void access_report_not_after(const sim_device *device, const char *action, uint64_t bytes, const char *where,
                                     const touch *other)
 {
-    judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes%s: not known to be after op %" PRIu64
-                 " on %s", action, bytes, where, other->op, access_stream(other->stream).text);
+    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes%s: not known to be after op %" PRIu64 " on %s", action, bytes,
+                  where, other->op, access_stream(other->stream).text);
 }
 
 static void access_report_at(const sim_device *device, const char *action, uint64_t offset, uint64_t bytes,

@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,11 @@ engine_text engine_name(const sim_device *device, uint64_t address)
         snprintf(name.text, sizeof name.text, "device %d +0x%" PRIx64, owner->ordinal, offset);
     }
     return name;
+}
+
+uint64_t engine_thread(const sim *machine)
+{
+    return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
 }
 
 void engine_open_context(sim_device *device)

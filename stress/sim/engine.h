@@ -34,7 +34,7 @@ void *handles_each(const handles *all, uint32_t index, handle_kind kind, void **
 void  handles_drop(handles *all, const void *value);         /* of an object */
 void  handles_destroy(handles *all);             /* the objects are the caller's */
 
-typedef struct sim_device {
+struct sim_device {
     sim     *sim;
     int      ordinal;
     int      has_context;                        /* 1: its creation has been charged */
@@ -47,7 +47,7 @@ typedef struct sim_device {
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
     struct mempool *pools, *current_pool;       /* memory.h; the first is the device's own. Current: the runtime's */
-} sim_device;
+};
 
 typedef enum sim_bank { SIM_BANK_HOST, SIM_BANK_MANAGED, SIM_BANK_COUNT } sim_bank;
 
@@ -103,6 +103,11 @@ typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 
 sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is none */
+
+/* A finding about what was done on a device. */
+#define ENGINE_REPORT(device, ...) judge_report(&(device)->sim->judge, (device)->ordinal, __VA_ARGS__)
+
+uint64_t engine_thread(const sim *machine);      /* the one that calls, or that sim_thread says is calling */
 
 /* The host's clock, which ends at 2^64 - 1. */
 void engine_advance(sim *machine, uint64_t ns);

@@ -395,8 +395,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
         || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
         const char *wrong = block && !block->is_live ? "is not held now: given back already?"
                           : "no pool gave like that";
-        judge_report(&machine->judge, device->ordinal, "%s of %s, which %s", action,
-                     engine_name(device, address).text, wrong);
+        ENGINE_REPORT(device, "%s of %s, which %s", action, engine_name(device, address).text, wrong);
         return SIM_INVALID_VALUE;
     }
     stream_queue *by = mempool_stream(device, handle, &code);
@@ -466,8 +465,7 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
     devmem_work work;
     devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
     if (result == DEVMEM_HOST_MEMORY) {
-        judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate an obtain of %" PRIu64
-                     " bytes", bytes);
+        ENGINE_REPORT(device, "no host memory left to simulate an obtain of %" PRIu64 " bytes", bytes);
     }
     if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(device, offset);
@@ -498,25 +496,22 @@ static const char *memory_free_name(uint64_t bytes)
 /* Says why a range cannot be given back. offset: of the address, if own; place: the request it lies in, if held. */
 static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64_t bytes, const devmem_place *place)
 {
-    judge *book = &device->sim->judge;
     uint64_t offset;
     int own = engine_offset(device, address, &offset);
     engine_text name = engine_name(device, address);
     const char *action = memory_free_name(bytes);
     if (place && place->offset == offset) {
-        judge_report(book, device->ordinal, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64,
-                     name.text, bytes, place->bytes);
+        ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64, name.text,
+                      bytes, place->bytes);
     } else if (place) {
-        judge_report(book, device->ordinal, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %"
-                     PRIu64 " bytes", action, name.text, offset - place->offset, place->offset, place->bytes);
+        ENGINE_REPORT(device, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %" PRIu64 " bytes",
+                      action, name.text, offset - place->offset, place->offset, place->bytes);
     } else if (own && vspace_reservation(&device->memory.virtual, offset)) {
-        judge_report(book, device->ordinal, "%s of %s, which are reserved addresses: release is for those", action,
-                     name.text);
+        ENGINE_REPORT(device, "%s of %s, which are reserved addresses: release is for those", action, name.text);
     } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
-        judge_report(book, device->ordinal, "%s of %s, which is not held now: given back already?", action,
-                     name.text);
+        ENGINE_REPORT(device, "%s of %s, which is not held now: given back already?", action, name.text);
     } else {
-        judge_report(book, device->ordinal, "%s of %s, which this device never gave", action, name.text);
+        ENGINE_REPORT(device, "%s of %s, which this device never gave", action, name.text);
     }
 }
 
@@ -542,8 +537,8 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     }
     const char *holder = share_holder(device, &place);
     if (holder) {
-        judge_report(&device->sim->judge, device->ordinal, "%s of %s, which %s", memory_free_name(bytes),
-                     engine_name(device, address).text, holder);
+        ENGINE_REPORT(device, "%s of %s, which %s", memory_free_name(bytes), engine_name(device, address).text,
+                      holder);
         *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
@@ -613,8 +608,7 @@ int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, u
     if (bytes == 0) return SIM_INVALID_VALUE;
     devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
     if (result == DEVMEM_HOST_MEMORY) {
-        judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %" PRIu64 " bytes of %s "
-                     "memory", bytes, bank->bank);
+        ENGINE_REPORT(device, "no host memory left to simulate %" PRIu64 " bytes of %s memory", bytes, bank->bank);
     }
     if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     *ptr = (void *)(uintptr_t)engine_address(bank, offset);
@@ -633,8 +627,8 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
         || place.offset != offset
         || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
-        judge_report(&device->sim->judge, device->ordinal, "give_back of %s as %" PRIu64 " bytes of %s memory, which "
-                     "it is not", engine_name(device, address).text, bytes, bank->bank);
+        ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes of %s memory, which it is not",
+                      engine_name(device, address).text, bytes, bank->bank);
         return SIM_INVALID_VALUE;
     }
     if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);

@@ -61,7 +61,7 @@ static sim_device *share_device(const sim_device *device, share_scope scope, con
     const sim *machine = device->sim;
     *code = SIM_INVALID_VALUE;
     if (token->magic != SHARE_MAGIC) {
-        judge_report(&device->sim->judge, device->ordinal, "import of what was never exported");
+        ENGINE_REPORT(device, "import of what was never exported");
         return NULL;
     }
     *code = SIM_NOT_SUPPORTED;
@@ -175,13 +175,12 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
     devmem_place place;
     if (!handle) return SIM_INVALID_VALUE;
     if (!share_find(device, address, &place)) {
-        judge_report(&device->sim->judge, device->ordinal, "export of %s, which is no base that cudaMalloc gave",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "export of %s, which is no base that cudaMalloc gave",
+                      engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     if (share_is_others(device, &place)) {
-        judge_report(&device->sim->judge, device->ordinal, "export of %s, which is another process's",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "export of %s, which is another process's", engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     share_token made = share_describe(device, address, place.bytes);
@@ -226,7 +225,7 @@ static int share_find_own(sim_device *owner, const share_token *token, share_ope
 {
     devmem_place place;
     if (!share_find(owner, token->what, &place) || place.bytes != token->bytes) {
-        judge_report(&owner->sim->judge, owner->ordinal, "open of memory that was given back");
+        ENGINE_REPORT(owner, "open of memory that was given back");
         return SIM_INVALID_VALUE;
     }
     *opened = share_find_open(owner->sim, token->what);
@@ -290,8 +289,7 @@ static int share_refuse(const sim_device *device, const share_token *token, int 
 {
     if (why == EACCES || why == EPERM) return SIM_NOT_SUPPORTED;
     if (why != ENOENT && why != ESRCH) return SIM_UNKNOWN;
-    judge_report(&device->sim->judge, device->ordinal, "open of memory that process %" PRIu64
-                 " does not have any more", token->process);
+    ENGINE_REPORT(device, "open of memory that process %" PRIu64 " does not have any more", token->process);
     return SIM_INVALID_VALUE;
 }
 
@@ -375,8 +373,7 @@ int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns)
     share_open *opened = share_find_open(machine, address);
     *cost_ns = engine_call_ns(device, SIM_CALL_IPC_CLOSE);
     if (!opened) {
-        judge_report(&machine->judge, device->ordinal, "close of %s, which is not open",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "close of %s, which is not open", engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     if (--opened->count > 0) return SIM_SUCCESS;

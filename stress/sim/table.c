@@ -95,7 +95,7 @@ static int table_ask_capture(sim_device *device, gpuarena_stream handle, int *ac
 TABLE_ENTRY(capture, active, (const gpuarena_driver *self, gpuarena_stream stream, int *active),
             STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, stream, active))
 TABLE_ENTRY(capture, exchange_mode, (const gpuarena_driver *self, int *mode), EXCHANGE_CAPTURE_MODE, 0,
-            capture_exchange_mode(&call.device->sim->captures, work_thread(call.device->sim), mode))
+            capture_exchange_mode(call.device->sim, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
 

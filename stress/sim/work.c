@@ -1,33 +1,18 @@
 /* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's. */
 #include "work.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "memory.h"
 
-uint64_t work_thread(const sim *machine)
-{
-    return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
-}
-
-capture_scene work_scene(sim_device *device, const char *action)
-{
-    sim *machine = device->sim;
-    capture_scene scene = { &machine->captures, &machine->streams, &machine->judge, device->ordinal,
-                            work_thread(machine), action };
-    return scene;
-}
-
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
 {
     fault_answer answer = engine_begin_call(device, kind, bytes);
-    capture_scene scene = work_scene(device, action);
     if (answer.code != SIM_SUCCESS) return answer;
     if (engine_call_is(kind, SIM_EXPORT) && device->sim->without_vm) {
         answer.code = SIM_NOT_SUPPORTED;
     } else if (engine_call_is(kind, SIM_UNSAFE)) {
-        answer.code = capture_check_unsafe(&scene);
+        answer.code = capture_check_unsafe(device, action);
     }
     return answer;
 }
@@ -50,7 +35,7 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
         return NULL;
     }
     stream_kind kind = handle == WORK_PER_THREAD ? STREAM_PER_THREAD : STREAM_LEGACY;
-    uint64_t thread = kind == STREAM_PER_THREAD ? work_thread(machine) : 0;
+    uint64_t thread = kind == STREAM_PER_THREAD ? engine_thread(machine) : 0;
     stream_queue *found = streams_find(&machine->streams, kind, device->ordinal, thread);
     found = found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
     *code = found ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
@@ -77,10 +62,7 @@ int work_destroy_stream(sim_device *device, const void *handle, const char *acti
     sim *machine = device->sim;
     stream_queue *found = work_find_created(machine, handle, &code);
     if (!found) return code;
-    if (found->capture) {
-        capture_scene scene = work_scene(device, action);
-        return capture_fail(&scene, found->capture, SIM_CAPTURE_UNSUPPORTED);
-    }
+    if (found->capture) return capture_fail(device, found->capture, action, SIM_CAPTURE_UNSUPPORTED);
     handles_drop(&machine->handles, handle);
     streams_close(&machine->streams, found);
     return SIM_SUCCESS;
@@ -97,10 +79,9 @@ int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
 int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, "");
-    int code = capture_check_use(&scene, self);
+    int code = capture_check_use(device, self);
     if (code != SIM_SUCCESS || self->capture) {
-        return code != SIM_SUCCESS ? code : capture_issue(&scene, self, work_ns);
+        return code != SIM_SUCCESS ? code : capture_issue(device, self, work_ns);
     }
     return streams_issue(&machine->streams, self, machine->now_ns, work_ns) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
@@ -118,8 +99,7 @@ static int work_look(sim_device *device, const void *handle, const char *action,
     sim *machine = device->sim;
     *found = work_find_stream(device, handle, &code);
     if (!*found) return code;
-    capture_scene scene = work_scene(device, action);
-    code = capture_check_wait(&scene, *found);
+    code = capture_check_wait(device, *found, action);
     if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY
         && streams_issue(&machine->streams, *found, machine->now_ns, 0)) {
         code = SIM_OUT_OF_MEMORY;
@@ -158,8 +138,7 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns)
 
 int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
 {
-    capture_scene scene = work_scene(device, action);
-    int code = capture_check_wait(&scene, NULL);
+    int code = capture_check_wait(device, NULL, action);
     if (code == SIM_SUCCESS) work_drain_device(device, cost_ns);
     return code;
 }
@@ -169,8 +148,7 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
     int code;
     const stream_queue *found = work_find_stream(device, handle, &code);
     if (!found) return code;
-    capture_scene scene = work_scene(device, "");
-    code = capture_check_use(&scene, found);
+    code = capture_check_use(device, found);
     *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
 }
@@ -179,17 +157,15 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
 {
     int code;
     stream_queue *found = work_find_stream(device, handle, &code);
-    capture_scene scene = work_scene(device, "");
-    return found ? capture_begin(&scene, found, mode) : code;
+    return found ? capture_begin(device, found, mode) : code;
 }
 
 int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
 {
     int code;
     stream_queue *found = work_find_stream(device, handle, &code);
-    capture_scene scene = work_scene(device, action);
     *made = NULL;
-    return found ? capture_end(&scene, found, made) : code;
+    return found ? capture_end(device, found, action, made) : code;
 }
 
 void *work_keep_graph(sim *machine, handle_kind of, graph *made)
@@ -261,11 +237,10 @@ int event_destroy(sim *machine, const void *value)
 static int event_mark(sim_device *device, event *self, stream_queue *at)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, "");
-    int code = capture_check_use(&scene, at);
+    int code = capture_check_use(device, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
-        code = capture_record(&scene, at, &self->mark);
+        code = capture_record(device, at, &self->mark);
     } else if (streams_record(&machine->streams, at, machine->now_ns, &self->mark)) {
         code = SIM_OUT_OF_MEMORY;
     }
@@ -291,12 +266,11 @@ static int event_look(sim_device *device, const void *value, const char *action,
     int code;
     *found = event_find(device->sim, value, &code);
     if (!*found) return code;
-    capture_scene scene = work_scene(device, action);
     if ((*found)->capture_id) {
         capture *met = capture_find(&device->sim->captures, (*found)->capture_id);
-        return met ? capture_fail(&scene, met, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
+        return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
     }
-    return capture_check_unsafe(&scene);
+    return capture_check_unsafe(device, action);
 }
 
 int event_query(sim_device *device, const void *value, const char *action)
@@ -329,11 +303,10 @@ int event_follow(sim_device *device, const void *handle, const void *value, cons
     stream_queue *from = work_find_stream(device, handle, &code);
     const event *self = from ? event_find(machine, value, &code) : NULL;
     if (!self) return code;
-    capture_scene scene = work_scene(device, action);
-    code = capture_check_use(&scene, from);
+    code = capture_check_use(device, from);
     if (code != SIM_SUCCESS || !self->is_recorded) return code;
-    if (self->capture_id) return capture_follow(&scene, from, self->capture_id, &self->mark);
-    if (from->capture) return capture_fail(&scene, from->capture, SIM_CAPTURE_ISOLATION);
+    if (self->capture_id) return capture_follow(device, from, self->capture_id, &self->mark, action);
+    if (from->capture) return capture_fail(device, from->capture, action, SIM_CAPTURE_ISOLATION);
     return streams_follow(&machine->streams, from, machine->now_ns, &self->mark) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
@@ -369,8 +342,7 @@ static void event_drop_all(sim *machine, int device, int any)
 void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, "");
-    capture_abandon_device(&scene);
+    capture_abandon_device(device);
     streams_host_outlive_device(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;

@@ -11,8 +11,6 @@
 /* engine_begin_call, and what the machine's state forbids. action: the call's name, for findings. */
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action);
 
-uint64_t work_thread(const sim *machine);        /* the thread that calls, or that sim_thread says is calling */
-capture_scene work_scene(sim_device *device, const char *action);
 
 /* NULL and a code: not a stream now, or one of a lost device, or no host memory for a default one. Valid until a
    stream is destroyed or waited for. */
