@@ -3127,13 +3127,29 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
-static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
+/* The better of two free blocks for a request: of large ones the lower one, else the smaller one, the lower
+   among equals. 0 stands for none. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
     uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
     if (!left || !right) return left | right;
-    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
+    if (gpuarena__min(bytes, others) < arena->ordered_bytes && bytes != others)
+        return bytes < others ? left : right;
+    return one->address < other->address ? left : right;
+}
+
+/* The block behind `index` in a class: in its slots, then in its list. index 0: the first. Returns 0 behind
+   the last. */
+static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                      uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t slot = index ? node->as.slot % 64 / 8 + 1 : 0;
+    if (index && node->size & GPUARENA__OVERFLOW) return node->as.list.after;
+    for (; slot < 8; slot++)
+        if (bins->digests[number] >> (8 * slot) & 255) return bins->nodes[number * 8 + slot];
+    return bins->overflow[number];
 }
 
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
@@ -3141,20 +3157,12 @@ static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__request *req)
 {
-    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0;
-    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        uint32_t slot = 0, listed = bins->overflow[number];
-        while (slot < 8 || listed) {
-            uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
-            const gpuarena__node *node = gpuarena__node_at(arena, candidate);
-            int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
-            if (slot < 8) slot++;
-            else listed = node->as.list.after;
-            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
-                best = gpuarena__tighter(arena, best, candidate);
-        }
-    }
-    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0, index;
+    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
+        for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
+            if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
+                best = gpuarena__better(arena, best, index);
+    best = gpuarena__better(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
@@ -3452,13 +3460,8 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
 }
 
-static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    return &range->anchors[gpuarena__page_of(range, address)];
-}
-
-/* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
+/* Makes a node the first that starts in the page of an address; 0: none does any more. If none did so far,
+   the page gets the owner of `from`'s page. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
                                              uint32_t index)
 {
@@ -3536,7 +3539,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     if (!gpuarena__same_page(node->address, gone->address)) {
         int next_starts =
             after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
-        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
+        gpuarena__page_start(arena, node->address, gone->address, next_starts ? after : 0);
     }
     node->size += gone->size;
     node->next = after;
@@ -5179,20 +5182,14 @@ GPUARENA__INLINE void gpuarena__blocks_each(const gpuarena *arena, uint32_t reco
                                             gpuarena__show *show, void *user)
 {
     const gpuarena__bins *bins;
-    uint32_t n, number, slot, index;
+    uint32_t n, number, index;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
         gpuarena__tree_each(arena, bins->root[1], show, user);
         gpuarena__tree_each(arena, bins->root[0], show, user);
         number = gpuarena__bin_of(least).number;
-        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-            uint64_t taken = bins->digests[number];
-            for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
-                slot = gpuarena__lowest_bit(taken) / 8;
-                show(arena, bins->nodes[number * 8 + slot], user);
-            }
-            index = bins->overflow[number];
-            for (; index; index = gpuarena__node_at(arena, index)->as.list.after) show(arena, index, user);
-        }
+        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
+            for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
+                show(arena, index, user);
     }
 }
 
@@ -5680,16 +5677,6 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
 /* >>runs ===============================================================================================
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
-
-/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
-static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
-{
-    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
-    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
-    if (!left || !right) return left | right;
-    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
-    return one->address < other->address ? left : right;
-}
 
 /* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
    that serve it. */
@@ -8999,9 +8986,7 @@ static int gpuarena__refuse(gpuarena__text *out, const char *why)
 /* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
-    uint32_t at, memory = 0, vm = 0, events = 0, capture = 0;        /* entries of the group that are set */
-    uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
-    uint32_t ipc = 0, fd = 0, ipc_all = 0, fd_all = 0;
+    uint32_t at, all, set;
     if (config->zero_begin || config->zero_end)
         return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
                                      "GPUARENA_INIT");
@@ -9012,18 +8997,19 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
             return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
     if (at == sizeof config->name)
         return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
-#define X(group, entry, bits) group##_all++; group += config->driver->group.entry != NULL;
-    GPUARENA__ENTRIES(X)
+#define X(group, entry, bits) all++; set += config->driver->group.entry != NULL;
+#define GROUP(entries, is_wrong, why) \
+    all = set = 0; \
+    entries(X) \
+    if (is_wrong) return gpuarena__refuse(out, why);
+    GROUP(GPUARENA__MEMORY_ENTRIES, set < all, "driver.memory: info, obtain and give_back must all be set")
+    GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
+    GROUP(GPUARENA__EVENT_ENTRIES, set % all, "driver.events: set all of its functions, or none")
+    GROUP(GPUARENA__CAPTURE_ENTRIES, set % all, "driver.capture: set both of its functions, or none")
+    GROUP(GPUARENA__IPC_ENTRIES, set % all, "driver.ipc: set all of its functions, or none")
+    GROUP(GPUARENA__FD_ENTRIES, set % all, "driver.fd: set both of its functions, or none")
+#undef GROUP
 #undef X
-    if (memory < memory_all)
-        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
-    if (vm % vm_all) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
-    if (events % events_all)
-        return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
-    if (capture % capture_all)
-        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
-    if (ipc % ipc_all) return gpuarena__refuse(out, "driver.ipc: set all of its functions, or none");
-    if (fd % fd_all) return gpuarena__refuse(out, "driver.fd: set both of its functions, or none");
     return 1;
 }
 
@@ -9329,19 +9315,15 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* The largest request that the free blocks in these bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
-    uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
-    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
+    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->as.tree.longest;     /* the sentinel's is 0 */
+    uint64_t surplus = gpuarena__node_at(arena, bins->root[1])->as.tree.longest & ~GPUARENA__STATE_BITS;
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index = 0;
     while (word && !bins->taken[word - 1]) word--;
     if (!word-- || largest) return largest;      /* blocks in the tree are longer than all others */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
-    for (slot = 0; slot < 8; slot++)
-        if (bins->digests[number] >> (8 * slot) & 255)
-            largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
-    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
+    while ((index = gpuarena__class_block(arena, bins, number, index)) != 0)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    node = gpuarena__node_at(arena, bins->root[1]);
-    return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
+    return gpuarena__max(largest, surplus);
 }
 
 /* The largest free block that there would be once all work is done, or that whole pages could be moved
@@ -10528,27 +10510,46 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
     return 1;
 }
 
+/* The bytes of all host memory of an arena, its struct and that of its ranges left out. ends 1: frees it. */
+static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
+{
+    uint64_t sum = 0;
+    uint32_t at;
+#define PIECE(memory, bytes) \
+    sum += (memory) ? (bytes) : 0; \
+    if (ends) gpuarena__host_free(arena, (memory), (bytes))
+    for (at = 1; at <= arena->heaps.count; at++) {
+        const gpuarena__heap *heap = arena->heaps.list[at];
+        PIECE(heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        PIECE(heap->memory, sizeof *heap + GPUARENA__LINE);
+    }
+    for (at = 0; at < arena->nodes.chunk_count; at++) {
+        const gpuarena__node *first = gpuarena__node_at(arena, at << GPUARENA__CHUNK_LOG2);
+        PIECE(((const gpuarena__chunk *)(const void *)first)->memory, GPUARENA__CHUNK_BYTES);
+    }
+    for (at = 1; at < arena->streams.count; at++) {
+        gpuarena__bins *bins = arena->streams.list[at].bins;
+        PIECE(bins->foreign, sizeof *bins);
+        if (bins != &arena->bins) { PIECE(bins, sizeof *bins); }
+    }
+    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
+        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
+        PIECE(sequence->list, sequence->room * sizeof *sequence->list);
+    }
+    PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
+#define X(table, room) PIECE(arena->table, arena->room * sizeof *arena->table);
+    GPUARENA__TABLES(X)
+#undef X
+#undef PIECE
+    return sum;
+}
+
 /* Checks the sum of all host memory against the count. */
 static int gpuarena__check_host(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)GPUARENA__CHUNK_BYTES
-        + gpuarena__lookup_bytes(&arena->lookup);
+    uint64_t bytes = sizeof *arena + gpuarena__host_memory(arena->self, 0);
     const gpuarena__range *range;
-    uint32_t at;
-#define X(table, room) bytes += arena->room * sizeof *arena->table;
-    GPUARENA__TABLES(X)
-#undef X
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++)
-        bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
-    for (at = 1; at < arena->streams.count; at++) {
-        const gpuarena__stream *stream = &arena->streams.list[at];
-        if (stream->bins != &arena->bins) bytes += sizeof *stream->bins;
-        if (stream->bins->foreign) bytes += sizeof *stream->bins;
-    }
-    for (at = 1; at <= arena->heaps.count; at++)
-        bytes += sizeof(gpuarena__heap) + GPUARENA__LINE
-            + gpuarena__lookup_bytes(&arena->heaps.list[at]->lookup);
     for (range = arena->ranges.first; range; range = range->after)
         bytes += gpuarena__range_bytes(range->bytes)
             + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
@@ -11819,33 +11820,10 @@ static void gpuarena__free_host(gpuarena *arena)
     uint32_t at;
     gpuarena__drain_callers(arena);              /* callers look at more than the locks */
     gpuarena__spin_end(&arena->lock);
-    for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__spin_end(&arena->heaps.list[at]->lock);
-        gpuarena__heap_end(arena, arena->heaps.list[at]);
-    }
-    while (arena->nodes.chunk_count) {
-        const gpuarena__node *first =
-            gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
-        gpuarena__host_free(arena, ((const gpuarena__chunk *)(const void *)first)->memory,
-                            GPUARENA__CHUNK_BYTES);
-    }
-    while (arena->events.count > 1) {
-        void *event = arena->events.list[--arena->events.count].handle;
-        gpuarena__event_destroy(arena, event);
-    }
-    while (arena->streams.count > 1) {
-        gpuarena__stream *stream = &arena->streams.list[--arena->streams.count];
-        gpuarena__host_free(arena, stream->bins->foreign, sizeof *stream->bins);
-        if (stream->bins != &arena->bins) gpuarena__host_free(arena, stream->bins, sizeof *stream->bins);
-    }
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
-        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
-        gpuarena__host_free(arena, sequence->list, sequence->room * sizeof *sequence->list);
-    }
-    gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
-#define X(table, room) gpuarena__host_free(arena, arena->table, arena->room * sizeof *arena->table);
-    GPUARENA__TABLES(X)
-#undef X
+    for (at = 1; at <= arena->heaps.count; at++) gpuarena__spin_end(&arena->heaps.list[at]->lock);
+    while (arena->events.count > 1)
+        gpuarena__event_destroy(arena, arena->events.list[--arena->events.count].handle);
+    (void)gpuarena__host_memory(arena, 1);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__mutex_end(&arena->reclaim);
