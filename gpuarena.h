@@ -226,9 +226,8 @@
        or when pages are to move, and covers all frees so far. A hit records and queries nothing, except that
        the first call on a new stream queries the events of those named to gpuarena_forget.
      - Free blocks that wait for different streams are not joined.
-     - A block used on further streams must be named to gpuarena_use before it is freed.
-     - A stream that will be destroyed must be named to gpuarena_forget first: CUDA may give another stream
-       the same cudaStream_t, and until it is forgotten the arena asks the driver whether it is captured.
+     - A block used on further streams must be named to gpuarena_use before it is freed; a stream that will
+       be destroyed, to gpuarena_forget first, since CUDA may give another stream the same cudaStream_t.
      - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
        event at once; what another thread frees for it gets one at the owner's next free.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
@@ -270,10 +269,6 @@
      - A thread that waits for a lock lets others have the processor, and soon sleeps. Locks do not inherit
        priorities: a real-time thread may wait for one of a lower priority, while it sleeps.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
-
-   TAGS. A tag, gpuarena_tag("kv"), names the purpose of memory, in the whole process. A request has its own
-   tag or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory
-   failure tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB".
 
    SCRUB. Free memory may hold the data written to it, and the next block exposes them. config.scrub clears
    whole blocks with zeros, by driver.clear:
@@ -911,10 +906,11 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
-     Results    OK, or one of those listed. A call on an arena may also return INVALID_ARGUMENT (the arena is
-                NULL or destroyed), REENTRANT (called from a callback of the arena) and FORKED (the arena
-                belongs to the parent process; the failure is recorded for the thread alone, and figures read
-                as zero).
+     Results    OK, or one of those listed. INVALID_ARGUMENT also for NULL where something is to be read,
+                written or called, for GPUARENA_OWN_STREAM, and for an arena that is destroyed. A call on an
+                arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
+                FORKED (the arena belongs to the parent process; the failure is recorded for the thread alone,
+                and figures read as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
@@ -929,10 +925,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
                 memory functions are found. If any of that fails, the group vm is absent.
      Peers      `peers` is 0: see config.peers.
-     Results    INVALID_ARGUMENT (driver NULL; no such device: failure.detail lists those there are),
-                NOT_SUPPORTED (built with GPUARENA_NO_CUDA; or failure.driver_code is 35,
-                cudaErrorInsufficientDriver: the driver is missing or too old; 100, cudaErrorNoDevice; 34, 36
-                or 801), DEVICE_LOST, FORKED, HOST_MEMORY, DRIVER_ERROR (any other code).
+     Results    INVALID_ARGUMENT (no such device: failure.detail lists those there are), NOT_SUPPORTED (built
+                with GPUARENA_NO_CUDA; or failure.driver_code is 35, cudaErrorInsufficientDriver: the driver
+                is missing or too old; 100, cudaErrorNoDevice; 34, 36 or 801), DEVICE_LOST, FORKED,
+                HOST_MEMORY, DRIVER_ERROR (any other code).
    If an entry of the table cannot make the caller's device current again, the table's device stays current.
    Memory that the entry obtained is then given back, and the call fails with driver_code -1 and DRIVER_ERROR;
    memory that it freed stays freed. */
@@ -940,11 +936,10 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
-     Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
-                if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
-                memory; for FIXED: not even one granule), NOT_SUPPORTED (the driver lacks entries for scrub,
-                share or peers, or a device cannot be a peer), DRIVER_ERROR, CAPTURE, DEVICE_LOST, and FORKED
-                if driver is NULL, as gpuarena_driver_cuda.
+     Results    INVALID_CONFIG (failure.detail names the environment variable, if that is at fault, the key,
+                and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even one
+                granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
+                cannot be a peer), and FORKED if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
                 fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
@@ -959,12 +954,9 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
      Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
                 sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
                 them), or a capture set that was not released, or another thread's allocation that waits or is
-                in config.pressure, or an import, or sub-arenas (failure.detail names one). The arena is
-                unchanged.
+                in config.pressure, or an import, or sub-arenas (failure.detail names one).
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
-                INVALID_ARGUMENT: there is no living arena at this address.
-                FORKED: in a child process, where nothing is given back.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
      Cost       O(blocks x log blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
@@ -973,7 +965,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
-     Results    INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY (see failure.reason).
+     Results    OUT_OF_MEMORY (see failure.reason).
      Failure    may have released idle segments, and made the stream wait for others.
      Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
                 for paged arenas O(free blocks + holes) and a driver call or two for each page; with several
@@ -991,8 +983,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
      room_bytes                the block gets whole pages, and this many addresses behind it are given to
                                nobody else until it is freed or shrunk. NOT_SUPPORTED unless the backing is
                                PAGED; reason ADDRESSES if the driver has none left.
-     Results    also INVALID_ARGUMENT: request NULL, an alignment that is no power of two, an unknown flag,
-                room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
+     Results    also INVALID_ARGUMENT: an alignment that is no power of two, an unknown flag, room or an
+                alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* Predicts the result of gpuarena_alloc_ex now. Nothing changes.
@@ -1000,7 +992,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
                 which it must still grant. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
-                driver's worst start of a segment. Only misuse is recorded (INVALID_ARGUMENT, request NULL).
+                driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
                 lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS) must be
                 given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
@@ -1031,8 +1023,8 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
    the block is freed, it is not reused before the stream has finished the work that it had then. Call this
    between allocation and free, as often as needed. The stream of the free needs no call, and a free with
    GPUARENA_ANY_STREAM says that all uses are over. Without driver events this does nothing.
-     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA,
-                DOUBLE_FREE (the memory is free), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM), FOREIGN_POINTER, WRONG_ARENA, DOUBLE_FREE (the memory
+                is free), HOST_MEMORY.
      Cost       O(log segments + blocks in 2 MiB + uses of the block). */
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
@@ -1040,10 +1032,10 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    handle is forgotten: it may name another stream later, and the driver is not asked about it any more.
    Blocks allocated for the stream may still be freed, on another stream or on GPUARENA_OWN_STREAM. A stream
    that the arena does not know is OK.
-     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM); CAPTURE for a stream captured
-                into a set of this arena: nothing is forgotten. CAPTURE for another captured stream,
-                HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was
-                freed on it waits for the whole device.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM); CAPTURE for a stream captured into a set of this
+                arena: nothing is forgotten. CAPTURE for another captured stream, HOST_MEMORY, DRIVER_ERROR,
+                NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was freed on it waits for the
+                whole device.
      Cost       O(streams). Driver: the group events. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
@@ -1055,9 +1047,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), INVALID_ARGUMENT (ptr NULL, bytes 0), STILL_IN_USE,
-                INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free; REENTRANT
-                from config.pressure, to grow.
+                failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free;
+                REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
@@ -1098,14 +1089,12 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
 /* Returns a mark between the allocations of all threads so far and those to come, for gpuarena_free_since.
-   Marks may be nested and need no end. 0: the arena is none, or nothing was allocated yet. May be called from
-   callbacks. */
+   Marks may be nested and need no end. 0: the arena is none, or nothing was allocated yet. */
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
 
 /* Frees every live block that any thread allocated after the mark and that has this tag, each as
-   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. On
-   GPUARENA_OWN_STREAM each block is freed on the stream of its allocation. What other threads allocate or
-   free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
+   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. What
+   other threads allocate or free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
      Results    INVALID_ARGUMENT: the mark is later than the latest allocation, so it is another arena's;
                 nothing is freed. Otherwise as gpuarena_reset.
      Cost       O(the most blocks that were ever live at once), and the frees themselves. */
@@ -1126,9 +1115,8 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 /* From now on allocations on this stream belong to a capture set: they take free blocks of the set or quiet
    memory, or grow. If *set is 0, a new set is made and its number written; otherwise the stream joins that
    set. Call this for every stream that takes part, before or after cudaStreamBeginCapture.
-     Results    INVALID_ARGUMENT (set NULL; *set is no set of this arena; stream is GPUARENA_ANY_STREAM,
-                GPUARENA_OWN_STREAM or captured already), NOT_SUPPORTED (the driver has no events, or
-                config.scrub is set), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (*set is no set of this arena; stream is GPUARENA_ANY_STREAM or captured
+                already), NOT_SUPPORTED (the driver has no events, or config.scrub is set), HOST_MEMORY.
      Cost       O(streams + free blocks). Driver: events.query, unless a stream is captured already. */
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
 
@@ -1141,8 +1129,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
 /* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
    or are done (GPUARENA_ANY_STREAM). Free memory of the set then counts as freed on that stream, and its live
    blocks become ordinary ones.
-     Results    INVALID_ARGUMENT (the set is not of this arena; stream GPUARENA_OWN_STREAM), CAPTURE (a
-                capture into the set is in progress), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
+                progress), HOST_MEMORY.
      Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
@@ -1150,29 +1138,27 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 
 /* Exports the live block whose base is ptr, and writes in *shared how others import it. From now on the block
    can be neither freed nor resized. It may be exported again, for another process.
-     Results    NOT_SUPPORTED (failure.detail says why), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and
-                FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL).
+     Results    NOT_SUPPORTED (failure.detail says why); of the pointer as gpuarena_free.
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
 /* Makes a file descriptor for the handle of pages that begins at_bytes behind the start of what a block
    shares, and writes its length. The caller closes the descriptor.
-     Results    INVALID_ARGUMENT (fd or bytes NULL; the block is not exported, or no such handle begins
-                there), and as gpuarena_export.
+     Results    INVALID_ARGUMENT (the block is not exported, or no such handle begins there), and as
+                gpuarena_export.
      Driver     fd.from_page. */
 GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
                                                 uint64_t *bytes);
 
 /* Ends all exports of a block: it may be freed again. Every importer must have ended its import.
-     Results    INVALID_ARGUMENT (ptr NULL, the block is not exported), and as gpuarena_free for a pointer
-                that is no block's. */
+     Results    INVALID_ARGUMENT (the block is not exported); of the pointer as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
 
 /* Imports a block that another process exported on the same device, or on one that may be its peer. *ptr
    becomes its address here. With shared->paged_bytes its memory comes by gpuarena_import_fd; before that it
    must not be used.
-     Results    INVALID_ARGUMENT (NULL; *shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver
-                lacks the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
+     Results    INVALID_ARGUMENT (*shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver lacks
+                the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
      Driver     ipc.open_handle; or vm.reserve. */
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
 
@@ -1205,14 +1191,13 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 
 /* Describes in *block the block, live or free, in which the address lies.
-     Results    WRONG_ARENA (failure.detail: its name), FOREIGN_POINTER, INVALID_ARGUMENT (block NULL).
+     Results    WRONG_ARENA (failure.detail: its name), FOREIGN_POINTER.
      Cost       that of a refused gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
                                              gpuarena_block *block);
 
 /* Visits all blocks, live, free and holes, in the order of their addresses, as they were when the walk began.
    A visitor that does not return OK ends the walk, and its result is returned without being recorded.
-     Results    INVALID_ARGUMENT (visit NULL).
      Cost       O(blocks); and 64 bytes of host memory for each block, until the call ends. Without these,
                 other threads' hits wait for the visitor. */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
@@ -1223,7 +1208,7 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
    hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
    gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
    the report, as in gpuarena_walk.
-     Results    INVALID_ARGUMENT (write NULL, no such format).
+     Results    INVALID_ARGUMENT (no such format).
      Cost       that of gpuarena_walk. */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user);
@@ -1237,39 +1222,36 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 /* Sets the observer, which is called with `user`. NULL: no observer. */
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
 
-/* Writes the statistics; all zero if arena is no arena. May be called from callbacks, where the call in
-   progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
+/* Writes the statistics; all zero if arena is no arena. In a callback, the call in progress may be missing
+   from the sums. Walks over no blocks: largest_free_bytes is 0. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* Gives the figures of gpuarena_get_stats and largest_free_bytes. Cost: with one stream O(free blocks of the
    highest occupied bin); with several O(free blocks that are not quiet); with capture sets O(blocks). */
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
-/* Compares the device's figures with the arena's.
-     Results    INVALID_ARGUMENT (device NULL).
-     Driver     memory.info. */
+/* Compares the device's figures with the arena's. Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device);
 
 /* Writes the configuration in force: defaults are filled in, limit_base is BYTES, fields that do not apply
-   are 0, driver points to the arena's copy, environment is "". All zero if arena is no arena. May be called
-   from callbacks. */
+   are 0, driver points to the arena's copy, environment is "". All zero if arena is no arena. */
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
 
-/* Sets the three peaks, and those of tags, to the current values. May be called from callbacks.
-   Cost O(tags). */
+/* Sets the three peaks, and those of tags, to the current values. Cost O(tags). */
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
 
 /* Writes the record of the latest failed call on this arena by any thread; or, if arena is NULL, of the
-   latest failed call of this thread on any arena or none, creation included. serial 0: there was none. May
-   be called from callbacks. */
+   latest failed call of this thread on any arena or none, creation included. serial 0: there was none. */
 GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure);
 
-/* ---- tags. An arena that none was used in pays nothing for them. */
+/* ---- tags. A tag, gpuarena_tag("kv"), names the purpose of memory, in the whole process. gpuarena_get_tag,
+   reports and the sentence of a memory failure tell how much is live by tag: "live by tag: weights 3.2 GiB,
+   kv 1.1 GiB". An arena that none was used in pays nothing for them. */
 
 /* Returns the tag of this name, and makes it if there is none. Tags are 2^31 or more, and last as long as the
-   process, which has at most GPUARENA_TAGS of them. A name is 1 to 31 characters of printable ASCII. May be
-   called from callbacks. Returns 0, which is no tag, and records a failure for this thread: INVALID_ARGUMENT
-   (name NULL, empty, too long or not printable), NOT_SUPPORTED (there are too many tags). Cost O(tags). */
+   process. A name is 1 to 31 characters of printable ASCII. Returns 0, which is no tag, and records a failure
+   for this thread: INVALID_ARGUMENT (the name), NOT_SUPPORTED (there are GPUARENA_TAGS already).
+   Cost O(tags). */
 GPUARENA_API uint32_t gpuarena_tag(const char *name);
 
 /* Returns the tag's name, a static string; "" for 0 and for numbers that gpuarena_tag did not return. */
@@ -1282,7 +1264,7 @@ GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag);
 
 /* Writes the statistics of the arena's blocks with this tag. 0 stands for all blocks whose tag is not one of
    gpuarena_tag's: so 0 and all tags add up to live_bytes, live_count and alloc_count of gpuarena_stats.
-     Results    INVALID_ARGUMENT (stats NULL; the tag is not one of gpuarena_tag's).
+     Results    INVALID_ARGUMENT (the tag is not one of gpuarena_tag's).
      Cost       constant; for 0 O(tags). */
 GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
                                               gpuarena_tag_stats *stats);
@@ -1306,7 +1288,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
    peers are numbers of devices, `1+3`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
-   for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
+   for this thread). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -2412,14 +2394,6 @@ static void gpuarena__count_entering(gpuarena *arena, int by)
     GPUARENA__ADD(&arena->entering, (uint32_t)by);
 }
 
-static void gpuarena__drain_callers(gpuarena *arena)
-{
-    uint32_t times = 0;
-    while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause(times++);
-    gpuarena__mutex_lock(&arena->slow_mutex);
-    gpuarena__mutex_unlock(&arena->slow_mutex);
-}
-
 /* ---- all locks, and what heaps keep for themselves between two calls that have them */
 
 /* Locks all locks, and counts in the arena what hits and frees of heaps have changed. */
@@ -2933,12 +2907,6 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
     return bin;
 }
 
-/* The digests with the one at `shift` set to 0. */
-GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
-{
-    return digests & (~(uint64_t)255 << shift | ~(uint64_t)255 >> (64 - shift) % 64);
-}
-
 /* A doubly linked list of blocks that are not live: insertion and removal. */
 GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
                                             gpuarena__node *node)
@@ -3064,7 +3032,7 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
         gpuarena__overflow_remove(arena, bins, index, node);
         return;
     }
-    bins->digests[number] = gpuarena__digests_but(bins->digests[number], at % 64);
+    bins->digests[number] &= ~(uint64_t)255 << at % 64 | ~(uint64_t)255 >> (64 - at % 64) % 64;
     if (GPUARENA__LIKELY(bins->digests[number])) return;
     bins->taken[number / 64] &= ~((uint64_t)1 << (number % 64));
     if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
@@ -9860,15 +9828,13 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, const gpuarena__cop
                                       gpuarena_visit_fn *visit, void *user)
 {
     gpuarena_result result = GPUARENA_OK;
-    gpuarena__iterator block;
-    size_t at;
-    for (at = 0; copy->made && at < copy->block_count && result == GPUARENA_OK; at++)
-        result = visit(&copy->blocks[at], user);
-    if (copy->made) return result;
-    block = gpuarena__blocks(arena);
-    for (; block.index && result == GPUARENA_OK; gpuarena__next(arena, &block)) {
-        gpuarena_block told = gpuarena__block_describe(arena, block.index);
-        result = visit(&told, user);
+    gpuarena__iterator at = GPUARENA_INIT;
+    size_t count;
+    if (!copy->made) at = gpuarena__blocks(arena);
+    for (count = 0; count < copy->block_count && result == GPUARENA_OK; count++) {
+        gpuarena_block block = copy->made ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
+        if (!copy->made) gpuarena__next(arena, &at);
+        result = visit(&block, user);
     }
     return result;
 }
@@ -10985,15 +10951,15 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1, shares = 1;
-#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete, shares, missing = 0;
+#define X(field, name, version) missing += !gpuarena__cuda_look_up(#name, &found.field);
     GPUARENA__CUDA_VM(X)
-#undef X
-#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) shares = 0;
+    complete = !missing;
     GPUARENA__CUDA_FD(X)
 #undef X
+    shares = !missing;
     if (!shares) found.from_page = NULL;         /* one of the two tells of both */
-    if (!(complete && shares) && slot_clean) (void)cudaGetLastError();
+    if (!shares && slot_clean) (void)cudaGetLastError();
     if (!complete) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
@@ -11817,8 +11783,10 @@ static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
 static void gpuarena__free_host(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
-    uint32_t at;
-    gpuarena__drain_callers(arena);              /* callers look at more than the locks */
+    uint32_t at, times = 0;
+    while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause(times++);      /* callers look at it */
+    gpuarena__mutex_lock(&arena->slow_mutex);
+    gpuarena__mutex_unlock(&arena->slow_mutex);
     gpuarena__spin_end(&arena->lock);
     for (at = 1; at <= arena->heaps.count; at++) gpuarena__spin_end(&arena->heaps.list[at]->lock);
     while (arena->events.count > 1)
