@@ -133,10 +133,8 @@
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
-     - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
-       cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share=whole.
-     - More pages than the device last reported as free are first requested in one piece, so that a request
-       that cannot be satisfied fails at once.
+     - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
+       GPUARENA_ALLOC_DEDICATED or by config.share=whole.
 
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
    this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
@@ -244,8 +242,8 @@
      - Named streams that were not forgotten are asked for their capture state before each wait for the
        device, and once before a call releases memory. So no capture may begin while another thread is in such
        a call; gpuarena_capture_begin waits until there is none. Call it before the capture begins.
-     - Ordinary memory that a captured stream frees is ordered after the capture has ended. If a graph uses
-       such memory, its owner must keep it as long as the graph.
+     - Ordinary memory that a captured stream frees is ordered after the capture has ended; if a graph uses
+       it, its owner must keep it as long as the graph.
 
    THREADS. Any thread may call anything on any arena at any time, but gpuarena_destroy must be the last call.
    An arena has three kinds of locks: a short lock, a slow-path mutex, and a lock for each heap.
@@ -345,10 +343,9 @@
        both       }
 
      - Descriptors travel over a UNIX socket (SCM_RIGHTS), one at a time, so that no process needs many.
-     - An exported block is neither freed nor resized, and its memory neither moves nor goes back, until
-       gpuarena_export_end, which the program calls when every importer has called gpuarena_import_end. To
-       free the memory of cudaIpc before is undefined in CUDA. Pages would live on until the last importer
-       unmaps them, and nobody would count them.
+     - The memory of an exported block neither moves nor goes back until gpuarena_export_end. To free the
+       memory of cudaIpc before every importer has ended is undefined in CUDA. Pages would live on until the
+       last importer unmaps them, and nobody would count them.
      - An import counts in no sum and no limit: the memory is the exporter's. gpuarena_owner does not know it.
      - Events or messages must order the work of both processes. The arena orders nothing between them.
      - cudaIpc opens no handle in the process that exported it. With debug=passthrough a segment may be a part
@@ -952,9 +949,10 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
    does returns INVALID_ARGUMENT where the arena can see it. Streams need not exist any more: none is used.
    NULL is OK and does nothing.
      Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
-                sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
-                them), or a capture set that was not released, or another thread's allocation that waits or is
-                in config.pressure, or an import, or sub-arenas (failure.detail names one).
+                sum, failure.most groups them by size and tag, for which it needs host memory; gpuarena_walk
+                finds them, gpuarena_reset frees them), or a capture set that was not released, or another
+                thread's allocation that waits or is in config.pressure, or an import, or sub-arenas
+                (failure.detail names one).
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
@@ -1073,12 +1071,11 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
      Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly `bytes`. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The checks of
-   gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may exceed their
-   parent's; even so, no arena's reserved memory exceeds its own limit by growth. If the limit falls below
-   reserved memory, idle memory is released: see the manual.
-     Results    as gpuarena_trim, from that release. The limit is in force nevertheless. stats.excess_bytes
-                is the memory above it that remains.
+/* Sets the limit to exactly `bytes`: see THE LIMIT. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The
+   checks of gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may
+   exceed their parent's.
+     Results    as gpuarena_trim, from the release of idle memory above the limit, which is in force
+                nevertheless. stats.excess_bytes is the memory above it that remains.
      Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
@@ -1711,8 +1708,7 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t leak;                       /* the next block in destroy's list; else 0. It lies where
-                                                    held.sync_wait does */
+            uint32_t no_wait;                    /* 0: it lies where held.sync_wait does */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
@@ -8863,22 +8859,15 @@ static void gpuarena__put_share(gpuarena__text *out, double fraction)
 
 static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *config)
 {
-    switch (config->limit_base) {
-    case GPUARENA_LIMIT_OF_TOTAL: gpuarena__put_share(out, config->limit_fraction); return;
-    case GPUARENA_LIMIT_OF_FREE:
+    gpuarena_limit_base base = config->limit_base;
+    if (base == GPUARENA_LIMIT_TOTAL_MINUS) gpuarena__put(out, "total-");
+    if (base == GPUARENA_LIMIT_FREE_MINUS) gpuarena__put(out, "free-");
+    if (base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE)
         gpuarena__put_share(out, config->limit_fraction);
-        gpuarena__put(out, "free");
-        return;
-    case GPUARENA_LIMIT_TOTAL_MINUS: gpuarena__put(out, "total-"); break;
-    case GPUARENA_LIMIT_FREE_MINUS: gpuarena__put(out, "free-"); break;
-    default:
-        if (config->limit_bytes == GPUARENA_NO_LIMIT) {
-            gpuarena__put(out, "none");
-            return;
-        }
-        break;
-    }
-    gpuarena__put_size(out, config->limit_bytes);
+    else if (base == GPUARENA_LIMIT_BYTES && config->limit_bytes == GPUARENA_NO_LIMIT)
+        gpuarena__put(out, "none");
+    else gpuarena__put_size(out, config->limit_bytes);
+    if (base == GPUARENA_LIMIT_OF_FREE) gpuarena__put(out, "free");
 }
 
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
@@ -9483,62 +9472,52 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* ---- leaks: live blocks in a list, linked by as.live.leak */
+/* ---- leaks */
 
-static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
+typedef struct gpuarena__leak { uint64_t bytes; uint32_t tag; } gpuarena__leak;      /* a live block */
+
+static int gpuarena__leak_before(const gpuarena__leak *left, const gpuarena__leak *right)
 {
-    return left->as.live.requested < right->as.live.requested
-        || (left->as.live.requested == right->as.live.requested && left->as.live.tag < right->as.live.tag);
+    return left->bytes < right->bytes || (left->bytes == right->bytes && left->tag < right->tag);
 }
 
-/* Sorts the first `count` blocks of a list by size and tag; *rest is the list behind them. */
-static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
+static void gpuarena__leaks_sort(gpuarena__leak *list, uint64_t count)
 {
-    uint32_t left, right = 0, sorted = 0, *link = &sorted;
-    if (count < 2) {
-        *rest = gpuarena__node_at(arena, first)->as.live.leak;
-        gpuarena__node_at(arena, first)->as.live.leak = 0;
-        return first;
-    }
-    left = gpuarena__leaks_sort(arena, first, count / 2, &right);
-    right = gpuarena__leaks_sort(arena, right, count - count / 2, rest);
-    while (left && right) {
-        uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
-                                                gpuarena__node_at(arena, left)) ? &right : &left;
-        *link = *least;
-        link = &gpuarena__node_at(arena, *least)->as.live.leak;
-        *least = *link;
-    }
-    *link = left ? left : right;
-    return sorted;
+    uint64_t step, at, to;
+    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)   /* Shell sort */
+        for (at = step; at < count; at++) {
+            gpuarena__leak one = list[at];
+            for (to = at; to >= step && gpuarena__leak_before(&one, &list[to - step]); to -= step)
+                list[to] = list[to - step];
+            list[to] = one;
+        }
 }
 
-/* Refuses to destroy an arena with live blocks, and groups them by size and tag. */
+/* Refuses to destroy an arena with live blocks, and groups them by size and tag if there is host memory. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena__iterator at = gpuarena__blocks(arena);
+    gpuarena__iterator at;
     gpuarena_failure failure;
-    uint32_t list = 0, next, rest;
-    uint64_t count = 0;
-    for (; at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node)) {
-            if (!list) error.block = at.index;
-            at.node->as.live.leak = list;
-            list = at.index;
-        }
+    size_t bytes = (size_t)arena->stats.live_count * sizeof(gpuarena__leak);
+    gpuarena__leak *list = (gpuarena__leak *)gpuarena__host_alloc(arena, bytes);
+    uint64_t count = 0, begin = 0, end;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        if (!gpuarena__node_live(at.node)) continue;
+        if (!error.block) error.block = at.index;
+        if (!list) break;
+        list[count].bytes = at.node->as.live.requested;
+        list[count++].tag = at.node->as.live.tag;
+    }
     error.result = GPUARENA_STILL_IN_USE;
     failure = gpuarena__failure_of(arena, &error);
-    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
-    for (; list; list = next) {
-        gpuarena__node *node = gpuarena__node_at(arena, list);
-        next = node->as.live.leak;
-        node->as.live.leak = 0;
-        count++;
-        if (next && !gpuarena__leak_before(node, gpuarena__node_at(arena, next))) continue;
-        gpuarena__most_put(failure.most, count, count * node->as.live.requested, node->as.live.tag);
-        count = 0;
+    gpuarena__leaks_sort(list, count);
+    for (end = 1; end <= count; end++) {
+        if (end < count && !gpuarena__leak_before(&list[begin], &list[end])) continue;
+        gpuarena__most_put(failure.most, end - begin, (end - begin) * list[begin].bytes, list[begin].tag);
+        begin = end;
     }
+    gpuarena__host_free(arena, list, bytes);
     return gpuarena__fail_record(arena, &failure, NULL);
 }
 
@@ -10064,7 +10043,7 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
                     && (!gpuarena__tag_place(node->as.live.tag) || place >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.leak, "a live block is in a list of leaks", index);
+    GPUARENA__NEVER(node->as.live.no_wait, "a live block waits for the device", index);
     audit->live_count++;
     audit->live_bytes += bytes;
     audit->requested_bytes += node->as.live.requested;
