@@ -389,9 +389,9 @@
 
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
    tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
-   bytes for each block, live or free; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or
-   17 bytes for each 2 MiB of paged addresses; if there are several streams, about 15 KiB for each, reused by
-   new streams when nothing waits for the old one; once there are heaps, 15 KiB more for each stream, and
+   bytes for each block, live or free, and each of its uses; 16 to 32 bytes for each live block; 5 bytes for
+   each 2 MiB reserved, or 17 for each 2 MiB of paged addresses; with several streams, about 15 KiB for each,
+   reused when nothing waits for an old one; once there are heaps, 15 KiB more for each stream, and
    about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
    forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
    about 50 KiB for each arena. */
@@ -1700,6 +1700,9 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
 /* A free block's wait for the device: none, one that is yet to begin, one that has begun. */
 enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
 
+/* A node in no range may also stand for a use: a block's use on a further stream than the one it is freed on.
+   Then it has a record, a ticket, and `next`: the block's next use. While the block is live, the ticket is 0;
+   when the block is freed, it becomes the stream's next. */
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
     uint32_t prev, next;                         /* neighbours in the range; 0, which is live: none */
@@ -1748,13 +1751,14 @@ typedef struct gpuarena__chunk {                 /* aligned to a cache line */
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
 
-/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in ranges + unused nodes, here and in heaps. */
+/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in ranges + uses + unused nodes, here and in heaps */
 typedef struct gpuarena__nodes {
     uintptr_t *origins;                          /* for each chunk: where node 0 would lie if all nodes were
                                                     contiguous with this chunk. Nodes never move */
     uint32_t chunk_count, chunk_room;
     gpuarena__pool unused;
-    uint32_t kept_count;                         /* of these, kept for the call in the slow path */
+    uint32_t kept_count;                         /* of these, kept for the call in the slow path, and one for
+                                                    each live block of capture sets: see reserved_uses */
 } gpuarena__nodes;
 
 /* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
@@ -1887,7 +1891,8 @@ typedef struct gpuarena__stream {                /* what hits use is 40 bytes in
     uint32_t use_count;                          /* uses of freed blocks that wait for it */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
-    uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
+    uint32_t reserved_uses;                      /* a captured stream's: live blocks, each of which may need
+                                                    a use when it is freed */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -1928,19 +1933,6 @@ typedef struct gpuarena__events {                /* entry 0 is none */
     gpuarena__event *list;
     uint32_t count, room, unused;
 } gpuarena__events;
-
-/* A block's use on a further stream than the one it is freed on. While the block is live, ticket is 0; when
-   it is freed, ticket becomes the stream's next. */
-typedef struct gpuarena__stream_use {
-    uint64_t ticket;
-    uint32_t record, next;                       /* next: of the block, or of the unused */
-} gpuarena__stream_use;
-typedef struct gpuarena__stream_uses {           /* entry 0 is none */
-    gpuarena__stream_use *list;
-    uint32_t count, room, unused, unused_count;
-    uint32_t reserved_uses;                      /* live blocks of capture sets: each may need a use when it
-                                                    is freed */
-} gpuarena__stream_uses;
 
 /* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
    far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
@@ -2136,7 +2128,6 @@ struct gpuarena {
     gpuarena__streams streams;
     gpuarena__heaps heaps;
     gpuarena__events events;
-    gpuarena__stream_uses uses;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
@@ -2173,7 +2164,7 @@ struct gpuarena {
 /* The arena's tables that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
-    X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
+    X(events.list, events.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room) \
     X(imports.list, imports.room)
 
@@ -3593,7 +3584,7 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     arena->streams.list[req->record].ref_count++;
     if (!GPUARENA__LIKELY(!req->home)) {
         arena->streams.list[req->record].reserved_uses++;
-        arena->uses.reserved_uses++;
+        arena->nodes.kept_count++;
     }
     stats->live_count++;
     stats->requested_bytes += req->requested;
@@ -3689,53 +3680,38 @@ GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
 
 static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
 {
-    gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].record];
-    GPUARENA_ASSERT((arena->uses.list[use_at].ticket ? stream->use_count : stream->ref_count) != 0
+    gpuarena__node *use = gpuarena__node_at(arena, use_at);
+    gpuarena__stream *stream = &arena->streams.list[use->record];
+    GPUARENA_ASSERT((use->ticket ? stream->use_count : stream->ref_count) != 0
                     && "a use is counted in its stream");
-    if (arena->uses.list[use_at].ticket) stream->use_count--;
+    if (use->ticket) stream->use_count--;
     else stream->ref_count--;
-    arena->uses.list[use_at].next = arena->uses.unused;
-    arena->uses.unused = use_at;
-    arena->uses.unused_count++;
+    gpuarena__node_drop(&arena->nodes.unused, use_at, use);
 }
 
-/* Adds a reserved use to a live block (ticket 0), or to a node that is being freed. */
+/* Adds a use to a live block (ticket 0), or to a node that is being freed. Takes a reserved node. */
 static void gpuarena__uses_put(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket)
 {
-    gpuarena__stream_uses *uses = &arena->uses;
-    gpuarena__stream *stream = &arena->streams.list[record];
-    uint32_t use_at = uses->unused;
-    GPUARENA_ASSERT((use_at || uses->count < uses->room) && "uses are reserved before one is taken");
-    if (use_at) {
-        uses->unused = uses->list[use_at].next;
-        uses->unused_count--;
-    } else use_at = uses->count++;
-    if (ticket) stream->use_count++;
-    else stream->ref_count++;
-    uses->list[use_at].ticket = ticket;
-    uses->list[use_at].record = record;
-    uses->list[use_at].next = node->use_at;
+    uint32_t use_at = arena->nodes.unused.first;
+    gpuarena__node *use = gpuarena__node_take(arena, &arena->nodes.unused);
+    if (ticket) arena->streams.list[record].use_count++;
+    else arena->streams.list[record].ref_count++;
+    use->ticket = ticket;
+    use->record = record;
+    use->next = node->use_at;
     node->use_at = use_at;
-}
-
-/* Makes room for one more use beside the reserved ones. 0: no host memory. */
-static int gpuarena__uses_reserve(gpuarena *arena)
-{
-    gpuarena__stream_uses *uses = &arena->uses;
-    uint64_t needed = (uint64_t)uses->reserved_uses + 1 + (uses->count == 0);  /* entry 0 is none */
-    if (!GPUARENA__RESERVE(arena, gpuarena__stream_use, uses->list, uses->count,
-                           gpuarena__above(needed, uses->unused_count), uses->room)) return 0;
-    if (!uses->count) uses->count = 1;
-    return 1;
 }
 
 /* A live block is used on one more stream. 0: no host memory. */
 static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
+    const gpuarena__node *use;
     uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
-        if (arena->uses.list[use_at].record == record) return 1;
-    if (!gpuarena__uses_reserve(arena)) return 0;
+    for (use_at = node->use_at; use_at; use_at = use->next) {
+        use = gpuarena__node_at(arena, use_at);
+        if (use->record == record) return 1;
+    }
+    if (!gpuarena__nodes_reserve(arena, 1)) return 0;
     gpuarena__uses_put(arena, node, record, 0);
     return 1;
 }
@@ -3744,7 +3720,7 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 {
     uint32_t use_at, next;
     for (use_at = node->use_at; use_at; use_at = next) {
-        next = arena->uses.list[use_at].next;
+        next = gpuarena__node_at(arena, use_at)->next;
         gpuarena__uses_drop(arena, use_at);
     }
     node->use_at = 0;
@@ -3797,7 +3773,7 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     uint32_t use_at = node->use_at, next;
     int told = 1;
     for (node->use_at = 0; use_at; use_at = next) {
-        gpuarena__stream_use *held = &arena->uses.list[use_at];
+        gpuarena__node *held = gpuarena__node_at(arena, use_at);
         gpuarena__stream *stream = &arena->streams.list[held->record];
         uint64_t ticket = held->record == freed_on ? 0 : gpuarena__ticket(stream);
         next = held->next;
@@ -3825,7 +3801,7 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
     int told;
     if (from->reserved_uses) {
         from->reserved_uses--;
-        arena->uses.reserved_uses--;
+        arena->nodes.kept_count--;
     }
     if (!freed_on || freed_on == GPUARENA__MULTI_STREAM) {
         gpuarena__uses_drop_all(arena, node);
@@ -5243,7 +5219,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
         uint32_t record = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
         next = node->as.list.after;
         for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
-            gpuarena__stream_use *held = &arena->uses.list[use_at];
+            gpuarena__node *held = gpuarena__node_at(arena, use_at);
             after = held->next;
             if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);
             else {
@@ -5530,7 +5506,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
         if (list[at].home == home && at != home) {
             list[at].home = 0;
             list[home].ref_count--;
-            arena->uses.reserved_uses -= list[at].reserved_uses;
+            arena->nodes.kept_count -= list[at].reserved_uses;
             list[at].reserved_uses = 0;
         }
     list[home].home = 0;                         /* vacant once no pending block returns to it */
@@ -5740,8 +5716,8 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
     if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
     if (node->as.held.sync_wait || !req->record
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        stream = &arena->streams.list[arena->uses.list[use_at].record];
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        stream = &arena->streams.list[gpuarena__node_at(arena, use_at)->record];
         if (stream->home) return GPUARENA__NOT_FREE;
         if (stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     }
@@ -5853,9 +5829,10 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
                                       const gpuarena__node *node)
 {
     uint32_t use_at = node->use_at;
-    for (;; use_at = arena->uses.list[use_at].next) {
-        uint32_t record = use_at ? arena->uses.list[use_at].record : gpuarena__record_of(node);
-        uint64_t ticket = use_at ? arena->uses.list[use_at].ticket : node->ticket;
+    for (;; use_at = gpuarena__node_at(arena, use_at)->next) {
+        const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : node;
+        uint32_t record = gpuarena__record_of(waits);
+        uint64_t ticket = waits->ticket;
         const gpuarena__stream *stream = &arena->streams.list[record];
         if (record && record != req->record && ticket > stream->quiet
             && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
@@ -8417,8 +8394,8 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
 {
     uint32_t record = gpuarena__stream_find(arena, stream), use_at;
     arena->streams.pass++;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        uint32_t used = arena->uses.list[use_at].record;
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        uint32_t used = gpuarena__node_at(arena, use_at)->record;
         if (used == record) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
@@ -9975,6 +9952,7 @@ typedef struct gpuarena__audit {
     uint64_t multi_count, earmarked_count;       /* free blocks of MULTI_STREAM, and those earmarked */
     uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
+    uint64_t use_node_count;                     /* of live and of free blocks */
     uint64_t hole_count, open_count;             /* all holes, and those in the list */
     uint64_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     uint64_t idle_count, large_count;            /* idle pages, and large handles */
@@ -10018,13 +9996,15 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
     GPUARENA__NEVER(use_at && !live && !multi, "a free block in a bin waits for several streams", index);
     audit->ref_count += live || multi;
     audit->multi_count += multi != 0;
-    for (; use_at; use_at = arena->uses.list[use_at].next) {
-        GPUARENA__NEVER(use_at >= arena->uses.count || ++count > arena->uses.count,
+    for (; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        GPUARENA__NEVER(use_at >= audit->node_count || ++count > audit->node_count,
                         "a block's uses lead nowhere", index);
-        GPUARENA__NEVER(arena->uses.list[use_at].record >= arena->streams.count
-                        || (arena->uses.list[use_at].ticket == 0) != live, "a use is of no stream", use_at);
+        GPUARENA__NEVER(gpuarena__node_at(arena, use_at)->record >= arena->streams.count
+                        || (gpuarena__node_at(arena, use_at)->ticket == 0) != live, "a use is of no stream",
+                        use_at);
         if (live) audit->ref_count++;
         else audit->use_count++;
+        audit->use_node_count++;
     }
     return 1;
 }
@@ -10317,8 +10297,8 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
-    GPUARENA__NEVER(reserved_uses != arena->uses.reserved_uses
-                    || arena->uses.unused_count + arena->uses.room - arena->uses.count < reserved_uses,
+    GPUARENA__NEVER(reserved_uses > arena->nodes.kept_count
+                    || arena->nodes.kept_count > arena->nodes.unused.count,
                     "uses are not reserved for what captures may free", reserved_uses);
     return 1;
 }
@@ -10387,8 +10367,8 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         unused += count;
     }
     GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
-    GPUARENA__NEVER(audit->node_count != 1 + unused + audit->live_count + audit->free_count
-                    + audit->hole_count, "nodes are lost", audit->node_count);
+    GPUARENA__NEVER(audit->node_count != 1 + unused + audit->use_node_count + audit->live_count
+                    + audit->free_count + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
         if (!gpuarena__check_link(audit, index, open)) return 0;
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
@@ -12192,7 +12172,7 @@ static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
     if (req->stream == GPUARENA_ANY_STREAM) return gpuarena__streams_part(arena);
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
-    return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
+    return req->record != 0 && (!req->home || gpuarena__nodes_reserve(arena, 4));    /* one for a use */
 }
 
 /* With config.debug: a request that free blocks might serve gets a segment of just its size instead.
@@ -12651,8 +12631,7 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
-    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
-        || (req->home && !gpuarena__uses_reserve(arena)))
+    if (!gpuarena__nodes_reserve(arena, req->home ? 4 : 3) || !gpuarena__lookup_reserve(arena))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
     if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT) {
@@ -13342,13 +13321,9 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
    0: none. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t use_at, count = 1;
-    int done;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) count++;
-    arena->uses.reserved_uses += count;
-    done = (count == 1 && !arena->streams.list[node->record].home) || gpuarena__uses_reserve(arena);
-    arena->uses.reserved_uses -= count;
-    return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
+    uint32_t use_at, count = arena->streams.list[node->record].home ? 2 : 1;
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) count++;
+    return gpuarena__nodes_reserve(arena, count) && gpuarena__lookup_reserve(arena);
 }
 
 /* Frees the tail of a live block, which is no block of its own in the statistics: cuts the block in two with
@@ -13371,10 +13346,10 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     stream->ref_count++;
     if (stream->reserved_uses) {
         stream->reserved_uses++;
-        arena->uses.reserved_uses++;
+        arena->nodes.kept_count++;
     }
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
-        gpuarena__uses_put(arena, rest, arena->uses.list[use_at].record, 0);
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next)
+        gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
     gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
