@@ -9607,70 +9607,58 @@ static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
 {
     switch (failure->reason) {
-    case GPUARENA_REASON_OVER_LIMIT:
-        return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
-    case GPUARENA_REASON_OVER_PARENT:
-        return "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; "
-               "raise that by $missing, or free as much in any of them";
-    case GPUARENA_REASON_FRAGMENTED:
-        return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
-               "short by $missing; $growth, or allocate large blocks first";
-    case GPUARENA_REASON_PENDING:
-        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
-               "be waited for; synchronise, or allow streams=steal";
-    case GPUARENA_REASON_CAPTURE:
-        return "$requested are free or could be made so, but not while a stream is captured into a graph; "
-               "allocate before the capture";
-    case GPUARENA_REASON_HEADROOM:
-        return "$requested would leave less than the headroom to others: the device has $device_free free; "
-               "$missing more, or a smaller headroom, would do";
-    case GPUARENA_REASON_DRIVER_REFUSED:
-        if (!failure->driver_call)
-            return "$requested were refused by the driver ($code), which reports $device_free free on the "
-                   "device; another $missing of device memory would do";
-        return "$requested were refused by the driver ($call), though it reports $device_free free on the "
-               "device: with $reserved reserved a limit other than memory is reached, or another process was "
-               "faster; trim, or ask for larger pages or segments";
-    case GPUARENA_REASON_TOO_LARGE:
-        return "$requested are more than any arena can hold; check the size";
-    case GPUARENA_REASON_NEIGHBOUR:
-        return "$requested do not fit in place: what follows the block is taken; allocate it with "
-               "room_bytes, or anew";
-    case GPUARENA_REASON_ADDRESSES:
-        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, "
-               "or set a limit";
-    case GPUARENA_REASON_TRY_ONLY:
-        return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
-    case GPUARENA_REASON_ALIGNMENT:
-        return "$requested must begin a segment, and none that the driver gives starts at a multiple of "
-               "their alignment; set config.alignment to it, or ask for less";
+#define X(reason, words) case GPUARENA_REASON_##reason: return words;
+    X(OVER_LIMIT, "$requested would pass the limit of $limit; raise it by $missing, or free as much")
+    X(OVER_PARENT, "$requested would pass the limit of the arena above, $detail, which its sub-arenas "
+                   "share; raise that by $missing, or free as much in any of them")
+    X(FRAGMENTED, "$requested fit in no single free block, though enough is free: the longest is "
+                  "$largest_free, short by $missing; $growth, or allocate large blocks first")
+    X(PENDING, "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot be "
+               "waited for; synchronise, or allow streams=steal")
+    X(CAPTURE, "$requested are free or could be made so, but not while a stream is captured into a graph; "
+               "allocate before the capture")
+    X(HEADROOM, "$requested would leave less than the headroom to others: the device has $device_free free; "
+                "$missing more, or a smaller headroom, would do")
+    X(DRIVER_REFUSED, failure->driver_call
+      ? "$requested were refused by the driver ($call), though it reports $device_free free on the device: "
+        "with $reserved reserved a limit other than memory is reached, or another process was faster; trim, "
+        "or ask for larger pages or segments"
+      : "$requested were refused by the driver ($code), which reports $device_free free on the device; "
+        "another $missing of device memory would do")
+    X(TOO_LARGE, "$requested are more than any arena can hold; check the size")
+    X(NEIGHBOUR, "$requested do not fit in place: what follows the block is taken; allocate it with "
+                 "room_bytes, or anew")
+    X(ADDRESSES, "$requested have no addresses: the driver reserves no more ($code); free what is not "
+                 "needed, or set a limit")
+    X(TRY_ONLY, "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it")
+    X(ALIGNMENT, "$requested must begin a segment, and none that the driver gives starts at a multiple of "
+                 "their alignment; set config.alignment to it, or ask for less")
+#undef X
     default: return "$requested could not be had ($reason)";
     }
 }
 
 static const char *gpuarena__words_of(const gpuarena_failure *failure)
 {
+    const char *detail = failure->detail[0] ? "$detail" : NULL;
     switch (failure->result) {
-    case GPUARENA_OK: return "nothing has failed";
-    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure);
-    case GPUARENA_HOST_MEMORY:
-        return "no host memory for the arena's bookkeeping; nothing on the device has changed";
-    case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
-    case GPUARENA_FOREIGN_POINTER: return "the pointer is in no arena$place";
-    case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
-    case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
-    case GPUARENA_STILL_IN_USE:
-        if (failure->detail[0]) return "$detail";
-        return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
-    case GPUARENA_REENTRANT:
-        return "called from a callback of the same arena, which holds its lock; call after it returns";
-    case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
-    case GPUARENA_DRIVER_ERROR:
-        return "the driver failed or gave nonsense ($code); the arena is as it was";
-    case GPUARENA_FORKED:
-        return failure->detail[0] ? "$detail"
-               : "the arena is that of the process from which this one was forked; make one here";
-    default: return failure->detail[0] ? "$result: $detail" : "$result";
+#define X(result, words) case GPUARENA_##result: return words;
+    X(OK, "nothing has failed")
+    X(OUT_OF_MEMORY, gpuarena__words_of_reason(failure))
+    X(HOST_MEMORY, "no host memory for the arena's bookkeeping; nothing on the device has changed")
+    X(DOUBLE_FREE, "the pointer's memory is free already$place")
+    X(FOREIGN_POINTER, "the pointer is in no arena$place")
+    X(INTERIOR_POINTER, "the pointer is inside a block, not its base; free the base$place")
+    X(WRONG_ARENA, "the pointer is another arena's; free it there$place")
+    X(STILL_IN_USE, detail ? detail
+      : "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy")
+    X(REENTRANT, "called from a callback of the same arena, which holds its lock; call after it returns")
+    X(DEVICE_LOST, "the device is lost (driver $code); end the process and start again")
+    X(DRIVER_ERROR, "the driver failed or gave nonsense ($code); the arena is as it was")
+    X(FORKED, detail ? detail
+      : "the arena is that of the process from which this one was forked; make one here")
+#undef X
+    default: return detail ? "$result: $detail" : "$result";
     }
 }
 
