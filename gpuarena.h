@@ -3415,8 +3415,13 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
 }
 
-/* Makes a node the first that starts in the page of an address; 0: none does any more. If none did so far,
-   the page gets the owner of `from`'s page. */
+static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    return &range->anchors[gpuarena__page_of(range, address)];
+}
+
+/* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
 GPUARENA__NOINLINE void gpuarena__page_start(const gpuarena *arena, uint64_t from, uint64_t address,
                                              uint32_t index)
 {
@@ -3494,7 +3499,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     if (!gpuarena__same_page(node->address, gone->address)) {
         int next_starts =
             after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
-        gpuarena__page_start(arena, node->address, gone->address, next_starts ? after : 0);
+        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
     }
     node->size += gone->size;
     node->next = after;
@@ -9613,8 +9618,8 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
                    "share; raise that by $missing, or free as much in any of them")
     X(FRAGMENTED, "$requested fit in no single free block, though enough is free: the longest is "
                   "$largest_free, short by $missing; $growth, or allocate large blocks first")
-    X(PENDING, "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot be "
-               "waited for; synchronise, or allow streams=steal")
+    X(PENDING, "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
+               "be waited for; synchronise, or allow streams=steal")
     X(CAPTURE, "$requested are free or could be made so, but not while a stream is captured into a graph; "
                "allocate before the capture")
     X(HEADROOM, "$requested would leave less than the headroom to others: the device has $device_free free; "
