@@ -133,10 +133,8 @@
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
-     - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
-       cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share=whole.
-     - More pages than the device last reported as free are first requested in one piece, so that a request
-       that cannot be satisfied fails at once.
+     - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
+       GPUARENA_ALLOC_DEDICATED or by config.share=whole.
 
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
    this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
@@ -226,9 +224,8 @@
        or when pages are to move, and covers all frees so far. A hit records and queries nothing, except that
        the first call on a new stream queries the events of those named to gpuarena_forget.
      - Free blocks that wait for different streams are not joined.
-     - A block used on further streams must be named to gpuarena_use before it is freed.
-     - A stream that will be destroyed must be named to gpuarena_forget first: CUDA may give another stream
-       the same cudaStream_t, and until it is forgotten the arena asks the driver whether it is captured.
+     - A block used on further streams must be named to gpuarena_use before it is freed; a stream that will
+       be destroyed, to gpuarena_forget first, since CUDA may give another stream the same cudaStream_t.
      - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
        event at once; what another thread frees for it gets one at the owner's next free.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
@@ -245,8 +242,8 @@
      - Named streams that were not forgotten are asked for their capture state before each wait for the
        device, and once before a call releases memory. So no capture may begin while another thread is in such
        a call; gpuarena_capture_begin waits until there is none. Call it before the capture begins.
-     - Ordinary memory that a captured stream frees is ordered after the capture has ended. If a graph uses
-       such memory, its owner must keep it as long as the graph.
+     - Ordinary memory that a captured stream frees is ordered after the capture has ended; if a graph uses
+       it, its owner must keep it as long as the graph.
 
    THREADS. Any thread may call anything on any arena at any time, but gpuarena_destroy must be the last call.
    An arena has three kinds of locks: a short lock, a slow-path mutex, and a lock for each heap.
@@ -271,10 +268,6 @@
      - A thread that waits for a lock lets others have the processor, and soon sleeps. Locks do not inherit
        priorities: a real-time thread may wait for one of a lower priority, while it sleeps.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
-
-   TAGS. A tag, gpuarena_tag("kv"), names the purpose of memory, in the whole process. A request has its own
-   tag or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory
-   failure tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB".
 
    SCRUB. Free memory may hold the data written to it, and the next block exposes them. config.scrub clears
    whole blocks with zeros, by driver.clear:
@@ -351,10 +344,9 @@
        both       }
 
      - Descriptors travel over a UNIX socket (SCM_RIGHTS), one at a time, so that no process needs many.
-     - An exported block is neither freed nor resized, and its memory neither moves nor goes back, until
-       gpuarena_export_end, which the program calls when every importer has called gpuarena_import_end. To
-       free the memory of cudaIpc before is undefined in CUDA. Pages would live on until the last importer
-       unmaps them, and nobody would count them.
+     - The memory of an exported block neither moves nor goes back until gpuarena_export_end. To free the
+       memory of cudaIpc before every importer has ended is undefined in CUDA. Pages would live on until the
+       last importer unmaps them, and nobody would count them.
      - An import counts in no sum and no limit: the memory is the exporter's. gpuarena_owner does not know it.
      - Events or messages must order the work of both processes. The arena orders nothing between them.
      - cudaIpc opens no handle in the process that exported it. With debug=passthrough a segment may be a part
@@ -398,9 +390,9 @@
 
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
    tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
-   bytes for each block, live or free; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or
-   17 bytes for each 2 MiB of paged addresses; if there are several streams, about 15 KiB for each, reused by
-   new streams when nothing waits for the old one; once there are heaps, 15 KiB more for each stream, and
+   bytes for each block, live or free, and each of its uses; 16 to 32 bytes for each live block; 5 bytes for
+   each 2 MiB reserved, or 17 for each 2 MiB of paged addresses; with several streams, about 15 KiB for each,
+   reused when nothing waits for an old one; once there are heaps, 15 KiB more for each stream, and
    about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
    forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
    about 50 KiB for each arena. */
@@ -912,10 +904,11 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
-     Results    OK, or one of those listed. A call on an arena may also return INVALID_ARGUMENT (the arena is
-                NULL or destroyed), REENTRANT (called from a callback of the arena) and FORKED (the arena
-                belongs to the parent process; the failure is recorded for the thread alone, and figures read
-                as zero).
+     Results    OK, or one of those listed. INVALID_ARGUMENT also for NULL where something is to be read,
+                written or called, for GPUARENA_OWN_STREAM, and for an arena that is destroyed. A call on an
+                arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
+                FORKED (the arena belongs to the parent process; the failure is recorded for the thread alone,
+                and figures read as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
@@ -930,10 +923,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
                 memory functions are found. If any of that fails, the group vm is absent.
      Peers      `peers` is 0: see config.peers.
-     Results    INVALID_ARGUMENT (driver NULL; no such device: failure.detail lists those there are),
-                NOT_SUPPORTED (built with GPUARENA_NO_CUDA; or failure.driver_code is 35,
-                cudaErrorInsufficientDriver: the driver is missing or too old; 100, cudaErrorNoDevice; 34, 36
-                or 801), DEVICE_LOST, FORKED, HOST_MEMORY, DRIVER_ERROR (any other code).
+     Results    INVALID_ARGUMENT (no such device: failure.detail lists those there are), NOT_SUPPORTED (built
+                with GPUARENA_NO_CUDA; or failure.driver_code is 35, cudaErrorInsufficientDriver: the driver
+                is missing or too old; 100, cudaErrorNoDevice; 34, 36 or 801), DEVICE_LOST, FORKED,
+                HOST_MEMORY, DRIVER_ERROR (any other code).
    If an entry of the table cannot make the caller's device current again, the table's device stays current.
    Memory that the entry obtained is then given back, and the call fails with driver_code -1 and DRIVER_ERROR;
    memory that it freed stays freed. */
@@ -941,11 +934,10 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
-     Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
-                if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
-                memory; for FIXED: not even one granule), NOT_SUPPORTED (the driver lacks entries for scrub,
-                share or peers, or a device cannot be a peer), DRIVER_ERROR, CAPTURE, DEVICE_LOST, and FORKED
-                if driver is NULL, as gpuarena_driver_cuda.
+     Results    INVALID_CONFIG (failure.detail names the environment variable, if that is at fault, the key,
+                and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even one
+                granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
+                cannot be a peer), and FORKED if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
                 fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
@@ -958,14 +950,12 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
    does returns INVALID_ARGUMENT where the arena can see it. Streams need not exist any more: none is used.
    NULL is OK and does nothing.
      Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
-                sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
-                them), or a capture set that was not released, or another thread's allocation that waits or is
-                in config.pressure, or an import, or sub-arenas (failure.detail names one). The arena is
-                unchanged.
+                sum, failure.most groups them by size and tag, for which it needs host memory; gpuarena_walk
+                finds them, gpuarena_reset frees them), or a capture set that was not released, or another
+                thread's allocation that waits or is in config.pressure, or an import, or sub-arenas
+                (failure.detail names one).
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
-                INVALID_ARGUMENT: there is no living arena at this address.
-                FORKED: in a child process, where nothing is given back.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
      Cost       O(blocks x log blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
@@ -974,7 +964,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
-     Results    INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY (see failure.reason).
+     Results    OUT_OF_MEMORY (see failure.reason).
      Failure    may have released idle segments, and made the stream wait for others.
      Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
                 for paged arenas O(free blocks + holes) and a driver call or two for each page; with several
@@ -992,8 +982,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
      room_bytes                the block gets whole pages, and this many addresses behind it are given to
                                nobody else until it is freed or shrunk. NOT_SUPPORTED unless the backing is
                                PAGED; reason ADDRESSES if the driver has none left.
-     Results    also INVALID_ARGUMENT: request NULL, an alignment that is no power of two, an unknown flag,
-                room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
+     Results    also INVALID_ARGUMENT: an alignment that is no power of two, an unknown flag, room or an
+                alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* Predicts the result of gpuarena_alloc_ex now. Nothing changes.
@@ -1001,7 +991,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
                 which it must still grant. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
-                driver's worst start of a segment. Only misuse is recorded (INVALID_ARGUMENT, request NULL).
+                driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
                 lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS) must be
                 given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
@@ -1032,8 +1022,8 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
    the block is freed, it is not reused before the stream has finished the work that it had then. Call this
    between allocation and free, as often as needed. The stream of the free needs no call, and a free with
    GPUARENA_ANY_STREAM says that all uses are over. Without driver events this does nothing.
-     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA,
-                DOUBLE_FREE (the memory is free), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM), FOREIGN_POINTER, WRONG_ARENA, DOUBLE_FREE (the memory
+                is free), HOST_MEMORY.
      Cost       O(log segments + blocks in 2 MiB + uses of the block). */
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
@@ -1041,10 +1031,10 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    handle is forgotten: it may name another stream later, and the driver is not asked about it any more.
    Blocks allocated for the stream may still be freed, on another stream or on GPUARENA_OWN_STREAM. A stream
    that the arena does not know is OK.
-     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM); CAPTURE for a stream captured
-                into a set of this arena: nothing is forgotten. CAPTURE for another captured stream,
-                HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was
-                freed on it waits for the whole device.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM); CAPTURE for a stream captured into a set of this
+                arena: nothing is forgotten. CAPTURE for another captured stream, HOST_MEMORY, DRIVER_ERROR,
+                NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was freed on it waits for the
+                whole device.
      Cost       O(streams). Driver: the group events. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
@@ -1056,9 +1046,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), INVALID_ARGUMENT (ptr NULL, bytes 0), STILL_IN_USE,
-                INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free; REENTRANT
-                from config.pressure, to grow.
+                failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free;
+                REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
@@ -1083,12 +1072,11 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
      Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly `bytes`. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The checks of
-   gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may exceed their
-   parent's; even so, no arena's reserved memory exceeds its own limit by growth. If the limit falls below
-   reserved memory, idle memory is released: see the manual.
-     Results    as gpuarena_trim, from that release. The limit is in force nevertheless. stats.excess_bytes
-                is the memory above it that remains.
+/* Sets the limit to exactly `bytes`: see THE LIMIT. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The
+   checks of gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may
+   exceed their parent's.
+     Results    as gpuarena_trim, from the release of idle memory above the limit, which is in force
+                nevertheless. stats.excess_bytes is the memory above it that remains.
      Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
@@ -1099,14 +1087,12 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
 /* Returns a mark between the allocations of all threads so far and those to come, for gpuarena_free_since.
-   Marks may be nested and need no end. 0: the arena is none, or nothing was allocated yet. May be called from
-   callbacks. */
+   Marks may be nested and need no end. 0: the arena is none, or nothing was allocated yet. */
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
 
 /* Frees every live block that any thread allocated after the mark and that has this tag, each as
-   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. On
-   GPUARENA_OWN_STREAM each block is freed on the stream of its allocation. What other threads allocate or
-   free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
+   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. What
+   other threads allocate or free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
      Results    INVALID_ARGUMENT: the mark is later than the latest allocation, so it is another arena's;
                 nothing is freed. Otherwise as gpuarena_reset.
      Cost       O(the most blocks that were ever live at once), and the frees themselves. */
@@ -1127,9 +1113,8 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 /* From now on allocations on this stream belong to a capture set: they take free blocks of the set or quiet
    memory, or grow. If *set is 0, a new set is made and its number written; otherwise the stream joins that
    set. Call this for every stream that takes part, before or after cudaStreamBeginCapture.
-     Results    INVALID_ARGUMENT (set NULL; *set is no set of this arena; stream is GPUARENA_ANY_STREAM,
-                GPUARENA_OWN_STREAM or captured already), NOT_SUPPORTED (the driver has no events, or
-                config.scrub is set), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (*set is no set of this arena; stream is GPUARENA_ANY_STREAM or captured
+                already), NOT_SUPPORTED (the driver has no events, or config.scrub is set), HOST_MEMORY.
      Cost       O(streams + free blocks). Driver: events.query, unless a stream is captured already. */
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
 
@@ -1142,8 +1127,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
 /* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
    or are done (GPUARENA_ANY_STREAM). Free memory of the set then counts as freed on that stream, and its live
    blocks become ordinary ones.
-     Results    INVALID_ARGUMENT (the set is not of this arena; stream GPUARENA_OWN_STREAM), CAPTURE (a
-                capture into the set is in progress), HOST_MEMORY.
+     Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
+                progress), HOST_MEMORY.
      Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
@@ -1151,29 +1136,27 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 
 /* Exports the live block whose base is ptr, and writes in *shared how others import it. From now on the block
    can be neither freed nor resized. It may be exported again, for another process.
-     Results    NOT_SUPPORTED (failure.detail says why), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA and
-                FOREIGN_POINTER as gpuarena_free, INVALID_ARGUMENT (ptr or shared NULL).
+     Results    NOT_SUPPORTED (failure.detail says why); of the pointer as gpuarena_free.
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
 /* Makes a file descriptor for the handle of pages that begins at_bytes behind the start of what a block
    shares, and writes its length. The caller closes the descriptor.
-     Results    INVALID_ARGUMENT (fd or bytes NULL; the block is not exported, or no such handle begins
-                there), and as gpuarena_export.
+     Results    INVALID_ARGUMENT (the block is not exported, or no such handle begins there), and as
+                gpuarena_export.
      Driver     fd.from_page. */
 GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
                                                 uint64_t *bytes);
 
 /* Ends all exports of a block: it may be freed again. Every importer must have ended its import.
-     Results    INVALID_ARGUMENT (ptr NULL, the block is not exported), and as gpuarena_free for a pointer
-                that is no block's. */
+     Results    INVALID_ARGUMENT (the block is not exported); of the pointer as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
 
 /* Imports a block that another process exported on the same device, or on one that may be its peer. *ptr
    becomes its address here. With shared->paged_bytes its memory comes by gpuarena_import_fd; before that it
    must not be used.
-     Results    INVALID_ARGUMENT (NULL; *shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver
-                lacks the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
+     Results    INVALID_ARGUMENT (*shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver lacks
+                the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
      Driver     ipc.open_handle; or vm.reserve. */
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
 
@@ -1206,14 +1189,13 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 
 /* Describes in *block the block, live or free, in which the address lies.
-     Results    WRONG_ARENA (failure.detail: its name), FOREIGN_POINTER, INVALID_ARGUMENT (block NULL).
+     Results    WRONG_ARENA (failure.detail: its name), FOREIGN_POINTER.
      Cost       that of a refused gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
                                              gpuarena_block *block);
 
 /* Visits all blocks, live, free and holes, in the order of their addresses, as they were when the walk began.
    A visitor that does not return OK ends the walk, and its result is returned without being recorded.
-     Results    INVALID_ARGUMENT (visit NULL).
      Cost       O(blocks); and 64 bytes of host memory for each block, until the call ends. Without these,
                 other threads' hits wait for the visitor. */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
@@ -1224,7 +1206,7 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
    hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
    gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
    the report, as in gpuarena_walk.
-     Results    INVALID_ARGUMENT (write NULL, no such format).
+     Results    INVALID_ARGUMENT (no such format).
      Cost       that of gpuarena_walk. */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user);
@@ -1238,39 +1220,36 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 /* Sets the observer, which is called with `user`. NULL: no observer. */
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
 
-/* Writes the statistics; all zero if arena is no arena. May be called from callbacks, where the call in
-   progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
+/* Writes the statistics; all zero if arena is no arena. In a callback, the call in progress may be missing
+   from the sums. Walks over no blocks: largest_free_bytes is 0. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* Gives the figures of gpuarena_get_stats and largest_free_bytes. Cost: with one stream O(free blocks of the
    highest occupied bin); with several O(free blocks that are not quiet); with capture sets O(blocks). */
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
-/* Compares the device's figures with the arena's.
-     Results    INVALID_ARGUMENT (device NULL).
-     Driver     memory.info. */
+/* Compares the device's figures with the arena's. Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device);
 
 /* Writes the configuration in force: defaults are filled in, limit_base is BYTES, fields that do not apply
-   are 0, driver points to the arena's copy, environment is "". All zero if arena is no arena. May be called
-   from callbacks. */
+   are 0, driver points to the arena's copy, environment is "". All zero if arena is no arena. */
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
 
-/* Sets the three peaks, and those of tags, to the current values. May be called from callbacks.
-   Cost O(tags). */
+/* Sets the three peaks, and those of tags, to the current values. Cost O(tags). */
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
 
 /* Writes the record of the latest failed call on this arena by any thread; or, if arena is NULL, of the
-   latest failed call of this thread on any arena or none, creation included. serial 0: there was none. May
-   be called from callbacks. */
+   latest failed call of this thread on any arena or none, creation included. serial 0: there was none. */
 GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure);
 
-/* ---- tags. An arena that none was used in pays nothing for them. */
+/* ---- tags. A tag, gpuarena_tag("kv"), names the purpose of memory, in the whole process. gpuarena_get_tag,
+   reports and the sentence of a memory failure tell how much is live by tag: "live by tag: weights 3.2 GiB,
+   kv 1.1 GiB". An arena that none was used in pays nothing for them. */
 
 /* Returns the tag of this name, and makes it if there is none. Tags are 2^31 or more, and last as long as the
-   process, which has at most GPUARENA_TAGS of them. A name is 1 to 31 characters of printable ASCII. May be
-   called from callbacks. Returns 0, which is no tag, and records a failure for this thread: INVALID_ARGUMENT
-   (name NULL, empty, too long or not printable), NOT_SUPPORTED (there are too many tags). Cost O(tags). */
+   process. A name is 1 to 31 characters of printable ASCII. Returns 0, which is no tag, and records a failure
+   for this thread: INVALID_ARGUMENT (the name), NOT_SUPPORTED (there are GPUARENA_TAGS already).
+   Cost O(tags). */
 GPUARENA_API uint32_t gpuarena_tag(const char *name);
 
 /* Returns the tag's name, a static string; "" for 0 and for numbers that gpuarena_tag did not return. */
@@ -1283,7 +1262,7 @@ GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag);
 
 /* Writes the statistics of the arena's blocks with this tag. 0 stands for all blocks whose tag is not one of
    gpuarena_tag's: so 0 and all tags add up to live_bytes, live_count and alloc_count of gpuarena_stats.
-     Results    INVALID_ARGUMENT (stats NULL; the tag is not one of gpuarena_tag's).
+     Results    INVALID_ARGUMENT (the tag is not one of gpuarena_tag's).
      Cost       constant; for 0 O(tags). */
 GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
                                               gpuarena_tag_stats *stats);
@@ -1307,7 +1286,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
    peers are numbers of devices, `1+3`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
-   for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
+   for this thread). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -1722,6 +1701,9 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
 /* A free block's wait for the device: none, one that is yet to begin, one that has begun. */
 enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
 
+/* A node in no range may also stand for a use: a block's use on a further stream than the one it is freed on.
+   Then it has a record, a ticket, and `next`: the block's next use. While the block is live, the ticket is 0;
+   when the block is freed, it becomes the stream's next. */
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
     uint32_t prev, next;                         /* neighbours in the range; 0, which is live: none */
@@ -1730,8 +1712,7 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t leak;                       /* the next block in destroy's list; else 0. It lies where
-                                                    held.sync_wait does */
+            uint32_t no_wait;                    /* 0: it lies where held.sync_wait does */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
@@ -1771,13 +1752,14 @@ typedef struct gpuarena__chunk {                 /* aligned to a cache line */
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
 
-/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in ranges + unused nodes, here and in heaps. */
+/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in ranges + uses + unused nodes, here and in heaps */
 typedef struct gpuarena__nodes {
     uintptr_t *origins;                          /* for each chunk: where node 0 would lie if all nodes were
                                                     contiguous with this chunk. Nodes never move */
     uint32_t chunk_count, chunk_room;
     gpuarena__pool unused;
-    uint32_t kept_count;                         /* of these, kept for the call in the slow path */
+    uint32_t kept_count;                         /* of these, kept for the call in the slow path, and one for
+                                                    each live block of capture sets: see reserved_uses */
 } gpuarena__nodes;
 
 /* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
@@ -1910,7 +1892,8 @@ typedef struct gpuarena__stream {                /* what hits use is 40 bytes in
     uint32_t use_count;                          /* uses of freed blocks that wait for it */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
-    uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
+    uint32_t reserved_uses;                      /* a captured stream's: live blocks, each of which may need
+                                                    a use when it is freed */
 } gpuarena__stream;
 
 /* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
@@ -1951,19 +1934,6 @@ typedef struct gpuarena__events {                /* entry 0 is none */
     gpuarena__event *list;
     uint32_t count, room, unused;
 } gpuarena__events;
-
-/* A block's use on a further stream than the one it is freed on. While the block is live, ticket is 0; when
-   it is freed, ticket becomes the stream's next. */
-typedef struct gpuarena__stream_use {
-    uint64_t ticket;
-    uint32_t record, next;                       /* next: of the block, or of the unused */
-} gpuarena__stream_use;
-typedef struct gpuarena__stream_uses {           /* entry 0 is none */
-    gpuarena__stream_use *list;
-    uint32_t count, room, unused, unused_count;
-    uint32_t reserved_uses;                      /* live blocks of capture sets: each may need a use when it
-                                                    is freed */
-} gpuarena__stream_uses;
 
 /* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
    far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
@@ -2160,7 +2130,6 @@ struct gpuarena {
     gpuarena__streams streams;
     gpuarena__heaps heaps;
     gpuarena__events events;
-    gpuarena__stream_uses uses;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
@@ -2197,7 +2166,7 @@ struct gpuarena {
 /* The arena's tables that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
-    X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
+    X(events.list, events.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room) \
     X(imports.list, imports.room)
 
@@ -2412,14 +2381,6 @@ static void gpuarena__update_fast_path(gpuarena *arena) { arena->fast = gpuarena
 static void gpuarena__count_entering(gpuarena *arena, int by)
 {
     GPUARENA__ADD(&arena->entering, (uint32_t)by);
-}
-
-static void gpuarena__drain_callers(gpuarena *arena)
-{
-    uint32_t times = 0;
-    while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause(times++);
-    gpuarena__mutex_lock(&arena->slow_mutex);
-    gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
 /* ---- all locks, and what heaps keep for themselves between two calls that have them */
@@ -2935,12 +2896,6 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
     return bin;
 }
 
-/* The digests with the one at `shift` set to 0. */
-GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
-{
-    return digests & (~(uint64_t)255 << shift | ~(uint64_t)255 >> (64 - shift) % 64);
-}
-
 /* A doubly linked list of blocks that are not live: insertion and removal. */
 GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
                                             gpuarena__node *node)
@@ -3066,7 +3021,7 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
         gpuarena__overflow_remove(arena, bins, index, node);
         return;
     }
-    bins->digests[number] = gpuarena__digests_but(bins->digests[number], at % 64);
+    bins->digests[number] &= ~(uint64_t)255 << at % 64 | ~(uint64_t)255 >> (64 - at % 64) % 64;
     if (GPUARENA__LIKELY(bins->digests[number])) return;
     bins->taken[number / 64] &= ~((uint64_t)1 << (number % 64));
     if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
@@ -3129,13 +3084,29 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
-static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
+/* The better of two free blocks for a request: of large ones the lower one, else the smaller one, the lower
+   among equals. 0 stands for none. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
     uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
     if (!left || !right) return left | right;
-    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
+    if (gpuarena__min(bytes, others) < arena->ordered_bytes && bytes != others)
+        return bytes < others ? left : right;
+    return one->address < other->address ? left : right;
+}
+
+/* The block behind `index` in a class: in its slots, then in its list. index 0: the first. Returns 0 behind
+   the last. */
+static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                      uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t slot = index ? node->as.slot % 64 / 8 + 1 : 0;
+    if (index && node->size & GPUARENA__OVERFLOW) return node->as.list.after;
+    for (; slot < 8; slot++)
+        if (bins->digests[number] >> (8 * slot) & 255) return bins->nodes[number * 8 + slot];
+    return bins->overflow[number];
 }
 
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
@@ -3143,20 +3114,12 @@ static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__request *req)
 {
-    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0;
-    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        uint32_t slot = 0, listed = bins->overflow[number];
-        while (slot < 8 || listed) {
-            uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
-            const gpuarena__node *node = gpuarena__node_at(arena, candidate);
-            int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
-            if (slot < 8) slot++;
-            else listed = node->as.list.after;
-            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
-                best = gpuarena__tighter(arena, best, candidate);
-        }
-    }
-    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0, index;
+    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
+        for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
+            if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
+                best = gpuarena__better(arena, best, index);
+    best = gpuarena__better(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
@@ -3628,7 +3591,7 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     arena->streams.list[req->record].ref_count++;
     if (!GPUARENA__LIKELY(!req->home)) {
         arena->streams.list[req->record].reserved_uses++;
-        arena->uses.reserved_uses++;
+        arena->nodes.kept_count++;
     }
     stats->live_count++;
     stats->requested_bytes += req->requested;
@@ -3724,53 +3687,38 @@ GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
 
 static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
 {
-    gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].record];
-    GPUARENA_ASSERT((arena->uses.list[use_at].ticket ? stream->use_count : stream->ref_count) != 0
+    gpuarena__node *use = gpuarena__node_at(arena, use_at);
+    gpuarena__stream *stream = &arena->streams.list[use->record];
+    GPUARENA_ASSERT((use->ticket ? stream->use_count : stream->ref_count) != 0
                     && "a use is counted in its stream");
-    if (arena->uses.list[use_at].ticket) stream->use_count--;
+    if (use->ticket) stream->use_count--;
     else stream->ref_count--;
-    arena->uses.list[use_at].next = arena->uses.unused;
-    arena->uses.unused = use_at;
-    arena->uses.unused_count++;
+    gpuarena__node_drop(&arena->nodes.unused, use_at, use);
 }
 
-/* Adds a reserved use to a live block (ticket 0), or to a node that is being freed. */
+/* Adds a use to a live block (ticket 0), or to a node that is being freed. Takes a reserved node. */
 static void gpuarena__uses_put(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket)
 {
-    gpuarena__stream_uses *uses = &arena->uses;
-    gpuarena__stream *stream = &arena->streams.list[record];
-    uint32_t use_at = uses->unused;
-    GPUARENA_ASSERT((use_at || uses->count < uses->room) && "uses are reserved before one is taken");
-    if (use_at) {
-        uses->unused = uses->list[use_at].next;
-        uses->unused_count--;
-    } else use_at = uses->count++;
-    if (ticket) stream->use_count++;
-    else stream->ref_count++;
-    uses->list[use_at].ticket = ticket;
-    uses->list[use_at].record = record;
-    uses->list[use_at].next = node->use_at;
+    uint32_t use_at = arena->nodes.unused.first;
+    gpuarena__node *use = gpuarena__node_take(arena, &arena->nodes.unused);
+    if (ticket) arena->streams.list[record].use_count++;
+    else arena->streams.list[record].ref_count++;
+    use->ticket = ticket;
+    use->record = record;
+    use->next = node->use_at;
     node->use_at = use_at;
-}
-
-/* Makes room for one more use beside the reserved ones. 0: no host memory. */
-static int gpuarena__uses_reserve(gpuarena *arena)
-{
-    gpuarena__stream_uses *uses = &arena->uses;
-    uint64_t needed = (uint64_t)uses->reserved_uses + 1 + (uses->count == 0);  /* entry 0 is none */
-    if (!GPUARENA__RESERVE(arena, gpuarena__stream_use, uses->list, uses->count,
-                           gpuarena__above(needed, uses->unused_count), uses->room)) return 0;
-    if (!uses->count) uses->count = 1;
-    return 1;
 }
 
 /* A live block is used on one more stream. 0: no host memory. */
 static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
 {
+    const gpuarena__node *use;
     uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
-        if (arena->uses.list[use_at].record == record) return 1;
-    if (!gpuarena__uses_reserve(arena)) return 0;
+    for (use_at = node->use_at; use_at; use_at = use->next) {
+        use = gpuarena__node_at(arena, use_at);
+        if (use->record == record) return 1;
+    }
+    if (!gpuarena__nodes_reserve(arena, 1)) return 0;
     gpuarena__uses_put(arena, node, record, 0);
     return 1;
 }
@@ -3779,7 +3727,7 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 {
     uint32_t use_at, next;
     for (use_at = node->use_at; use_at; use_at = next) {
-        next = arena->uses.list[use_at].next;
+        next = gpuarena__node_at(arena, use_at)->next;
         gpuarena__uses_drop(arena, use_at);
     }
     node->use_at = 0;
@@ -3832,7 +3780,7 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     uint32_t use_at = node->use_at, next;
     int told = 1;
     for (node->use_at = 0; use_at; use_at = next) {
-        gpuarena__stream_use *held = &arena->uses.list[use_at];
+        gpuarena__node *held = gpuarena__node_at(arena, use_at);
         gpuarena__stream *stream = &arena->streams.list[held->record];
         uint64_t ticket = held->record == freed_on ? 0 : gpuarena__ticket(stream);
         next = held->next;
@@ -3860,7 +3808,7 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
     int told;
     if (from->reserved_uses) {
         from->reserved_uses--;
-        arena->uses.reserved_uses--;
+        arena->nodes.kept_count--;
     }
     if (!freed_on || freed_on == GPUARENA__MULTI_STREAM) {
         gpuarena__uses_drop_all(arena, node);
@@ -5174,20 +5122,14 @@ GPUARENA__INLINE void gpuarena__blocks_each(const gpuarena *arena, uint32_t reco
                                             gpuarena__show *show, void *user)
 {
     const gpuarena__bins *bins;
-    uint32_t n, number, slot, index;
+    uint32_t n, number, index;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
         gpuarena__tree_each(arena, bins->root[1], show, user);
         gpuarena__tree_each(arena, bins->root[0], show, user);
         number = gpuarena__bin_of(least).number;
-        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-            uint64_t taken = bins->digests[number];
-            for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
-                slot = gpuarena__lowest_bit(taken) / 8;
-                show(arena, bins->nodes[number * 8 + slot], user);
-            }
-            index = bins->overflow[number];
-            for (; index; index = gpuarena__node_at(arena, index)->as.list.after) show(arena, index, user);
-        }
+        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
+            for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
+                show(arena, index, user);
     }
 }
 
@@ -5277,7 +5219,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
         uint32_t record = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
         next = node->as.list.after;
         for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
-            gpuarena__stream_use *held = &arena->uses.list[use_at];
+            gpuarena__node *held = gpuarena__node_at(arena, use_at);
             after = held->next;
             if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);
             else {
@@ -5561,7 +5503,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
         if (list[at].home == home && at != home) {
             list[at].home = 0;
             list[home].ref_count--;
-            arena->uses.reserved_uses -= list[at].reserved_uses;
+            arena->nodes.kept_count -= list[at].reserved_uses;
             list[at].reserved_uses = 0;
         }
     list[home].home = 0;                         /* vacant once no pending block returns to it */
@@ -5673,16 +5615,6 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
 
-/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
-static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
-{
-    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
-    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
-    if (!left || !right) return left | right;
-    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
-    return one->address < other->address ? left : right;
-}
-
 /* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
    that serve it. */
 static uint32_t gpuarena__record_search(const gpuarena *arena, uint32_t record, uint64_t bytes,
@@ -5781,8 +5713,8 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
     if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
     if (node->as.held.sync_wait || !req->record
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        stream = &arena->streams.list[arena->uses.list[use_at].record];
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        stream = &arena->streams.list[gpuarena__node_at(arena, use_at)->record];
         if (stream->home) return GPUARENA__NOT_FREE;
         if (stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     }
@@ -5894,9 +5826,10 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
                                       const gpuarena__node *node)
 {
     uint32_t use_at = node->use_at;
-    for (;; use_at = arena->uses.list[use_at].next) {
-        uint32_t record = use_at ? arena->uses.list[use_at].record : gpuarena__record_of(node);
-        uint64_t ticket = use_at ? arena->uses.list[use_at].ticket : node->ticket;
+    for (;; use_at = gpuarena__node_at(arena, use_at)->next) {
+        const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : node;
+        uint32_t record = gpuarena__record_of(waits);
+        uint64_t ticket = waits->ticket;
         const gpuarena__stream *stream = &arena->streams.list[record];
         if (record && record != req->record && ticket > stream->quiet
             && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
@@ -8458,8 +8391,8 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
 {
     uint32_t record = gpuarena__stream_find(arena, stream), use_at;
     arena->streams.pass++;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
-        uint32_t used = arena->uses.list[use_at].record;
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        uint32_t used = gpuarena__node_at(arena, use_at)->record;
         if (used == record) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
@@ -8900,22 +8833,15 @@ static void gpuarena__put_share(gpuarena__text *out, double fraction)
 
 static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *config)
 {
-    switch (config->limit_base) {
-    case GPUARENA_LIMIT_OF_TOTAL: gpuarena__put_share(out, config->limit_fraction); return;
-    case GPUARENA_LIMIT_OF_FREE:
+    gpuarena_limit_base base = config->limit_base;
+    if (base == GPUARENA_LIMIT_TOTAL_MINUS) gpuarena__put(out, "total-");
+    if (base == GPUARENA_LIMIT_FREE_MINUS) gpuarena__put(out, "free-");
+    if (base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE)
         gpuarena__put_share(out, config->limit_fraction);
-        gpuarena__put(out, "free");
-        return;
-    case GPUARENA_LIMIT_TOTAL_MINUS: gpuarena__put(out, "total-"); break;
-    case GPUARENA_LIMIT_FREE_MINUS: gpuarena__put(out, "free-"); break;
-    default:
-        if (config->limit_bytes == GPUARENA_NO_LIMIT) {
-            gpuarena__put(out, "none");
-            return;
-        }
-        break;
-    }
-    gpuarena__put_size(out, config->limit_bytes);
+    else if (base == GPUARENA_LIMIT_BYTES && config->limit_bytes == GPUARENA_NO_LIMIT)
+        gpuarena__put(out, "none");
+    else gpuarena__put_size(out, config->limit_bytes);
+    if (base == GPUARENA_LIMIT_OF_FREE) gpuarena__put(out, "free");
 }
 
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
@@ -8991,9 +8917,7 @@ static int gpuarena__refuse(gpuarena__text *out, const char *why)
 /* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
-    uint32_t at, memory = 0, vm = 0, events = 0, capture = 0;        /* entries of the group that are set */
-    uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
-    uint32_t ipc = 0, fd = 0, ipc_all = 0, fd_all = 0;
+    uint32_t at, all, set;
     if (config->zero_begin || config->zero_end)
         return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
                                      "GPUARENA_INIT");
@@ -9004,18 +8928,19 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
             return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
     if (at == sizeof config->name)
         return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
-#define X(group, entry, bits) group##_all++; group += config->driver->group.entry != NULL;
-    GPUARENA__ENTRIES(X)
+#define X(group, entry, bits) all++; set += config->driver->group.entry != NULL;
+#define GROUP(entries, is_wrong, why) \
+    all = set = 0; \
+    entries(X) \
+    if (is_wrong) return gpuarena__refuse(out, why);
+    GROUP(GPUARENA__MEMORY_ENTRIES, set < all, "driver.memory: info, obtain and give_back must all be set")
+    GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
+    GROUP(GPUARENA__EVENT_ENTRIES, set % all, "driver.events: set all of its functions, or none")
+    GROUP(GPUARENA__CAPTURE_ENTRIES, set % all, "driver.capture: set both of its functions, or none")
+    GROUP(GPUARENA__IPC_ENTRIES, set % all, "driver.ipc: set all of its functions, or none")
+    GROUP(GPUARENA__FD_ENTRIES, set % all, "driver.fd: set both of its functions, or none")
+#undef GROUP
 #undef X
-    if (memory < memory_all)
-        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
-    if (vm % vm_all) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
-    if (events % events_all)
-        return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
-    if (capture % capture_all)
-        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
-    if (ipc % ipc_all) return gpuarena__refuse(out, "driver.ipc: set all of its functions, or none");
-    if (fd % fd_all) return gpuarena__refuse(out, "driver.fd: set both of its functions, or none");
     return 1;
 }
 
@@ -9321,19 +9246,15 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* The largest request that the free blocks in these bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
-    uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
-    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
+    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->as.tree.longest;     /* the sentinel's is 0 */
+    uint64_t surplus = gpuarena__node_at(arena, bins->root[1])->as.tree.longest & ~GPUARENA__STATE_BITS;
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index = 0;
     while (word && !bins->taken[word - 1]) word--;
     if (!word-- || largest) return largest;      /* blocks in the tree are longer than all others */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
-    for (slot = 0; slot < 8; slot++)
-        if (bins->digests[number] >> (8 * slot) & 255)
-            largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
-    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
+    while ((index = gpuarena__class_block(arena, bins, number, index)) != 0)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    node = gpuarena__node_at(arena, bins->root[1]);
-    return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
+    return gpuarena__max(largest, surplus);
 }
 
 /* The largest free block that there would be once all work is done, or that whole pages could be moved
@@ -9525,62 +9446,52 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* ---- leaks: live blocks in a list, linked by as.live.leak */
+/* ---- leaks */
 
-static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
+typedef struct gpuarena__leak { uint64_t bytes; uint32_t tag; } gpuarena__leak;      /* a live block */
+
+static int gpuarena__leak_before(const gpuarena__leak *left, const gpuarena__leak *right)
 {
-    return left->as.live.requested < right->as.live.requested
-        || (left->as.live.requested == right->as.live.requested && left->as.live.tag < right->as.live.tag);
+    return left->bytes < right->bytes || (left->bytes == right->bytes && left->tag < right->tag);
 }
 
-/* Sorts the first `count` blocks of a list by size and tag; *rest is the list behind them. */
-static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
+static void gpuarena__leaks_sort(gpuarena__leak *list, uint64_t count)
 {
-    uint32_t left, right = 0, sorted = 0, *link = &sorted;
-    if (count < 2) {
-        *rest = gpuarena__node_at(arena, first)->as.live.leak;
-        gpuarena__node_at(arena, first)->as.live.leak = 0;
-        return first;
-    }
-    left = gpuarena__leaks_sort(arena, first, count / 2, &right);
-    right = gpuarena__leaks_sort(arena, right, count - count / 2, rest);
-    while (left && right) {
-        uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
-                                                gpuarena__node_at(arena, left)) ? &right : &left;
-        *link = *least;
-        link = &gpuarena__node_at(arena, *least)->as.live.leak;
-        *least = *link;
-    }
-    *link = left ? left : right;
-    return sorted;
+    uint64_t step, at, to;
+    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)   /* Shell sort */
+        for (at = step; at < count; at++) {
+            gpuarena__leak one = list[at];
+            for (to = at; to >= step && gpuarena__leak_before(&one, &list[to - step]); to -= step)
+                list[to] = list[to - step];
+            list[to] = one;
+        }
 }
 
-/* Refuses to destroy an arena with live blocks, and groups them by size and tag. */
+/* Refuses to destroy an arena with live blocks, and groups them by size and tag if there is host memory. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena__iterator at = gpuarena__blocks(arena);
+    gpuarena__iterator at;
     gpuarena_failure failure;
-    uint32_t list = 0, next, rest;
-    uint64_t count = 0;
-    for (; at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node)) {
-            if (!list) error.block = at.index;
-            at.node->as.live.leak = list;
-            list = at.index;
-        }
+    size_t bytes = (size_t)arena->stats.live_count * sizeof(gpuarena__leak);
+    gpuarena__leak *list = (gpuarena__leak *)gpuarena__host_alloc(arena, bytes);
+    uint64_t count = 0, begin = 0, end;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        if (!gpuarena__node_live(at.node)) continue;
+        if (!error.block) error.block = at.index;
+        if (!list) break;
+        list[count].bytes = at.node->as.live.requested;
+        list[count++].tag = at.node->as.live.tag;
+    }
     error.result = GPUARENA_STILL_IN_USE;
     failure = gpuarena__failure_of(arena, &error);
-    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
-    for (; list; list = next) {
-        gpuarena__node *node = gpuarena__node_at(arena, list);
-        next = node->as.live.leak;
-        node->as.live.leak = 0;
-        count++;
-        if (next && !gpuarena__leak_before(node, gpuarena__node_at(arena, next))) continue;
-        gpuarena__most_put(failure.most, count, count * node->as.live.requested, node->as.live.tag);
-        count = 0;
+    gpuarena__leaks_sort(list, count);
+    for (end = 1; end <= count; end++) {
+        if (end < count && !gpuarena__leak_before(&list[begin], &list[end])) continue;
+        gpuarena__most_put(failure.most, end - begin, (end - begin) * list[begin].bytes, list[begin].tag);
+        begin = end;
     }
+    gpuarena__host_free(arena, list, bytes);
     return gpuarena__fail_record(arena, &failure, NULL);
 }
 
@@ -9693,70 +9604,58 @@ static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
 {
     switch (failure->reason) {
-    case GPUARENA_REASON_OVER_LIMIT:
-        return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
-    case GPUARENA_REASON_OVER_PARENT:
-        return "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; "
-               "raise that by $missing, or free as much in any of them";
-    case GPUARENA_REASON_FRAGMENTED:
-        return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
-               "short by $missing; $growth, or allocate large blocks first";
-    case GPUARENA_REASON_PENDING:
-        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
-               "be waited for; synchronise, or allow streams=steal";
-    case GPUARENA_REASON_CAPTURE:
-        return "$requested are free or could be made so, but not while a stream is captured into a graph; "
-               "allocate before the capture";
-    case GPUARENA_REASON_HEADROOM:
-        return "$requested would leave less than the headroom to others: the device has $device_free free; "
-               "$missing more, or a smaller headroom, would do";
-    case GPUARENA_REASON_DRIVER_REFUSED:
-        if (!failure->driver_call)
-            return "$requested were refused by the driver ($code), which reports $device_free free on the "
-                   "device; another $missing of device memory would do";
-        return "$requested were refused by the driver ($call), though it reports $device_free free on the "
-               "device: with $reserved reserved a limit other than memory is reached, or another process was "
-               "faster; trim, or ask for larger pages or segments";
-    case GPUARENA_REASON_TOO_LARGE:
-        return "$requested are more than any arena can hold; check the size";
-    case GPUARENA_REASON_NEIGHBOUR:
-        return "$requested do not fit in place: what follows the block is taken; allocate it with "
-               "room_bytes, or anew";
-    case GPUARENA_REASON_ADDRESSES:
-        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, "
-               "or set a limit";
-    case GPUARENA_REASON_TRY_ONLY:
-        return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
-    case GPUARENA_REASON_ALIGNMENT:
-        return "$requested must begin a segment, and none that the driver gives starts at a multiple of "
-               "their alignment; set config.alignment to it, or ask for less";
+#define X(reason, words) case GPUARENA_REASON_##reason: return words;
+    X(OVER_LIMIT, "$requested would pass the limit of $limit; raise it by $missing, or free as much")
+    X(OVER_PARENT, "$requested would pass the limit of the arena above, $detail, which its sub-arenas "
+                   "share; raise that by $missing, or free as much in any of them")
+    X(FRAGMENTED, "$requested fit in no single free block, though enough is free: the longest is "
+                  "$largest_free, short by $missing; $growth, or allocate large blocks first")
+    X(PENDING, "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
+               "be waited for; synchronise, or allow streams=steal")
+    X(CAPTURE, "$requested are free or could be made so, but not while a stream is captured into a graph; "
+               "allocate before the capture")
+    X(HEADROOM, "$requested would leave less than the headroom to others: the device has $device_free free; "
+                "$missing more, or a smaller headroom, would do")
+    X(DRIVER_REFUSED, failure->driver_call
+      ? "$requested were refused by the driver ($call), though it reports $device_free free on the device: "
+        "with $reserved reserved a limit other than memory is reached, or another process was faster; trim, "
+        "or ask for larger pages or segments"
+      : "$requested were refused by the driver ($code), which reports $device_free free on the device; "
+        "another $missing of device memory would do")
+    X(TOO_LARGE, "$requested are more than any arena can hold; check the size")
+    X(NEIGHBOUR, "$requested do not fit in place: what follows the block is taken; allocate it with "
+                 "room_bytes, or anew")
+    X(ADDRESSES, "$requested have no addresses: the driver reserves no more ($code); free what is not "
+                 "needed, or set a limit")
+    X(TRY_ONLY, "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it")
+    X(ALIGNMENT, "$requested must begin a segment, and none that the driver gives starts at a multiple of "
+                 "their alignment; set config.alignment to it, or ask for less")
+#undef X
     default: return "$requested could not be had ($reason)";
     }
 }
 
 static const char *gpuarena__words_of(const gpuarena_failure *failure)
 {
+    const char *detail = failure->detail[0] ? "$detail" : NULL;
     switch (failure->result) {
-    case GPUARENA_OK: return "nothing has failed";
-    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure);
-    case GPUARENA_HOST_MEMORY:
-        return "no host memory for the arena's bookkeeping; nothing on the device has changed";
-    case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
-    case GPUARENA_FOREIGN_POINTER: return "the pointer is in no arena$place";
-    case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
-    case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
-    case GPUARENA_STILL_IN_USE:
-        if (failure->detail[0]) return "$detail";
-        return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
-    case GPUARENA_REENTRANT:
-        return "called from a callback of the same arena, which holds its lock; call after it returns";
-    case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
-    case GPUARENA_DRIVER_ERROR:
-        return "the driver failed or gave nonsense ($code); the arena is as it was";
-    case GPUARENA_FORKED:
-        return failure->detail[0] ? "$detail"
-               : "the arena is that of the process from which this one was forked; make one here";
-    default: return failure->detail[0] ? "$result: $detail" : "$result";
+#define X(result, words) case GPUARENA_##result: return words;
+    X(OK, "nothing has failed")
+    X(OUT_OF_MEMORY, gpuarena__words_of_reason(failure))
+    X(HOST_MEMORY, "no host memory for the arena's bookkeeping; nothing on the device has changed")
+    X(DOUBLE_FREE, "the pointer's memory is free already$place")
+    X(FOREIGN_POINTER, "the pointer is in no arena$place")
+    X(INTERIOR_POINTER, "the pointer is inside a block, not its base; free the base$place")
+    X(WRONG_ARENA, "the pointer is another arena's; free it there$place")
+    X(STILL_IN_USE, detail ? detail
+      : "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy")
+    X(REENTRANT, "called from a callback of the same arena, which holds its lock; call after it returns")
+    X(DEVICE_LOST, "the device is lost (driver $code); end the process and start again")
+    X(DRIVER_ERROR, "the driver failed or gave nonsense ($code); the arena is as it was")
+    X(FORKED, detail ? detail
+      : "the arena is that of the process from which this one was forked; make one here")
+#undef X
+    default: return detail ? "$result: $detail" : "$result";
     }
 }
 
@@ -9870,15 +9769,13 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, const gpuarena__cop
                                       gpuarena_visit_fn *visit, void *user)
 {
     gpuarena_result result = GPUARENA_OK;
-    gpuarena__iterator block;
-    size_t at;
-    for (at = 0; copy->made && at < copy->block_count && result == GPUARENA_OK; at++)
-        result = visit(&copy->blocks[at], user);
-    if (copy->made) return result;
-    block = gpuarena__blocks(arena);
-    for (; block.index && result == GPUARENA_OK; gpuarena__next(arena, &block)) {
-        gpuarena_block told = gpuarena__block_describe(arena, block.index);
-        result = visit(&told, user);
+    gpuarena__iterator at = GPUARENA_INIT;
+    size_t count;
+    if (!copy->made) at = gpuarena__blocks(arena);
+    for (count = 0; count < copy->block_count && result == GPUARENA_OK; count++) {
+        gpuarena_block block = copy->made ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
+        if (!copy->made) gpuarena__next(arena, &at);
+        result = visit(&block, user);
     }
     return result;
 }
@@ -10040,6 +9937,7 @@ typedef struct gpuarena__audit {
     uint64_t multi_count, earmarked_count;       /* free blocks of MULTI_STREAM, and those earmarked */
     uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
+    uint64_t use_node_count;                     /* of live and of free blocks */
     uint64_t hole_count, open_count;             /* all holes, and those in the list */
     uint64_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     uint64_t idle_count, large_count;            /* idle pages, and large handles */
@@ -10083,13 +9981,15 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
     GPUARENA__NEVER(use_at && !live && !multi, "a free block in a bin waits for several streams", index);
     audit->ref_count += live || multi;
     audit->multi_count += multi != 0;
-    for (; use_at; use_at = arena->uses.list[use_at].next) {
-        GPUARENA__NEVER(use_at >= arena->uses.count || ++count > arena->uses.count,
+    for (; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
+        GPUARENA__NEVER(use_at >= audit->node_count || ++count > audit->node_count,
                         "a block's uses lead nowhere", index);
-        GPUARENA__NEVER(arena->uses.list[use_at].record >= arena->streams.count
-                        || (arena->uses.list[use_at].ticket == 0) != live, "a use is of no stream", use_at);
+        GPUARENA__NEVER(gpuarena__node_at(arena, use_at)->record >= arena->streams.count
+                        || (gpuarena__node_at(arena, use_at)->ticket == 0) != live, "a use is of no stream",
+                        use_at);
         if (live) audit->ref_count++;
         else audit->use_count++;
+        audit->use_node_count++;
     }
     return 1;
 }
@@ -10108,7 +10008,7 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
                     && (!gpuarena__tag_place(node->as.live.tag) || place >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.leak, "a live block is in a list of leaks", index);
+    GPUARENA__NEVER(node->as.live.no_wait, "a live block waits for the device", index);
     audit->live_count++;
     audit->live_bytes += bytes;
     audit->requested_bytes += node->as.live.requested;
@@ -10382,8 +10282,8 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
-    GPUARENA__NEVER(reserved_uses != arena->uses.reserved_uses
-                    || arena->uses.unused_count + arena->uses.room - arena->uses.count < reserved_uses,
+    GPUARENA__NEVER(reserved_uses > arena->nodes.kept_count
+                    || arena->nodes.kept_count > arena->nodes.unused.count,
                     "uses are not reserved for what captures may free", reserved_uses);
     return 1;
 }
@@ -10452,8 +10352,8 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         unused += count;
     }
     GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
-    GPUARENA__NEVER(audit->node_count != 1 + unused + audit->live_count + audit->free_count
-                    + audit->hole_count, "nodes are lost", audit->node_count);
+    GPUARENA__NEVER(audit->node_count != 1 + unused + audit->use_node_count + audit->live_count
+                    + audit->free_count + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
         if (!gpuarena__check_link(audit, index, open)) return 0;
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
@@ -10520,27 +10420,46 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
     return 1;
 }
 
+/* The bytes of all host memory of an arena, its struct and that of its ranges left out. ends 1: frees it. */
+static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
+{
+    uint64_t sum = 0;
+    uint32_t at;
+#define PIECE(memory, bytes) \
+    sum += (memory) ? (bytes) : 0; \
+    if (ends) gpuarena__host_free(arena, (memory), (bytes))
+    for (at = 1; at <= arena->heaps.count; at++) {
+        const gpuarena__heap *heap = arena->heaps.list[at];
+        PIECE(heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        PIECE(heap->memory, sizeof *heap + GPUARENA__LINE);
+    }
+    for (at = 0; at < arena->nodes.chunk_count; at++) {
+        const gpuarena__node *first = gpuarena__node_at(arena, at << GPUARENA__CHUNK_LOG2);
+        PIECE(((const gpuarena__chunk *)(const void *)first)->memory, GPUARENA__CHUNK_BYTES);
+    }
+    for (at = 1; at < arena->streams.count; at++) {
+        gpuarena__bins *bins = arena->streams.list[at].bins;
+        PIECE(bins->foreign, sizeof *bins);
+        if (bins != &arena->bins) { PIECE(bins, sizeof *bins); }
+    }
+    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
+        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
+        PIECE(sequence->list, sequence->room * sizeof *sequence->list);
+    }
+    PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
+#define X(table, room) PIECE(arena->table, arena->room * sizeof *arena->table);
+    GPUARENA__TABLES(X)
+#undef X
+#undef PIECE
+    return sum;
+}
+
 /* Checks the sum of all host memory against the count. */
 static int gpuarena__check_host(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)GPUARENA__CHUNK_BYTES
-        + gpuarena__lookup_bytes(&arena->lookup);
+    uint64_t bytes = sizeof *arena + gpuarena__host_memory(arena->self, 0);
     const gpuarena__range *range;
-    uint32_t at;
-#define X(table, room) bytes += arena->room * sizeof *arena->table;
-    GPUARENA__TABLES(X)
-#undef X
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++)
-        bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
-    for (at = 1; at < arena->streams.count; at++) {
-        const gpuarena__stream *stream = &arena->streams.list[at];
-        if (stream->bins != &arena->bins) bytes += sizeof *stream->bins;
-        if (stream->bins->foreign) bytes += sizeof *stream->bins;
-    }
-    for (at = 1; at <= arena->heaps.count; at++)
-        bytes += sizeof(gpuarena__heap) + GPUARENA__LINE
-            + gpuarena__lookup_bytes(&arena->heaps.list[at]->lookup);
     for (range = arena->ranges.first; range; range = range->after)
         bytes += gpuarena__range_bytes(range->bytes)
             + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
@@ -10976,15 +10895,15 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1, shares = 1;
-#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete, shares, missing = 0;
+#define X(field, name, version) missing += !gpuarena__cuda_look_up(#name, &found.field);
     GPUARENA__CUDA_VM(X)
-#undef X
-#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) shares = 0;
+    complete = !missing;
     GPUARENA__CUDA_FD(X)
 #undef X
+    shares = !missing;
     if (!shares) found.from_page = NULL;         /* one of the two tells of both */
-    if (!(complete && shares) && slot_clean) (void)cudaGetLastError();
+    if (!shares && slot_clean) (void)cudaGetLastError();
     if (!complete) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
@@ -11808,36 +11727,15 @@ static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
 static void gpuarena__free_host(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
-    uint32_t at;
-    gpuarena__drain_callers(arena);              /* callers look at more than the locks */
+    uint32_t at, times = 0;
+    while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause(times++);      /* callers look at it */
+    gpuarena__mutex_lock(&arena->slow_mutex);
+    gpuarena__mutex_unlock(&arena->slow_mutex);
     gpuarena__spin_end(&arena->lock);
-    for (at = 1; at <= arena->heaps.count; at++) {
-        gpuarena__spin_end(&arena->heaps.list[at]->lock);
-        gpuarena__heap_end(arena, arena->heaps.list[at]);
-    }
-    while (arena->nodes.chunk_count) {
-        const gpuarena__node *first =
-            gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
-        gpuarena__host_free(arena, ((const gpuarena__chunk *)(const void *)first)->memory,
-                            GPUARENA__CHUNK_BYTES);
-    }
-    while (arena->events.count > 1) {
-        void *event = arena->events.list[--arena->events.count].handle;
-        gpuarena__event_destroy(arena, event);
-    }
-    while (arena->streams.count > 1) {
-        gpuarena__stream *stream = &arena->streams.list[--arena->streams.count];
-        gpuarena__host_free(arena, stream->bins->foreign, sizeof *stream->bins);
-        if (stream->bins != &arena->bins) gpuarena__host_free(arena, stream->bins, sizeof *stream->bins);
-    }
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
-        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
-        gpuarena__host_free(arena, sequence->list, sequence->room * sizeof *sequence->list);
-    }
-    gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
-#define X(table, room) gpuarena__host_free(arena, arena->table, arena->room * sizeof *arena->table);
-    GPUARENA__TABLES(X)
-#undef X
+    for (at = 1; at <= arena->heaps.count; at++) gpuarena__spin_end(&arena->heaps.list[at]->lock);
+    while (arena->events.count > 1)
+        gpuarena__event_destroy(arena, arena->events.list[--arena->events.count].handle);
+    (void)gpuarena__host_memory(arena, 1);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__mutex_end(&arena->reclaim);
@@ -12259,7 +12157,7 @@ static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
     if (req->stream == GPUARENA_ANY_STREAM) return gpuarena__streams_part(arena);
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
-    return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
+    return req->record != 0 && (!req->home || gpuarena__nodes_reserve(arena, 4));    /* one for a use */
 }
 
 /* With config.debug: a request that free blocks might serve gets a segment of just its size instead.
@@ -12718,8 +12616,7 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
-    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
-        || (req->home && !gpuarena__uses_reserve(arena)))
+    if (!gpuarena__nodes_reserve(arena, req->home ? 4 : 3) || !gpuarena__lookup_reserve(arena))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
     if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT) {
@@ -13409,13 +13306,9 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
    0: none. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t use_at, count = 1;
-    int done;
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) count++;
-    arena->uses.reserved_uses += count;
-    done = (count == 1 && !arena->streams.list[node->record].home) || gpuarena__uses_reserve(arena);
-    arena->uses.reserved_uses -= count;
-    return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
+    uint32_t use_at, count = arena->streams.list[node->record].home ? 2 : 1;
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) count++;
+    return gpuarena__nodes_reserve(arena, count) && gpuarena__lookup_reserve(arena);
 }
 
 /* Frees the tail of a live block, which is no block of its own in the statistics: cuts the block in two with
@@ -13438,10 +13331,10 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     stream->ref_count++;
     if (stream->reserved_uses) {
         stream->reserved_uses++;
-        arena->uses.reserved_uses++;
+        arena->nodes.kept_count++;
     }
-    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
-        gpuarena__uses_put(arena, rest, arena->uses.list[use_at].record, 0);
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next)
+        gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
     gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;

@@ -47,7 +47,7 @@ my @planted = (
      q@if (at) (void)GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle));
        if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
-     q@uint32_t record = use_at ? arena->uses.list[use_at].record : gpuarena__record_of(node);@, q@uint32_t record = use_at ? arena->uses.list[use_at].record : 0;@],
+     q@uint32_t record = gpuarena__record_of(waits);@, q@uint32_t record = use_at ? waits->record : 0;@],
     ['a wait that failed is taken for done',
      q@if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event))) {
         arena->stats.event_error_count++;
