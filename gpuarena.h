@@ -11327,13 +11327,6 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* Notes the bytes that the arena holds, before it is unlocked. */
-static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim *reclaim)
-{
-    reclaim->own = arena->stats.reserved_bytes + arena->growing;
-    if (reclaim->apart) reclaim->own += gpuarena__children(arena);
-}
-
 /* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
    progress there is finished first. */
 static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
@@ -11351,18 +11344,18 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
     return idle;
 }
 
-/* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle
-   memory. */
+/* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
+   or, if `device` is not 0, whether the whole tree would hold at most so many bytes. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                        uint64_t bytes)
+                                        uint64_t bytes, uint64_t device)
 {
-    const gpuarena *top;
-    for (top = arena; top; top = top->config.parent) {
+    const gpuarena *top = device ? gpuarena__family_root(arena) : arena;
+    for (; top; top = top->config.parent) {
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
-        if (now.room >= bytes && !now.over) continue;
+        if (!device && now.room >= bytes && !now.over) continue;
         (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
-        if (reclaim->own + stays + bytes > now.limit) return 0;
+        if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
     return 1;
 }
@@ -11391,64 +11384,41 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
     return released;
 }
 
-/* Releases idle memory of the other arenas, if that and the device's free memory may give the driver `bytes`
-   more. Both locks are unlocked. 1: try again. */
-static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
-{
-    const gpuarena *root = gpuarena__family_root(arena);
-    uint64_t stays, held, free_bytes, total_bytes;
-    int asked;
-    (void)gpuarena__family_idle_under(arena, reclaim->apart, root, &stays);
-    gpuarena__relock_all(arena);
-    asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL);
-    gpuarena__unlock_all(arena);
-    if (!asked) return 0;
-    held = gpuarena__family_figures(arena, root).held;
-    free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    if (free_bytes + held < reclaim->own + stays + bytes) return 0;
-    (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
-    return 1;
-}
-
-/* Releases idle memory of the other arenas until all limits from `arena` up allow `bytes` more, if that is
-   possible. 1: try again. */
-static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                        uint64_t bytes)
-{
-    const gpuarena *top;
-    if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
-    for (top = arena; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_figures(arena, top);
-        uint64_t lack = now.over + gpuarena__above(bytes, now.room);
-        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
-    }
-    return 1;
-}
-
 /* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
-   tree's other arenas, with this arena unlocked. 1: try again, because memory was released or something has
-   changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
+   tree's other arenas, with this arena unlocked, if together they have enough: until all limits from here up
+   allow it, or as many bytes as the driver refused. 1: try again, because memory was released or something
+   has changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
    less than the amount that was refused before, unless other arenas have changed. */
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
-    const gpuarena *root = gpuarena__family_root(arena);
+    const gpuarena *root = gpuarena__family_root(arena), *top;
     int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t calls, freed, now;
+    uint64_t calls, freed, now, device = 0, free_bytes, total_bytes;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
-    gpuarena__reclaim_note_own(arena, reclaim);
+    if (refused) {                               /* the tree may hold what it has and what is free */
+        if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
+        device = gpuarena__family_figures(arena, root).held
+            + gpuarena__above(free_bytes, arena->config.headroom_bytes);
+    }
+    reclaim->own = arena->stats.reserved_bytes + arena->growing;
+    if (reclaim->apart) reclaim->own += gpuarena__children(arena);
     calls = arena->call_count;
     freed = arena->stats.free_count;
     gpuarena__unlock_all(arena);
     if (!reclaim->alone) gpuarena__mutex_lock(&root->self->reclaim);
     reclaim->alone = 1;
-    could = limited ? gpuarena__reclaim_for_limits(arena, reclaim, bytes)
-                    : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
+    could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
+    for (top = refused ? root : arena; could && top; top = top->config.parent) {
+        gpuarena__figures then = gpuarena__family_figures(arena, top);
+        uint64_t lack = refused ? bytes : then.over + gpuarena__above(bytes, then.room);
+        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
+    }
     gpuarena__relock_all(arena);
     now = gpuarena__family_figures(arena, root).changes;
     changed = now != reclaim->seen;
@@ -11466,9 +11436,9 @@ static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *
     uint64_t stays;
     int could;
     if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
-    gpuarena__reclaim_note_own(arena, &reclaim);
+    reclaim.own = arena->stats.reserved_bytes + arena->growing;
     gpuarena__unlock_all(arena);
-    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
+    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes, 0);
     *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
     gpuarena__relock_all(arena);
     return could;
@@ -12769,16 +12739,15 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex.
 
-       alloc_fast, alloc_tagged     both are alloc_hit, which goes on to look_fast, then to alloc_slow_plain;
-                                    where there are heaps, alloc_heap
+       alloc_fast                   a hit without a tag; or alloc_other; where there are heaps, alloc_heap
+       alloc_tagged                 alloc_heap in a tag scope or with a tag, or alloc_slow_plain
        alloc_heap                   heap_alloc, with the heap's lock alone; or alloc_other
-       alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
-                                    alloc_slow_plain
+       alloc_other                  all else that the short lock alone allows; or alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
-       free_scoped                  free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
+       free_scoped                  free_fast in a tag scope, or free_slow
        free_heap                    heap_free, with the heap's lock alone; or free_other
-       free_other                   all else that the short lock alone allows, or free_slow
+       free_other                   all else that the short lock alone allows; or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
                                     is no live block always comes here: see fail_pointer */
 
@@ -12797,25 +12766,19 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
 
-/* Frees the live block at this slot of a table; the driver gets nothing. */
-static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
+/* Frees the live block at this slot of a table, and tells the observer; the driver gets nothing. */
+static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on, gpuarena_stream stream)
 {
     uint32_t index = *slot;
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t pending = arena->stats.pending_bytes;
+    gpuarena_block block;
+    if (arena->config.observe) block = gpuarena__block_describe(arena, index);
     *slot = 0;
     if (arena->heaps.count) gpuarena__heap_live_add(arena, node->address, UINT64_MAX);
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
-}
-
-/* Frees a live block, and tells the observer if there is one. */
-static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_on, gpuarena_stream stream)
-{
-    uint64_t pending = arena->stats.pending_bytes;
-    gpuarena_block block = GPUARENA_INIT;
-    if (arena->config.observe) block = gpuarena__block_describe(arena, *slot);
-    gpuarena__live_free(arena, slot, freed_on);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
@@ -12837,7 +12800,7 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream
         gpuarena__room_end(arena, index);
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
     }
-    gpuarena__free_told(arena, slot, freed_on, stream);
+    gpuarena__live_free(arena, slot, freed_on, stream);
     range = gpuarena__range_of(arena, address);
     range->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
@@ -12916,34 +12879,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
     return gpuarena__alloc_slow(arena, ptr, &request);
 }
 
-/* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes,
-                                                       gpuarena_stream stream)
-{
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
-}
-
-/* The search of stage_look, as far as it needs the short lock alone. */
-GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t record)
-{
-    gpuarena__request req = GPUARENA_INIT;
-    uint32_t index;
-    req.bytes = bytes;
-    req.alignment = arena->unit;
-    req.record = record;
-    index = gpuarena__search(arena, &req);
-    arena->stats.look_count += index != 0;
-    return index;
-}
-
 /* A request of the recent stream, without alignment, room and flags. */
 GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__request *req, uint64_t bytes,
                                             uint32_t tag, uint32_t record)
 {
     req->requested = bytes;
     req->bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
+    req->alignment = arena->unit;
     req->tag = tag;
     req->place = tag ? gpuarena__tag_place(tag) : 0;
     req->home = 0;
@@ -13018,8 +12960,9 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
 }
 
 /* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
-   makes the next ones likelier to be served so. 0: there is none. */
-GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__request *req)
+   makes the next ones likelier to be served so. Searches as stage_look does, as far as that needs the short
+   lock alone. 0: there is none. */
+GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
@@ -13030,9 +12973,11 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__reques
     }
     if (index) return index;
     index = gpuarena__hit(arena, req->record, 0, req->bytes);
-    if (!index) index = gpuarena__look_fast(arena, req->bytes, req->record);
-    if (!index) return 0;
-    req->alignment = arena->unit;
+    if (!index) {
+        index = gpuarena__search(arena, req);
+        if (!index) return 0;
+        arena->stats.look_count++;
+    }
     if (heap && gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES))
         index = gpuarena__heap_place(arena, index, req);
     gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req->bytes);
@@ -13046,19 +12991,16 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 {
     gpuarena__request req;
     gpuarena__node *node;
-    uint32_t index, planned;
-    if (!GPUARENA__LIKELY((arena->plans.now || arena->config.observe || arena->heaps.count) && ptr
-                          && bytes - 1 < arena->fast.hit_max_bytes
-                          && gpuarena__find_plain(arena, stream)))
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
-    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
-        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.record) : 0;
-    if (!GPUARENA__LIKELY(planned)) {
-        index = gpuarena__hit_take(arena, &req);
-        if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+    uint32_t index = 0, planned = 0;
+    if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
+                         && gpuarena__find_plain(arena, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
+        if (GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) {
+            if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
+            index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
+        }
     }
+    if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
@@ -13144,8 +13086,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
 /* ---- the fast paths of an arena without heaps */
 
 /* A hit on a plain stream, at the arena's own alignment, without anything to query, release or refuse. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                     gpuarena_stream stream, uint32_t tag)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream)
 {
     gpuarena__request req;
     gpuarena__node *node;
@@ -13153,30 +13095,20 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) { /* heaps exist now, or it was destroyed */
         gpuarena__spin_unlock_hit(&arena->lock);
-        return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
     }
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
-        return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
-    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
-        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = gpuarena__hit(arena, req.record, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, req.bytes, req.record);
-    if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+        return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
+    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent_record);
+    index = GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))
+        ? gpuarena__hit(arena, req.record, 0, req.bytes) : 0;
+    if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
+        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
-}
-
-/* The fast path is two functions, of which a call runs one, so that the registers of the longer one do not
-   slow the shorter. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                        gpuarena_stream stream)
-{
-    return gpuarena__alloc_hit(arena, ptr, bytes, stream, 0);
 }
 
 /* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
@@ -13186,10 +13118,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
-    if (!tag) tag = gpuarena__scope;
-    return gpuarena__has_one_heap(arena)
-        ? gpuarena__alloc_hit(arena, ptr, bytes, stream, tag)
-        : gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -13307,42 +13236,20 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     return gpuarena__end(arena, result);
 }
 
-/* Tells whether a free needs the short lock alone: it makes no record, records no event and releases nothing.
-   *freed_on: the record of its stream. */
-GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
-                                             gpuarena_stream stream, uint32_t *freed_on)
-{
-    *freed_on = gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
-    if (!GPUARENA__LIKELY(*freed_on && arena->streams.ordered)) {
-        if (!*freed_on && stream != GPUARENA_OWN_STREAM && stream != GPUARENA_ANY_STREAM) return 0;
-        *freed_on = gpuarena__freed_on(arena, node, stream);
-        if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
-    }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
-        && arena->stats.reserved_bytes <= arena->fast.plain_limit;
-}
-
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
-   has found them. If the free needs the short lock alone, as that of a planned block on a plain stream, it is
-   done here. Otherwise it takes the slow path, which also classifies a wrong pointer. */
+   has found them. If the free makes no record, records no event and releases nothing, it is done here.
+   Otherwise it takes the slow path, which also classifies a wrong pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream,
-                                                        gpuarena__node *node, uint32_t *slot)
+                                                        const gpuarena__node *node, uint32_t *slot)
 {
-    uint32_t freed_on, index;
+    uint32_t freed_on;
     int done = 0;
-    if (GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags & ~GPUARENA__PLANNED)
-                         && gpuarena__find_plain(arena, stream))) {
-        index = *slot;
-        *slot = 0;
-        if (arena->heaps.count) gpuarena__heap_live_add(arena, gpuarena__address(ptr), UINT64_MAX);
-        gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
-                             (node->size & GPUARENA__PLANNED) != 0);
-        gpuarena__unlock(arena);
-        return GPUARENA_OK;
-    }
-    if (node && gpuarena__is_plain_free(arena, node, stream, &freed_on)) {
-        gpuarena__free_told(arena, slot, freed_on, stream);
-        done = 1;
+    if (node && !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
+        && arena->stats.reserved_bytes <= arena->fast.plain_limit
+        && (gpuarena__find_plain(arena, stream) || !gpuarena__is_one_stream(stream))) {
+        freed_on = gpuarena__freed_on(arena, node, stream);
+        done = freed_on == GPUARENA__MULTI_STREAM || !arena->streams.list[freed_on].key;
+        if (done) gpuarena__live_free(arena, slot, freed_on, stream);
     }
     gpuarena__unlock(arena);
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
@@ -13413,8 +13320,7 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
 /* >>resize =============================================================================================
    Resizing a block in place, or not at all. */
 
-/* Reserves host memory to free a tail: a node, its slot in the table, its uses, and one more for a capture's.
-   0: none. */
+/* Reserves host memory to free a tail: a node, its uses, and one more for a capture's. 0: none. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t use_at, count = 1;
@@ -13423,26 +13329,23 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     arena->uses.reserved_uses += count;
     done = (count == 1 && !arena->streams.list[node->record].home) || gpuarena__uses_reserve(arena);
     arena->uses.reserved_uses -= count;
-    return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
+    return done && gpuarena__nodes_reserve(arena, 1);
 }
 
-/* Frees the tail of a live block, which is no block of its own in the statistics: cuts the block in two with
-   the same uses. Host memory is reserved. */
+/* Frees the tail of a live block, which is no block of its own in the statistics or the table: cuts the block
+   in two with the same uses. Host memory is reserved. */
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->record];
-    uint32_t tail, use_at, place = gpuarena__place_of(node);
+    uint32_t use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__STATE_BITS;
-    tail = gpuarena__block_split(arena, index, keep);
-    rest = gpuarena__node_at(arena, tail);
+    rest = gpuarena__block_cut(arena, NULL, index, node, keep);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
     rest->size |= GPUARENA__LIVE;
     rest->as.live.requested = 0;
-    rest->as.live.serial = node->as.live.serial;
-    rest->as.live.tag = node->as.live.tag;
     stream->ref_count++;
     if (stream->reserved_uses) {
         stream->reserved_uses++;
@@ -13450,10 +13353,9 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     }
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next)
         gpuarena__uses_put(arena, rest, arena->uses.list[use_at].record, 0);
-    gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    gpuarena__live_free(arena, gpuarena__lookup_find(arena, rest->address), freed_on);
+    gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0, 0);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
@@ -13652,7 +13554,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         gpuarena__room_end(arena, index);
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, freed_on);    /* the table has one slot more */
+        gpuarena__tail_free(arena, index, had, freed_on);
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
