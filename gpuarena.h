@@ -7898,19 +7898,6 @@ static int gpuarena__plans_yield(gpuarena *arena)
     return 1;
 }
 
-/* Tells whether a request that no free block serves should get the memory that is earmarked, because more
-   would be reserved otherwise than the limit or config.idle_fraction allows. */
-static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
-{
-    const gpuarena__plan *now = arena->plans.now;
-    uint64_t page = arena->paged.page_bytes, count;
-    if (!arena->plans.region_count) return 0;
-    if (now && now->state != GPUARENA__PLAN_RECORDS && !now->packed) return 1;
-    if (!gpuarena__is_paged(arena, req)) return 1;
-    count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
-    return (count + gpuarena__idle_known(arena)) * page < req->bytes;
-}
-
 /* ---- steps */
 
 /* Tells whether blocks on this stream are planned. */
@@ -8165,10 +8152,17 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
     arena->paged.past_peak_bytes = past;
 }
 
-static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
+/* The step in progress ends, and one of this kind begins (0: none). */
+static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan = gpuarena__plan_of(plans, kind);
+    gpuarena__plan *plan;
+    if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
+        return;
+    plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
+    gpuarena__plan_leave(arena);
+    if (!kind) return;
+    plan = gpuarena__plan_of(plans, kind);
     plan->step = ++plans->step;
     if (plan->rest) {
         plan->rest--;
@@ -8183,15 +8177,6 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
     plan->fresh.serial = arena->serial;
     plans->now = plan;
     gpuarena__update_fast_path(arena);
-}
-
-static void gpuarena__step(gpuarena *arena, uint32_t kind)
-{
-    if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
-        return;
-    arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
-    gpuarena__plan_leave(arena);
-    if (kind) gpuarena__plan_enter(arena, kind);
 }
 
 /* >>release ============================================================================================
@@ -8246,12 +8231,11 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     if (arena->stats.reserved_bytes <= keep) return;
     list = gpuarena__ranges_to_release(arena, quiet, &count);
     if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
-    for (; list; count--) {
-        if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
-            || refusal->result == GPUARENA_CAPTURE) break;
+    for (; list && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
+           && refusal->result != GPUARENA_CAPTURE; count--) {
         rest = arena->stats.reserved_bytes - keep;
-        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))      /* now some segments cover the
-                                                                                excess */
+        /* sorted again when some segments cover the excess */
+        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))
             list = gpuarena__ranges_sort(list, count, rest, &ignored);
         over = rest;
         range = list;
@@ -8277,7 +8261,7 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
     }
     (void)gpuarena__is_lost(arena, &refusal);    /* or the loss has just been found */
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
-    *error = refusal;
+    if (error) *error = refusal;
     return 0;
 }
 
@@ -8293,19 +8277,6 @@ static int gpuarena__release_to(gpuarena *arena, uint64_t keep, int quiet, gpuar
 
 /* ---- automatic release: config.release */
 
-/* Release IDLE: releases down to release_keep if more than release_bytes are idle. */
-static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
-    uint64_t most = arena->config.release_bytes, stays,
-             idle = gpuarena__idle_segments(arena, 0)
-                  + gpuarena__idle_known(arena) * arena->paged.page_bytes;
-    if (idle <= most) return 1;
-    stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
-    return gpuarena__release_more(arena, arena->stats.reserved_bytes - (idle - stays),
-                                  arena->paged.page_bytes != 0, stream, error);
-}
-
 /* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
 static void gpuarena__note_idle_low(gpuarena *arena)
 {
@@ -8314,7 +8285,7 @@ static void gpuarena__note_idle_low(gpuarena *arena)
 
 /* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
    counts as young again. */
-static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
+static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age;
     gpuarena__paged *paged = &arena->paged;
@@ -8329,13 +8300,12 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
                 || !gpuarena__segment_wait_give_back(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
-    if (!paged->page_bytes) return error->result == GPUARENA_OK;
+    if (!paged->page_bytes) return;
     gpuarena__note_idle_low(arena);
     if (paged->idle_low_count)
         (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
                                      - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = gpuarena__idle_known(arena);
-    return error->result == GPUARENA_OK;
 }
 
 /* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
@@ -8344,14 +8314,13 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
    MAX_TOTAL, growth is at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
     if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, NULL)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL) || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
+    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
 }
 
 /* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
@@ -8513,14 +8482,6 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     }
     if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* the block will be freed */
     return done || arena->lost;
-}
-
-/* Tells whether an allocation for a stream can be cleared. 0 and an error: a capture forbids it. */
-static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
-    if (stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, error)) return 0;
-    return gpuarena__may_clear(arena, gpuarena__real_stream(stream), error);
 }
 
 /* Clears the end of a new block before it is handed out for use on a stream. 0 and an error. */
@@ -9204,21 +9165,16 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* The kind whose figures a kind of memory counts in: ASYNC is the device's. */
-static gpuarena_memory gpuarena__counted_as(gpuarena_memory memory)
-{
-    return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
-}
-
 /* Checks that an arena, the first of its list, fits under its parent: the limits of all sub-arenas must fit
    into the parent's, and one without a limit counts as the parent's limit. 0: no, and *out says why. Under
    the registry's lock. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
+    const uint32_t device = 1u << GPUARENA_MEMORY_DEVICE | 1u << GPUARENA_MEMORY_ASYNC;
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
     uint64_t limit, sum = 0;
     if (!parent || parent->family.ending) return gpuarena__refuse(out, "parent: not a living arena");
-    if (gpuarena__counted_as(arena->memory) != gpuarena__counted_as(parent->memory))
+    if (arena->memory != parent->memory && (1u << arena->memory | 1u << parent->memory) != device)
         return gpuarena__refuse(out, "backing: memory of another kind than the parent's counts elsewhere");
     for (at = arena; at; at = at->registered) {
         if (at->config.parent != parent) continue;
@@ -11889,26 +11845,14 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
-/* Compares two driver tables field by field: padding between fields may differ. */
-static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
-{
-#define X(group, entry, bits) if (left->group.entry != right->group.entry) return 0;
-    GPUARENA__ENTRIES(X)
-#undef X
-    return left->user == right->user && left->device == right->device
-        && left->null_is_per_thread == right->null_is_per_thread && left->per_thread == right->per_thread
-        && left->page_bytes == right->page_bytes && left->peers == right->peers
-        && left->classify == right->classify && left->code_name == right->code_name
-        && left->now_ns == right->now_ns && left->clear == right->clear && left->peer == right->peer;
-}
-
 /* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
    copied to; *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
                                              uint64_t *headroom, gpuarena__text *why)
 {
+    const size_t driver_bytes = offsetof(gpuarena_driver, peer) + sizeof driver->peer;    /* no padding */
     gpuarena *parent = config->parent;
-    gpuarena_driver given = GPUARENA_INIT;
+    gpuarena_driver given = *(config->driver ? config->driver : driver);
     int living = gpuarena__count_living(parent);
     gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
     if (living && result != GPUARENA_OK) gpuarena__count_entering(parent, -1);
@@ -11927,11 +11871,8 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
         parent->has_family = 1;
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (config->driver) {
-        given = *config->driver;
-        given.peers |= parent->config.peers;     /* as the parent has it */
-    }
-    if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
+    given.peers |= parent->config.peers;         /* as the parent has it */
+    if (config->driver && memcmp(&given, driver, driver_bytes) != 0) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
         result = GPUARENA_INVALID_CONFIG;
     }
@@ -12600,10 +12541,18 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up memory that is earmarked for plans, if growth would be too dear otherwise. */
+/* Gives up memory that is earmarked for plans, if more would be reserved otherwise than the limit or
+   config.idle_fraction allows. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
+    const gpuarena__plan *now = arena->plans.now;
+    uint64_t page = arena->paged.page_bytes, count;
+    if (!arena->plans.region_count) return 0;
+    if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
+        count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
+        if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
+    }
+    miss->again = gpuarena__plans_yield(arena) != 0;
     return 0;
 }
 
@@ -12840,7 +12789,9 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         return GPUARENA_OK;
     }
     gpuarena__request_debug(arena, &req);
-    if (!gpuarena__may_scrub(arena, req.stream, &error))     /* a later failure could leave growth behind */
+    if (arena->config.scrub & GPUARENA_SCRUB_ALLOC           /* a later failure could leave growth behind */
+        && ((req.stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, &error))
+            || !gpuarena__may_clear(arena, gpuarena__real_stream(req.stream), &error)))
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
@@ -12877,6 +12828,14 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
     request.stream = stream;
     request.tag = tag;
     return gpuarena__alloc_slow(arena, ptr, &request);
+}
+
+/* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
+    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent));
 }
 
 /* A request of the recent stream, without alignment, room and flags. */
@@ -12995,10 +12954,9 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
                          && gpuarena__find_plain(arena, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
-        if (GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) {
-            if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
-            index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
-        }
+        if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
+        if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
+        index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
     }
     if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     node = gpuarena__node_at(arena, index);
@@ -13100,8 +13058,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
     gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent_record);
-    index = GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))
-        ? gpuarena__hit(arena, req.record, 0, req.bytes) : 0;
+    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
+    index = gpuarena__hit(arena, req.record, 0, req.bytes);
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
     node = gpuarena__node_at(arena, index);
@@ -13189,30 +13147,32 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
-/* After a free: releases memory while reserved memory exceeds a lowered limit, and as config.release says. */
+/* After a free: releases memory while reserved memory exceeds a lowered limit, and as config.release says;
+   with release IDLE, down to release_keep if more than release_bytes are idle. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t excess;
-    int done = 1;
-    if (arena->stats.reserved_bytes <= arena->fast.plain_limit || arena->lost) return;
-    if (arena->stats.reserved_bytes > arena->limit)
-        done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream, &ignored);
-    if (done && arena->over_limit) {             /* its own limit, or one of an arena above */
-        excess = gpuarena__family_excess(arena);
-        if (!excess) {
-            arena->over_limit = 0;
-            gpuarena__update_fast_path(arena);
-        } else
-            done = gpuarena__release_more(arena, gpuarena__above(arena->stats.reserved_bytes, excess),
-                                          arena->paged.page_bytes != 0, stream, &ignored);
+    const gpuarena_config *config = &arena->config;
+    gpuarena__error error = gpuarena__no_error();
+    uint64_t reserved = arena->stats.reserved_bytes, keep = gpuarena__min(reserved, arena->limit), idle, most;
+    if (reserved <= arena->fast.plain_limit || arena->lost) return;
+    if (arena->over_limit) {                     /* its own limit, or one of an arena above */
+        uint64_t excess = gpuarena__family_excess(arena);
+        arena->over_limit = excess != 0;
+        gpuarena__update_fast_path(arena);
+        keep = gpuarena__min(keep, gpuarena__above(reserved, excess));
     }
-    if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
-        done = gpuarena__release_idle(arena, stream, &ignored);
-    if (done && arena->config.release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
-        done = gpuarena__release_aged(arena, stream, &ignored);
-    arena->stats.driver_error_count += !done && ignored.result != GPUARENA_CAPTURE
-        && ignored.result != GPUARENA_OK;
+    if (config->release == GPUARENA_RELEASE_IDLE) {
+        idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known(arena) * arena->paged.page_bytes;
+        most = config->release_bytes;
+        if (idle > most && config->release_keep < 1)
+            most = config->release_keep > 0 ? (uint64_t)((double)most * config->release_keep) : 0;
+        keep = gpuarena__min(keep, reserved - gpuarena__above(idle, most));
+    }
+    if ((keep == reserved
+         || gpuarena__release_more(arena, keep, arena->paged.page_bytes != 0, stream, &error))
+        && config->release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
+        gpuarena__release_aged(arena, stream, &error);
+    arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
 /* Makes the record of the stream of a free, if it has none and there is host memory. Called before a block is
