@@ -12167,6 +12167,9 @@ static int gpuarena__request_check(const gpuarena *arena, const gpuarena_request
     if (request->room_bytes) whole = arena->paged.page_bytes;
     req->bytes = gpuarena__whole(request->bytes, whole);
     req->room = gpuarena__whole(request->room_bytes, whole);
+    /* instead of free blocks, a segment of just its size. GPUARENA_ALLOC_TRY would always fail then */
+    if (arena->config.debug && !gpuarena__needs_new(req))
+        req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
     return 1;
 }
 
@@ -12179,14 +12182,6 @@ static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
     return req->record != 0 && (!req->home || gpuarena__uses_reserve(arena));
-}
-
-/* With config.debug: a request that free blocks might serve gets a segment of just its size instead.
-   GPUARENA_ALLOC_TRY would always fail then, and is ignored. */
-static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *req)
-{
-    if (arena->config.debug && !gpuarena__needs_new(req))
-        req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
 }
 
 /* Tells whether free blocks serve a request now or after waits; `takes` says which waits. Works before the
@@ -12615,7 +12610,7 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
 static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes), front = index,
+    uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes),
              owner = gpuarena__owner_of(arena, node->address);
     gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2,
@@ -12630,10 +12625,7 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     }
     if (at >= end || end - at < req->bytes || (node->next && gpuarena__same_page(at, end))) return index;
     gpuarena__free_remove(arena, index);
-    if (at > node->address) {
-        index = gpuarena__block_split(arena, front, at - node->address);
-        gpuarena__free_insert(arena, front);
-    }
+    index = gpuarena__block_carve(arena, index, at, end - at, gpuarena__free_insert);
     range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
     gpuarena__free_insert(arena, index);
     return index;
@@ -12788,7 +12780,6 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    gpuarena__request_debug(arena, &req);
     if (arena->config.scrub & GPUARENA_SCRUB_ALLOC           /* a later failure could leave growth behind */
         && ((req.stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, &error))
             || !gpuarena__may_clear(arena, gpuarena__real_stream(req.stream), &error)))
@@ -13129,7 +13120,6 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
         return error.result == GPUARENA_INVALID_ARGUMENT
             ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
-    gpuarena__request_debug(arena, &req);
     if (req.stream != GPUARENA_ANY_STREAM) req.record = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.record].home;
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
@@ -13455,17 +13445,14 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
 static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t *idle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t page = arena->paged.page_bytes, count = 0, end = node->address + bytes,
+    uint64_t page = arena->paged.page_bytes, end = node->address + bytes,
              begin = node->address + gpuarena__node_bytes(node);
-    if (!page) {
-        *idle = gpuarena__idle_segments(arena, 0);
-        return 0;
-    }
+    *idle = 0;
+    if (!page) return 0;
     *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
-        count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
-    return count * page;
+        return gpuarena__whole(end, page) - begin;
+    return gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)) * page;
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
@@ -13942,20 +13929,22 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
-GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+static void gpuarena__read_stats(const gpuarena *arena, gpuarena_stats *stats, int walk)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self, 0);
+    if (stats && self) *stats = gpuarena__stats_now(self, walk);
     gpuarena__leave_read(self);
+}
+
+GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena__read_stats(arena, stats, 0);
 }
 
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
-    gpuarena *self = gpuarena__enter_to_read(arena);
-    if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self, 1);
-    gpuarena__leave_read(self);
+    gpuarena__read_stats(arena, stats, 1);
 }
 
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config)
