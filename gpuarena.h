@@ -11384,22 +11384,6 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Tells whether the limits here and above allow `bytes` more, with idle memory of other arenas of the
-   tree. *idle: how much that is. Inside a callback the others are not asked. */
-static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
-{
-    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t stays;
-    int could;
-    if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
-    reclaim.own = arena->stats.reserved_bytes + arena->growing;
-    gpuarena__unlock_all(arena);
-    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes, 0);
-    *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
-    gpuarena__relock_all(arena);
-    return could;
-}
-
 /* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other
    arenas. 0 and an error. undo 1: after a failure new memory is released, and none is obtained if
    not all can be. */
@@ -11792,11 +11776,10 @@ static void gpuarena__forget_all(gpuarena *arena)
    one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
-    int released = arena->lost || gpuarena__release_to(arena, 0, 0, NULL, error);
-    if (released && !arena->lost && arena->ranges.count)     /* addresses */
-        released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
-    if (released && !arena->lost) released = gpuarena__unretire(arena, 0, error);
-    if (released && !arena->lost) released = gpuarena__imports_tidy(arena, error);
+    int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
+        && (!arena->ranges.count                 /* addresses without memory */
+            || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.count))
+        && gpuarena__unretire(arena, 0, error) && gpuarena__imports_tidy(arena, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -13090,25 +13073,33 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                         : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
 }
 
-/* Tells whether growth could serve the request, as far as can be known without an attempt. */
+/* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
+   of other arenas of the tree. Inside a callback the others are not asked. */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), family_idle = 0;
-    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
-             headroom = arena->config.headroom_bytes;
+    gpuarena__reclaim reclaim = GPUARENA_INIT;
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle), stays;
+    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
+    int could = 1;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
     if (req->alignment > arena->unit && gpuarena__begins_segment(req))
         return GPUARENA_OUT_OF_MEMORY;           /* the driver may align its segment to the unit alone */
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* by moving pages */
-    if (arena->has_family && !gpuarena__family_can_grow(arena, gpuarena__above(need, idle), &family_idle))
-        return GPUARENA_OUT_OF_MEMORY;
+    if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena) >= more;
+    else if (arena->has_family) {
+        reclaim.own = arena->stats.reserved_bytes + arena->growing;
+        gpuarena__unlock_all(arena);
+        could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
+        if (could) idle += gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays);
+        gpuarena__relock_all(arena);
+    }
+    if (!could) return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
-    idle += family_idle;
     if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* regardless of free memory */
-    return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
+    return free_bytes + idle >= need + arena->config.headroom_bytes ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
 
 static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_request *request)
@@ -13324,16 +13315,13 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* How pages are obtained for a block that grows in place, in the order of the stages: by quiet segments that
-   are released, by waits for streams, by a wait for the device; then segments that are not quiet go, which
-   serves the next call. */
-enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
-
-/* Backs the holes in [begin, end) by all these means. */
+/* Backs the holes in [begin, end) for a block that grows in place. Pages are obtained in the order of the
+   stages: by quiet segments that are released, by waits for streams, by a wait for the device; then segments
+   that are not quiet go, which serves the next call. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
+    enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
     uint32_t step, record = 1;
     for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
         uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
@@ -13344,9 +13332,8 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
             if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
-        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, &ignored)) break;
-        if (idle)
-            (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, &ignored);
+        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, NULL)) break;
+        if (idle) (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, NULL);
     }
     return 0;
 }
