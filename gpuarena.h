@@ -2140,8 +2140,6 @@ struct gpuarena {
     int32_t lost_code;                           /* that error */
     int32_t caller_mode;                         /* capture mode to restore when the call ends; -1: none */
     uint64_t release_pass;                       /* counts release passes, except those of frees */
-    gpuarena *self;                              /* itself, not const: calls on a const arena lock and
-                                                    record */
     uint64_t unit;                               /* config.alignment */
     char     padding[64];                        /* separates data that is read without the lock from data
                                                     that its holder writes */
@@ -8220,8 +8218,7 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
 }
 
 /* Releases idle segments until reserved memory is at most `keep`. A segment that the driver refuses stays and
-   is not tried again in this pass; the others still go. Streams are asked for captures once, before the first
-   segment goes. */
+   is not tried again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
@@ -9157,6 +9154,12 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
 
 static gpuarena *gpuarena__registry;             /* all arenas, the newest first */
 
+/* A const arena, to be locked and recorded in: no arena is a constant object. */
+static gpuarena *gpuarena__self(const gpuarena *arena)
+{
+    return (gpuarena *)gpuarena__pointer(gpuarena__address(arena));
+}
+
 /* Finds an arena by its pointer alone, without reading what may not live. Under the registry's lock. */
 static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
@@ -10061,7 +10064,7 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
-    const uint32_t *found = gpuarena__lookup_find(arena->self, node->address);
+    const uint32_t *found = gpuarena__lookup_find(gpuarena__self(arena), node->address);
     uint32_t place = gpuarena__place_of(node);
     uint64_t bytes = gpuarena__node_bytes(node);
     GPUARENA__NEVER(!found || *found != index, "a live block is not found by its address", index);
@@ -10102,7 +10105,7 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     audit->idle_count += gpuarena__whole_pages(arena, node);
     if (node->record == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;
-    bins = gpuarena__bins_of(arena->self, NULL, node);
+    bins = gpuarena__bins_of(gpuarena__self(arena), NULL, node);
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(bytes).number, "a free block is in the bin of another size",
                     index);
     GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index, "a free block is not in its slot", index);
@@ -11181,14 +11184,13 @@ static int gpuarena__count_living(gpuarena *arena)
    holds the lock already, and reads without entering. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
+    gpuarena *self = gpuarena__self(arena);
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
-    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return arena->self;
-    gpuarena__lock(arena->self);
-    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
-        gpuarena__unlock(arena->self);
-        return NULL;
-    }
-    return arena->self;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return self;
+    gpuarena__lock(self);
+    if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return self;
+    gpuarena__unlock(self);
+    return NULL;
 }
 
 static void gpuarena__leave_read(gpuarena *arena)
@@ -11279,7 +11281,7 @@ static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apar
 
 static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
-    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__family_root(arena)->self->reclaim);
+    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__self(gpuarena__family_root(arena))->reclaim);
     reclaim->alone = 0;
 }
 
@@ -11367,7 +11369,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     calls = arena->call_count;
     freed = arena->stats.free_count;
     gpuarena__unlock_all(arena);
-    if (!reclaim->alone) gpuarena__mutex_lock(&root->self->reclaim);
+    if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
@@ -11757,7 +11759,6 @@ static void gpuarena__free_host(gpuarena *arena)
     GPUARENA__TABLES(X)
 #undef X
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
-    arena->self = NULL;
     gpuarena__mutex_end(&arena->reclaim);
     gpuarena__mutex_end(&arena->slow_mutex);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
@@ -11799,7 +11800,6 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
         gpuarena__host_free_raw(config, arena, sizeof *arena);
         return NULL;
     }
-    arena->self = arena;
     arena->caller_mode = -1;
     arena->driver = *config->driver;
     arena->config = *config;
@@ -13792,14 +13792,6 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
 }
 
 /* ---- looking */
-
-/* The arena as it is locked and recorded in by calls on a const arena; NULL: it is no arena. */
-static gpuarena *gpuarena__self(const gpuarena *arena)
-{
-    int known = arena && (gpuarena__has_magic(arena, GPUARENA__MAGIC)
-                          || gpuarena__has_magic(arena, GPUARENA__FORKED));
-    return known ? arena->self : NULL;
-}
 
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 {
