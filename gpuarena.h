@@ -4751,16 +4751,8 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* The rank of an idle segment in the order of release: the smallest that covers the excess goes first,
-   otherwise the largest, so that little more is released than needed. */
-static uint64_t gpuarena__release_rank(const gpuarena__range *range, uint64_t over)
-{
-    return range->bytes >= over ? range->bytes : UINT64_MAX - range->bytes;
-}
-
-/* Sorts the first `count` ranges of a list by rank; a stable sort. *rest: what follows them. */
-static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
-                                              gpuarena__range **rest)
+/* Sorts the first `count` ranges of a list, the longest first; a stable sort. *rest: what follows them. */
+static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, gpuarena__range **rest)
 {
     gpuarena__range *left, *right = NULL, *sorted = NULL, **link = &sorted;
     if (count < 2) {
@@ -4768,31 +4760,16 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
         first->next = NULL;
         return first;
     }
-    left = gpuarena__ranges_sort(first, count / 2, over, &right);
-    right = gpuarena__ranges_sort(right, count - count / 2, over, rest);
+    left = gpuarena__ranges_sort(first, count / 2, &right);
+    right = gpuarena__ranges_sort(right, count - count / 2, rest);
     while (left && right) {
-        gpuarena__range **least =
-            gpuarena__release_rank(right, over) < gpuarena__release_rank(left, over) ? &right : &left;
-        *link = *least;
-        link = &(*least)->next;
-        *least = *link;
+        gpuarena__range **longer = right->bytes > left->bytes ? &right : &left;
+        *link = *longer;
+        link = &(*longer)->next;
+        *longer = *link;
     }
     *link = left ? left : right;
     return sorted;
-}
-
-/* The idle segments whose release was not refused in this pass, linked by `next`. *count: their number. */
-static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
-{
-    gpuarena__range *range, *list = NULL;
-    *count = 0;
-    for (range = arena->ranges.last; range; range = range->before) {
-        if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
-        range->next = list;
-        list = range;
-        ++*count;
-    }
-    return list;
 }
 
 /* >>stream =============================================================================================
@@ -8217,26 +8194,29 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
-/* Releases idle segments until reserved memory is at most `keep`. A segment that the driver refuses stays and
-   is not tried again in this pass. Streams are asked for captures once, before the first one goes. */
+/* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
+   the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
+   again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
-    uint64_t over = UINT64_MAX, rest;
-    uint32_t count;
-    gpuarena__range *range, *list, *ignored;
-    if (arena->stats.reserved_bytes <= keep) return;
-    list = gpuarena__ranges_to_release(arena, quiet, &count);
+    gpuarena__range *range, *list = NULL, **link, **at;
+    uint32_t count = 0;
+    for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
+        if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
+        range->next = list;
+        list = range;
+        count++;
+    }
     if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
-    for (; list && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
-           && refusal->result != GPUARENA_CAPTURE; count--) {
-        rest = arena->stats.reserved_bytes - keep;
-        /* sorted again when some segments cover the excess */
-        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))
-            list = gpuarena__ranges_sort(list, count, rest, &ignored);
-        over = rest;
-        range = list;
-        list = range->next;
+    list = gpuarena__ranges_sort(list, count, &range);
+    while (list && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
+           && refusal->result != GPUARENA_CAPTURE) {
+        uint64_t over = arena->stats.reserved_bytes - keep;
+        for (link = at = &list; *at && (*at)->bytes >= over; at = &(*at)->next)
+            if ((*at)->bytes < (*link)->bytes) link = at;
+        range = *link;
+        *link = range->next;
         if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
