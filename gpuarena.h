@@ -12693,25 +12693,20 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
    with a later release. */
 static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__range *range;
-    uint32_t index = *slot;
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__node *node = gpuarena__node_at(arena, *slot);
+    gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
-    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED);
+    uint64_t dedicated = node->size & GPUARENA__DEDICATED;
     gpuarena__note_idle_low(arena);
-    if (special) {
-        gpuarena__room_end(arena, index);
-        gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
-    }
+    gpuarena__room_end(arena, *slot);
+    node->size &= ~GPUARENA__DEDICATED;
     gpuarena__live_free(arena, slot, freed_on, stream);
-    range = gpuarena__range_of(arena, address);
     range->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
-    if (special & GPUARENA__DEDICATED && !arena->lost && gpuarena__segment_idle(arena, range, 0)
-        && !gpuarena__segment_release(arena, range, stream, &ignored))
-        arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE
-            && ignored.result != GPUARENA_OK;
+    if (dedicated && !arena->lost && gpuarena__segment_idle(arena, range, 0))
+        (void)gpuarena__segment_release(arena, range, stream, &error);
+    arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
 /* Clears a live block, if that is configured, and frees it; with the slow-path mutex. If it cannot be
@@ -13478,14 +13473,11 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint32_t *slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index,
-             freed_on = GPUARENA__MULTI_STREAM;
+    uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (slot && bytes) {
-        gpuarena__prepare_free(arena, stream);
-        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    }
+    if (bytes) gpuarena__prepare_free(arena, stream);
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = *slot;
@@ -13506,8 +13498,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
                                            : gpuarena__fail_resize(arena, index, &error, 0, stream);
     arena->stats.requested_bytes += bytes - node->as.live.requested;
     node->as.live.requested = bytes;
-    arena->stats.requested_peak_bytes =
-        gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
+    gpuarena__peaks_note(arena);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM)
         gpuarena__record_own(arena, freed_on);   /* last, because it calls the driver */
