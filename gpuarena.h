@@ -11091,14 +11091,6 @@ static gpuarena_result gpuarena__may_enter(gpuarena *arena)
 
 /* ---- in and out */
 
-/* Leaves an arena that was found destroyed under its lock. */
-static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
-{
-    gpuarena_result result = gpuarena__may_enter(arena);
-    gpuarena__unlock(arena);
-    return result;
-}
-
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
     GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
@@ -11124,8 +11116,9 @@ static gpuarena_result gpuarena__enter(gpuarena *arena, const char *wrong)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__lock(arena);
-    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    return wrong ? gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong)) : GPUARENA_OK;
+    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) result = gpuarena__may_enter(arena);
+    else if (wrong) result = gpuarena__fail_argument(arena, wrong);
+    return result == GPUARENA_OK ? result : gpuarena__leave(arena, result);
 }
 
 /* Locks both locks of an arena in which this call is counted as entering. 0: the arena was destroyed. */
@@ -12983,11 +12976,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
                                                         gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
+    gpuarena_result result;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_alloc(arena, heap, ptr, bytes, stream, tag)))
         return GPUARENA_OK;
-    gpuarena__lock(arena);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
+    result = gpuarena__enter(arena, NULL);
+    return result == GPUARENA_OK ? gpuarena__alloc_other(arena, ptr, bytes, stream, tag) : result;
 }
 
 /* ---- the fast paths of an arena without heaps */
@@ -13176,11 +13169,12 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_heap(gpuarena *arena, void *pt
 {
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
     uint64_t address = gpuarena__address(ptr);
+    gpuarena_result result;
     gpuarena__node *node;
     uint32_t *slot;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_free(arena, heap, ptr, stream))) return GPUARENA_OK;
-    gpuarena__lock(arena);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    result = gpuarena__enter(arena, NULL);
+    if (result != GPUARENA_OK) return result;
     node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &slot);
     return gpuarena__free_other(arena, ptr, stream, node, slot);
 }
@@ -13430,15 +13424,14 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
    if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
    its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but it may still be cleared if the device was waited for. */
+   but may still be cleared. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
-    uint32_t use_at, freed_on;
-    gpuarena_stream on;
+    uint32_t use_at;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
@@ -13456,14 +13449,10 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
         done = 0;
-        freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
-        if (arena->streams.ordered
-            && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
-            freed_on = GPUARENA__MULTI_STREAM;
         gpuarena__room_end(arena, index);
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, freed_on);
+        gpuarena__tail_free(arena, index, had, arena->streams.ordered ? GPUARENA__MULTI_STREAM : 0);
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
@@ -13525,17 +13514,13 @@ static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), record;
+    uint32_t record = arena->streams.ordered ? gpuarena__stream_enter(arena, stream) : 0,
+             index = gpuarena__node_around(arena, gpuarena__address(inside));
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
-    if (arena->streams.ordered) {
-        record = gpuarena__stream_enter(arena, stream);      /* may call the driver: others free meanwhile */
-        index = gpuarena__node_around(arena, gpuarena__address(inside));
-        if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
-            return gpuarena__fail_pointer(arena, inside, stream);
+    if (arena->streams.ordered)
         if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))
             return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
-    }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
     return GPUARENA_OK;
 }
