@@ -13630,7 +13630,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    uint64_t more = 0, target, before;
+    uint64_t target = bytes, before;
     if (result != GPUARENA_OK) return result;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL));
@@ -13639,10 +13639,9 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     if (gpuarena__is_lost(arena, &error))
         return gpuarena__end(arena, gpuarena__fail(arena, &error, bytes, NULL));
     if (bytes <= before) return gpuarena__end(arena, GPUARENA_OK);
-    if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
-        || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
-        more = UINT64_MAX - before;
-    target = before + more;
+    if (bytes <= GPUARENA__MAX_BYTES)
+        target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
+                                                                        GPUARENA__GRANULE));
     if (target > GPUARENA__MAX_BYTES)
         gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
@@ -13686,7 +13685,6 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     gpuarena_block block = GPUARENA_INIT;
     gpuarena *under;
     uint64_t released, number = UINT64_MAX;
-    int tied = gpuarena__is_tied();
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
@@ -13694,13 +13692,15 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     if (arena->has_family && gpuarena__family_excess(arena)) {
         arena->over_limit = 1;                   /* frees here and below take the slow path and release */
         gpuarena__update_fast_path(arena);
-        if (!tied) gpuarena__unlock_all(arena);
-        while (!tied && (under = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
-            under->over_limit = 1;               /* growth in progress has ended: nothing grows after this */
-            gpuarena__update_fast_path(under);
-            (void)gpuarena__end(under, GPUARENA_OK);
+        if (!gpuarena__is_tied()) {
+            gpuarena__unlock_all(arena);
+            while ((under = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
+                under->over_limit = 1;           /* growth in progress has ended: nothing grows after this */
+                gpuarena__update_fast_path(under);
+                (void)gpuarena__end(under, GPUARENA_OK);
+            }
+            gpuarena__relock_all(arena);
         }
-        if (!tied) gpuarena__relock_all(arena);
     }
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &released));
 }
