@@ -3956,7 +3956,9 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
 static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32_t index,
                               gpuarena_stream stream)
 {
-    gpuarena_block block = gpuarena__block_describe(arena, index);
+    gpuarena_block block;
+    if (!arena->config.observe) return;
+    block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
@@ -12759,13 +12761,11 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
                                 : gpuarena__alloc_request(arena, ptr, request));
 }
 
-/* The slow path of a request without alignment, room and flags. If the lock is held, it is unlocked. */
+/* The slow path of a request without alignment, room and flags. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                              gpuarena_stream stream, uint32_t tag,
-                                                              int locked)
+                                                              gpuarena_stream stream, uint32_t tag)
 {
     gpuarena_request request = GPUARENA_INIT;
-    if (locked) gpuarena__unlock(arena);
     request.bytes = bytes;
     request.stream = stream;
     request.tag = tag;
@@ -12900,14 +12900,15 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
         if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
         index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
     }
-    if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
-    node = gpuarena__node_at(arena, index);
-    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
-    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
-    if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
-    else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
+    if (GPUARENA__LIKELY(index)) {
+        node = gpuarena__node_at(arena, index);
+        gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+        if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
+        else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
+    }
     gpuarena__unlock(arena);
-    return GPUARENA_OK;
+    return index ? GPUARENA_OK : gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
 }
 
 /* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
@@ -13017,7 +13018,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
                                                           gpuarena_stream stream, uint32_t tag)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
+        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
     return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
