@@ -2112,8 +2112,6 @@ struct gpuarena {
     int32_t lost_code;                           /* that error */
     int32_t caller_mode;                         /* capture mode to restore when the call ends; -1: none */
     uint64_t release_pass;                       /* counts release passes, except those of frees */
-    gpuarena *self;                              /* itself, not const: calls on a const arena lock and
-                                                    record */
     uint64_t unit;                               /* config.alignment */
     char     padding[64];                        /* separates data that is read without the lock from data
                                                     that its holder writes */
@@ -3908,7 +3906,9 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
 static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32_t index,
                               gpuarena_stream stream)
 {
-    gpuarena_block block = gpuarena__block_describe(arena, index);
+    gpuarena_block block;
+    if (!arena->config.observe) return;
+    block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
@@ -4703,16 +4703,8 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* The rank of an idle segment in the order of release: the smallest that covers the excess goes first,
-   otherwise the largest, so that little more is released than needed. */
-static uint64_t gpuarena__release_rank(const gpuarena__range *range, uint64_t over)
-{
-    return range->bytes >= over ? range->bytes : UINT64_MAX - range->bytes;
-}
-
-/* Sorts the first `count` ranges of a list by rank; a stable sort. *rest: what follows them. */
-static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
-                                              gpuarena__range **rest)
+/* Sorts the first `count` ranges of a list, the longest first; a stable sort. *rest: what follows them. */
+static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, gpuarena__range **rest)
 {
     gpuarena__range *left, *right = NULL, *sorted = NULL, **link = &sorted;
     if (count < 2) {
@@ -4720,31 +4712,16 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
         first->next = NULL;
         return first;
     }
-    left = gpuarena__ranges_sort(first, count / 2, over, &right);
-    right = gpuarena__ranges_sort(right, count - count / 2, over, rest);
+    left = gpuarena__ranges_sort(first, count / 2, &right);
+    right = gpuarena__ranges_sort(right, count - count / 2, rest);
     while (left && right) {
-        gpuarena__range **least =
-            gpuarena__release_rank(right, over) < gpuarena__release_rank(left, over) ? &right : &left;
-        *link = *least;
-        link = &(*least)->next;
-        *least = *link;
+        gpuarena__range **longer = right->bytes > left->bytes ? &right : &left;
+        *link = *longer;
+        link = &(*longer)->next;
+        *longer = *link;
     }
     *link = left ? left : right;
     return sorted;
-}
-
-/* The idle segments whose release was not refused in this pass, linked by `next`. *count: their number. */
-static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
-{
-    gpuarena__range *range, *list = NULL;
-    *count = 0;
-    for (range = arena->ranges.last; range; range = range->before) {
-        if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
-        range->next = list;
-        list = range;
-        ++*count;
-    }
-    return list;
 }
 
 /* >>stream =============================================================================================
@@ -7823,19 +7800,6 @@ static int gpuarena__plans_yield(gpuarena *arena)
     return 1;
 }
 
-/* Tells whether a request that no free block serves should get the memory that is earmarked, because more
-   would be reserved otherwise than the limit or config.idle_fraction allows. */
-static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
-{
-    const gpuarena__plan *now = arena->plans.now;
-    uint64_t page = arena->paged.page_bytes, count;
-    if (!arena->plans.region_count) return 0;
-    if (now && now->state != GPUARENA__PLAN_RECORDS && !now->packed) return 1;
-    if (!gpuarena__is_paged(arena, req)) return 1;
-    count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
-    return (count + gpuarena__idle_known(arena)) * page < req->bytes;
-}
-
 /* ---- steps */
 
 /* Tells whether blocks on this stream are planned. */
@@ -8090,10 +8054,17 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
     arena->paged.past_peak_bytes = past;
 }
 
-static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
+/* The step in progress ends, and one of this kind begins (0: none). */
+static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan = gpuarena__plan_of(plans, kind);
+    gpuarena__plan *plan;
+    if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
+        return;
+    plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
+    gpuarena__plan_leave(arena);
+    if (!kind) return;
+    plan = gpuarena__plan_of(plans, kind);
     plan->step = ++plans->step;
     if (plan->rest) {
         plan->rest--;
@@ -8108,15 +8079,6 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
     plan->fresh.serial = arena->serial;
     plans->now = plan;
     gpuarena__update_fast_path(arena);
-}
-
-static void gpuarena__step(gpuarena *arena, uint32_t kind)
-{
-    if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
-        return;
-    arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
-    gpuarena__plan_leave(arena);
-    if (kind) gpuarena__plan_enter(arena, kind);
 }
 
 /* >>release ============================================================================================
@@ -8159,28 +8121,29 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
-/* Releases idle segments until reserved memory is at most `keep`. A segment that the driver refuses stays and
-   is not tried again in this pass; the others still go. Streams are asked for captures once, before the first
-   segment goes. */
+/* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
+   the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
+   again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
-    uint64_t over = UINT64_MAX, rest;
-    uint32_t count;
-    gpuarena__range *range, *list, *ignored;
-    if (arena->stats.reserved_bytes <= keep) return;
-    list = gpuarena__ranges_to_release(arena, quiet, &count);
+    gpuarena__range *range, *list = NULL, **link, **at;
+    uint32_t count = 0;
+    for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
+        if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
+        range->next = list;
+        list = range;
+        count++;
+    }
     if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
-    for (; list; count--) {
-        if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
-            || refusal->result == GPUARENA_CAPTURE) break;
-        rest = arena->stats.reserved_bytes - keep;
-        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))      /* now some segments cover the
-                                                                                excess */
-            list = gpuarena__ranges_sort(list, count, rest, &ignored);
-        over = rest;
-        range = list;
-        list = range->next;
+    list = gpuarena__ranges_sort(list, count, &range);
+    while (list && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
+           && refusal->result != GPUARENA_CAPTURE) {
+        uint64_t over = arena->stats.reserved_bytes - keep;
+        for (link = at = &list; *at && (*at)->bytes >= over; at = &(*at)->next)
+            if ((*at)->bytes < (*link)->bytes) link = at;
+        range = *link;
+        *link = range->next;
         if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
@@ -8202,7 +8165,7 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
     }
     (void)gpuarena__is_lost(arena, &refusal);    /* or the loss has just been found */
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
-    *error = refusal;
+    if (error) *error = refusal;
     return 0;
 }
 
@@ -8218,19 +8181,6 @@ static int gpuarena__release_to(gpuarena *arena, uint64_t keep, int quiet, gpuar
 
 /* ---- automatic release: config.release */
 
-/* Release IDLE: releases down to release_keep if more than release_bytes are idle. */
-static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
-    uint64_t most = arena->config.release_bytes, stays,
-             idle = gpuarena__idle_segments(arena, 0)
-                  + gpuarena__idle_known(arena) * arena->paged.page_bytes;
-    if (idle <= most) return 1;
-    stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
-    return gpuarena__release_more(arena, arena->stats.reserved_bytes - (idle - stays),
-                                  arena->paged.page_bytes != 0, stream, error);
-}
-
 /* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
 static void gpuarena__note_idle_low(gpuarena *arena)
 {
@@ -8239,7 +8189,7 @@ static void gpuarena__note_idle_low(gpuarena *arena)
 
 /* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
    counts as young again. */
-static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
+static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age;
     gpuarena__paged *paged = &arena->paged;
@@ -8254,13 +8204,12 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
                 || !gpuarena__segment_wait_give_back(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
-    if (!paged->page_bytes) return error->result == GPUARENA_OK;
+    if (!paged->page_bytes) return;
     gpuarena__note_idle_low(arena);
     if (paged->idle_low_count)
         (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
                                      - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = gpuarena__idle_known(arena);
-    return error->result == GPUARENA_OK;
 }
 
 /* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
@@ -8269,14 +8218,13 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
    MAX_TOTAL, growth is at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
     if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, NULL)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL) || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
+    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
 }
 
 /* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
@@ -8438,14 +8386,6 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     }
     if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* the block will be freed */
     return done || arena->lost;
-}
-
-/* Tells whether an allocation for a stream can be cleared. 0 and an error: a capture forbids it. */
-static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
-    if (stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, error)) return 0;
-    return gpuarena__may_clear(arena, gpuarena__real_stream(stream), error);
 }
 
 /* Clears the end of a new block before it is handed out for use on a stream. 0 and an error. */
@@ -9113,6 +9053,12 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
 
 static gpuarena *gpuarena__registry;             /* all arenas, the newest first */
 
+/* A const arena, to be locked and recorded in: no arena is a constant object. */
+static gpuarena *gpuarena__self(const gpuarena *arena)
+{
+    return (gpuarena *)gpuarena__pointer(gpuarena__address(arena));
+}
+
 /* Finds an arena by its pointer alone, without reading what may not live. Under the registry's lock. */
 static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
@@ -9121,21 +9067,16 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* The kind whose figures a kind of memory counts in: ASYNC is the device's. */
-static gpuarena_memory gpuarena__counted_as(gpuarena_memory memory)
-{
-    return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
-}
-
 /* Checks that an arena, the first of its list, fits under its parent: the limits of all sub-arenas must fit
    into the parent's, and one without a limit counts as the parent's limit. 0: no, and *out says why. Under
    the registry's lock. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
+    const uint32_t device = 1u << GPUARENA_MEMORY_DEVICE | 1u << GPUARENA_MEMORY_ASYNC;
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
     uint64_t limit, sum = 0;
     if (!parent || parent->family.ending) return gpuarena__refuse(out, "parent: not a living arena");
-    if (gpuarena__counted_as(arena->memory) != gpuarena__counted_as(parent->memory))
+    if (arena->memory != parent->memory && (1u << arena->memory | 1u << parent->memory) != device)
         return gpuarena__refuse(out, "backing: memory of another kind than the parent's counts elsewhere");
     for (at = arena; at; at = at->registered) {
         if (at->config.parent != parent) continue;
@@ -9997,7 +9938,7 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
 static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *node, uint32_t index)
 {
     const gpuarena *arena = audit->arena;
-    const uint32_t *found = gpuarena__lookup_find(arena->self, node->address);
+    const uint32_t *found = gpuarena__lookup_find(gpuarena__self(arena), node->address);
     uint32_t place = gpuarena__place_of(node);
     uint64_t bytes = gpuarena__node_bytes(node);
     GPUARENA__NEVER(!found || *found != index, "a live block is not found by its address", index);
@@ -10038,7 +9979,7 @@ static int gpuarena__check_free(gpuarena__audit *audit, const gpuarena__node *no
     audit->idle_count += gpuarena__whole_pages(arena, node);
     if (node->record == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;
-    bins = gpuarena__bins_of(arena->self, NULL, node);
+    bins = gpuarena__bins_of(gpuarena__self(arena), NULL, node);
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(bytes).number, "a free block is in the bin of another size",
                     index);
     GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index, "a free block is not in its slot", index);
@@ -11063,14 +11004,6 @@ static gpuarena_result gpuarena__may_enter(gpuarena *arena)
 
 /* ---- in and out */
 
-/* Leaves an arena that was found destroyed under its lock. */
-static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
-{
-    gpuarena_result result = gpuarena__may_enter(arena);
-    gpuarena__unlock(arena);
-    return result;
-}
-
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
     GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
@@ -11096,8 +11029,9 @@ static gpuarena_result gpuarena__enter(gpuarena *arena, const char *wrong)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__lock(arena);
-    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    return wrong ? gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong)) : GPUARENA_OK;
+    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) result = gpuarena__may_enter(arena);
+    else if (wrong) result = gpuarena__fail_argument(arena, wrong);
+    return result == GPUARENA_OK ? result : gpuarena__leave(arena, result);
 }
 
 /* Locks both locks of an arena in which this call is counted as entering. 0: the arena was destroyed. */
@@ -11136,14 +11070,13 @@ static int gpuarena__count_living(gpuarena *arena)
    holds the lock already, and reads without entering. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
+    gpuarena *self = gpuarena__self(arena);
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
-    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return arena->self;
-    gpuarena__lock(arena->self);
-    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
-        gpuarena__unlock(arena->self);
-        return NULL;
-    }
-    return arena->self;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) return self;
+    gpuarena__lock(self);
+    if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return self;
+    gpuarena__unlock(self);
+    return NULL;
 }
 
 static void gpuarena__leave_read(gpuarena *arena)
@@ -11234,15 +11167,8 @@ static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apar
 
 static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
-    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__family_root(arena)->self->reclaim);
+    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__self(gpuarena__family_root(arena))->reclaim);
     reclaim->alone = 0;
-}
-
-/* Notes the bytes that the arena holds, before it is unlocked. */
-static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim *reclaim)
-{
-    reclaim->own = arena->stats.reserved_bytes + arena->growing;
-    if (reclaim->apart) reclaim->own += gpuarena__children(arena);
 }
 
 /* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
@@ -11262,18 +11188,18 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
     return idle;
 }
 
-/* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle
-   memory. */
+/* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
+   or, if `device` is not 0, whether the whole tree would hold at most so many bytes. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                        uint64_t bytes)
+                                        uint64_t bytes, uint64_t device)
 {
-    const gpuarena *top;
-    for (top = arena; top; top = top->config.parent) {
+    const gpuarena *top = device ? gpuarena__family_root(arena) : arena;
+    for (; top; top = top->config.parent) {
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
-        if (now.room >= bytes && !now.over) continue;
+        if (!device && now.room >= bytes && !now.over) continue;
         (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
-        if (reclaim->own + stays + bytes > now.limit) return 0;
+        if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
     return 1;
 }
@@ -11302,64 +11228,41 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
     return released;
 }
 
-/* Releases idle memory of the other arenas, if that and the device's free memory may give the driver `bytes`
-   more. Both locks are unlocked. 1: try again. */
-static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
-{
-    const gpuarena *root = gpuarena__family_root(arena);
-    uint64_t stays, held, free_bytes, total_bytes;
-    int asked;
-    (void)gpuarena__family_idle_under(arena, reclaim->apart, root, &stays);
-    gpuarena__relock_all(arena);
-    asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL);
-    gpuarena__unlock_all(arena);
-    if (!asked) return 0;
-    held = gpuarena__family_figures(arena, root).held;
-    free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    if (free_bytes + held < reclaim->own + stays + bytes) return 0;
-    (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
-    return 1;
-}
-
-/* Releases idle memory of the other arenas until all limits from `arena` up allow `bytes` more, if that is
-   possible. 1: try again. */
-static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                        uint64_t bytes)
-{
-    const gpuarena *top;
-    if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
-    for (top = arena; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_figures(arena, top);
-        uint64_t lack = now.over + gpuarena__above(bytes, now.room);
-        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
-    }
-    return 1;
-}
-
 /* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
-   tree's other arenas, with this arena unlocked. 1: try again, because memory was released or something has
-   changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
+   tree's other arenas, with this arena unlocked, if together they have enough: until all limits from here up
+   allow it, or as many bytes as the driver refused. 1: try again, because memory was released or something
+   has changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
    less than the amount that was refused before, unless other arenas have changed. */
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
-    const gpuarena *root = gpuarena__family_root(arena);
+    const gpuarena *root = gpuarena__family_root(arena), *top;
     int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t calls, freed, now;
+    uint64_t calls, freed, now, device = 0, free_bytes, total_bytes;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
-    gpuarena__reclaim_note_own(arena, reclaim);
+    if (refused) {                               /* the tree may hold what it has and what is free */
+        if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
+        device = gpuarena__family_figures(arena, root).held
+            + gpuarena__above(free_bytes, arena->config.headroom_bytes);
+    }
+    reclaim->own = arena->stats.reserved_bytes + arena->growing;
+    if (reclaim->apart) reclaim->own += gpuarena__children(arena);
     calls = arena->call_count;
     freed = arena->stats.free_count;
     gpuarena__unlock_all(arena);
-    if (!reclaim->alone) gpuarena__mutex_lock(&root->self->reclaim);
+    if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
-    could = limited ? gpuarena__reclaim_for_limits(arena, reclaim, bytes)
-                    : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
+    could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
+    for (top = refused ? root : arena; could && top; top = top->config.parent) {
+        gpuarena__figures then = gpuarena__family_figures(arena, top);
+        uint64_t lack = refused ? bytes : then.over + gpuarena__above(bytes, then.room);
+        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
+    }
     gpuarena__relock_all(arena);
     now = gpuarena__family_figures(arena, root).changes;
     changed = now != reclaim->seen;
@@ -11367,22 +11270,6 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     if (!could || !changed) reclaim->refused = bytes;
     else arena->stats.reclaim_count++;
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
-}
-
-/* Tells whether the limits here and above allow `bytes` more, with idle memory of other arenas of the
-   tree. *idle: how much that is. Inside a callback the others are not asked. */
-static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
-{
-    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t stays;
-    int could;
-    if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
-    gpuarena__reclaim_note_own(arena, &reclaim);
-    gpuarena__unlock_all(arena);
-    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
-    *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
-    gpuarena__relock_all(arena);
-    return could;
 }
 
 /* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other
@@ -11737,7 +11624,6 @@ static void gpuarena__free_host(gpuarena *arena)
         gpuarena__event_destroy(arena, arena->events.list[--arena->events.count].handle);
     (void)gpuarena__host_memory(arena, 1);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
-    arena->self = NULL;
     gpuarena__mutex_end(&arena->reclaim);
     gpuarena__mutex_end(&arena->slow_mutex);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
@@ -11756,11 +11642,10 @@ static void gpuarena__forget_all(gpuarena *arena)
    one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
-    int released = arena->lost || gpuarena__release_to(arena, 0, 0, NULL, error);
-    if (released && !arena->lost && arena->ranges.count)     /* addresses */
-        released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
-    if (released && !arena->lost) released = gpuarena__unretire(arena, 0, error);
-    if (released && !arena->lost) released = gpuarena__imports_tidy(arena, error);
+    int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
+        && (!arena->ranges.count                 /* addresses without memory */
+            || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.count))
+        && gpuarena__unretire(arena, 0, error) && gpuarena__imports_tidy(arena, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -11780,7 +11665,6 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
         gpuarena__host_free_raw(config, arena, sizeof *arena);
         return NULL;
     }
-    arena->self = arena;
     arena->caller_mode = -1;
     arena->driver = *config->driver;
     arena->config = *config;
@@ -11809,26 +11693,14 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
-/* Compares two driver tables field by field: padding between fields may differ. */
-static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
-{
-#define X(group, entry, bits) if (left->group.entry != right->group.entry) return 0;
-    GPUARENA__ENTRIES(X)
-#undef X
-    return left->user == right->user && left->device == right->device
-        && left->null_is_per_thread == right->null_is_per_thread && left->per_thread == right->per_thread
-        && left->page_bytes == right->page_bytes && left->peers == right->peers
-        && left->classify == right->classify && left->code_name == right->code_name
-        && left->now_ns == right->now_ns && left->clear == right->clear && left->peer == right->peer;
-}
-
 /* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
    copied to; *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
                                              uint64_t *headroom, gpuarena__text *why)
 {
+    const size_t driver_bytes = offsetof(gpuarena_driver, peer) + sizeof driver->peer;    /* no padding */
     gpuarena *parent = config->parent;
-    gpuarena_driver given = GPUARENA_INIT;
+    gpuarena_driver given = *(config->driver ? config->driver : driver);
     int living = gpuarena__count_living(parent);
     gpuarena_result result = living ? gpuarena__enter(parent, NULL) : GPUARENA_INVALID_ARGUMENT;
     if (living && result != GPUARENA_OK) gpuarena__count_entering(parent, -1);
@@ -11847,11 +11719,8 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
         parent->has_family = 1;
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (config->driver) {
-        given = *config->driver;
-        given.peers |= parent->config.peers;     /* as the parent has it */
-    }
-    if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
+    given.peers |= parent->config.peers;         /* as the parent has it */
+    if (config->driver && memcmp(&given, driver, driver_bytes) != 0) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
         result = GPUARENA_INVALID_CONFIG;
     }
@@ -12146,6 +12015,9 @@ static int gpuarena__request_check(const gpuarena *arena, const gpuarena_request
     if (request->room_bytes) whole = arena->paged.page_bytes;
     req->bytes = gpuarena__whole(request->bytes, whole);
     req->room = gpuarena__whole(request->room_bytes, whole);
+    /* instead of free blocks, a segment of just its size. GPUARENA_ALLOC_TRY would always fail then */
+    if (arena->config.debug && !gpuarena__needs_new(req))
+        req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
     return 1;
 }
 
@@ -12158,14 +12030,6 @@ static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
     return req->record != 0 && (!req->home || gpuarena__nodes_reserve(arena, 4));    /* one for a use */
-}
-
-/* With config.debug: a request that free blocks might serve gets a segment of just its size instead.
-   GPUARENA_ALLOC_TRY would always fail then, and is ignored. */
-static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *req)
-{
-    if (arena->config.debug && !gpuarena__needs_new(req))
-        req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
 }
 
 /* Tells whether free blocks serve a request now or after waits; `takes` says which waits. Works before the
@@ -12520,10 +12384,18 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up memory that is earmarked for plans, if growth would be too dear otherwise. */
+/* Gives up memory that is earmarked for plans, if more would be reserved otherwise than the limit or
+   config.idle_fraction allows. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
+    const gpuarena__plan *now = arena->plans.now;
+    uint64_t page = arena->paged.page_bytes, count;
+    if (!arena->plans.region_count) return 0;
+    if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
+        count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
+        if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
+    }
+    miss->again = gpuarena__plans_yield(arena) != 0;
     return 0;
 }
 
@@ -12586,7 +12458,7 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
 static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes), front = index,
+    uint32_t heap = gpuarena__heap_of(arena, req->record, req->bytes),
              owner = gpuarena__owner_of(arena, node->address);
     gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2,
@@ -12601,10 +12473,7 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     }
     if (at >= end || end - at < req->bytes || (node->next && gpuarena__same_page(at, end))) return index;
     gpuarena__free_remove(arena, index);
-    if (at > node->address) {
-        index = gpuarena__block_split(arena, front, at - node->address);
-        gpuarena__free_insert(arena, front);
-    }
+    index = gpuarena__block_carve(arena, index, at, end - at, gpuarena__free_insert);
     range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
     gpuarena__free_insert(arena, index);
     return index;
@@ -12658,16 +12527,15 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex.
 
-       alloc_fast, alloc_tagged     both are alloc_hit, which goes on to look_fast, then to alloc_slow_plain;
-                                    where there are heaps, alloc_heap
+       alloc_fast                   a hit without a tag; or alloc_other; where there are heaps, alloc_heap
+       alloc_tagged                 alloc_heap in a tag scope or with a tag, or alloc_slow_plain
        alloc_heap                   heap_alloc, with the heap's lock alone; or alloc_other
-       alloc_other                  as alloc_hit in a step that is recorded or planned, or with all locks; or
-                                    alloc_slow_plain
+       alloc_other                  all else that the short lock alone allows; or alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
-       free_scoped                  free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
+       free_scoped                  free_fast in a tag scope, or free_slow
        free_heap                    heap_free, with the heap's lock alone; or free_other
-       free_other                   all else that the short lock alone allows, or free_slow
+       free_other                   all else that the short lock alone allows; or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
                                     is no live block always comes here: see fail_pointer */
 
@@ -12686,25 +12554,19 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
 
-/* Frees the live block at this slot of a table; the driver gets nothing. */
-static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on)
+/* Frees the live block at this slot of a table, and tells the observer; the driver gets nothing. */
+static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_on, gpuarena_stream stream)
 {
     uint32_t index = *slot;
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t pending = arena->stats.pending_bytes;
+    gpuarena_block block;
+    if (arena->config.observe) block = gpuarena__block_describe(arena, index);
     *slot = 0;
     if (arena->heaps.count) gpuarena__heap_live_add(arena, node->address, UINT64_MAX);
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
-}
-
-/* Frees a live block, and tells the observer if there is one. */
-static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_on, gpuarena_stream stream)
-{
-    uint64_t pending = arena->stats.pending_bytes;
-    gpuarena_block block = GPUARENA_INIT;
-    if (arena->config.observe) block = gpuarena__block_describe(arena, *slot);
-    gpuarena__live_free(arena, slot, freed_on);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
@@ -12715,25 +12577,20 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t *slot, uint32_t freed_
    with a later release. */
 static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__range *range;
-    uint32_t index = *slot;
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__node *node = gpuarena__node_at(arena, *slot);
+    gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
-    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED);
+    uint64_t dedicated = node->size & GPUARENA__DEDICATED;
     gpuarena__note_idle_low(arena);
-    if (special) {
-        gpuarena__room_end(arena, index);
-        gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
-    }
-    gpuarena__free_told(arena, slot, freed_on, stream);
-    range = gpuarena__range_of(arena, address);
+    gpuarena__room_end(arena, *slot);
+    node->size &= ~GPUARENA__DEDICATED;
+    gpuarena__live_free(arena, slot, freed_on, stream);
     range->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
-    if (special & GPUARENA__DEDICATED && !arena->lost && gpuarena__segment_idle(arena, range, 0)
-        && !gpuarena__segment_release(arena, range, stream, &ignored))
-        arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE
-            && ignored.result != GPUARENA_OK;
+    if (dedicated && !arena->lost && gpuarena__segment_idle(arena, range, 0))
+        (void)gpuarena__segment_release(arena, range, stream, &error);
+    arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
 /* Clears a live block, if that is configured, and frees it; with the slow-path mutex. If it cannot be
@@ -12765,8 +12622,9 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    gpuarena__request_debug(arena, &req);
-    if (!gpuarena__may_scrub(arena, req.stream, &error))     /* a later failure could leave growth behind */
+    if (arena->config.scrub & GPUARENA_SCRUB_ALLOC           /* a later failure could leave growth behind */
+        && ((req.stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, &error))
+            || !gpuarena__may_clear(arena, gpuarena__real_stream(req.stream), &error)))
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
@@ -12792,13 +12650,11 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
                                 : gpuarena__alloc_request(arena, ptr, request));
 }
 
-/* The slow path of a request without alignment, room and flags. If the lock is held, it is unlocked. */
+/* The slow path of a request without alignment, room and flags. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                              gpuarena_stream stream, uint32_t tag,
-                                                              int locked)
+                                                              gpuarena_stream stream, uint32_t tag)
 {
     gpuarena_request request = GPUARENA_INIT;
-    if (locked) gpuarena__unlock(arena);
     request.bytes = bytes;
     request.stream = stream;
     request.tag = tag;
@@ -12806,25 +12662,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
 }
 
 /* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes,
-                                                       gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
-}
-
-/* The search of stage_look, as far as it needs the short lock alone. */
-GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t record)
-{
-    gpuarena__request req = GPUARENA_INIT;
-    uint32_t index;
-    req.bytes = bytes;
-    req.alignment = arena->unit;
-    req.record = record;
-    index = gpuarena__search(arena, &req);
-    arena->stats.look_count += index != 0;
-    return index;
+    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent));
 }
 
 /* A request of the recent stream, without alignment, room and flags. */
@@ -12833,6 +12675,7 @@ GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__req
 {
     req->requested = bytes;
     req->bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
+    req->alignment = arena->unit;
     req->tag = tag;
     req->place = tag ? gpuarena__tag_place(tag) : 0;
     req->home = 0;
@@ -12907,8 +12750,9 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
 }
 
 /* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
-   makes the next ones likelier to be served so. 0: there is none. */
-GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__request *req)
+   makes the next ones likelier to be served so. Searches as stage_look does, as far as that needs the short
+   lock alone. 0: there is none. */
+GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
@@ -12919,9 +12763,11 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, gpuarena__reques
     }
     if (index) return index;
     index = gpuarena__hit(arena, req->record, 0, req->bytes);
-    if (!index) index = gpuarena__look_fast(arena, req->bytes, req->record);
-    if (!index) return 0;
-    req->alignment = arena->unit;
+    if (!index) {
+        index = gpuarena__search(arena, req);
+        if (!index) return 0;
+        arena->stats.look_count++;
+    }
     if (heap && gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES))
         index = gpuarena__heap_place(arena, index, req);
     gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req->bytes);
@@ -12935,26 +12781,23 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 {
     gpuarena__request req;
     gpuarena__node *node;
-    uint32_t index, planned;
-    if (!GPUARENA__LIKELY((arena->plans.now || arena->config.observe || arena->heaps.count) && ptr
-                          && bytes - 1 < arena->fast.hit_max_bytes
-                          && gpuarena__find_plain(arena, stream)))
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
-    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
-        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
-    index = planned = arena->plans.now ? gpuarena__plan_take(arena, req.bytes, req.record) : 0;
-    if (!GPUARENA__LIKELY(planned)) {
-        index = gpuarena__hit_take(arena, &req);
-        if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+    uint32_t index = 0, planned = 0;
+    if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
+                         && gpuarena__find_plain(arena, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
+        if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
+        if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
+        index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
     }
-    node = gpuarena__node_at(arena, index);
-    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
-    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
-    if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
-    else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
+    if (GPUARENA__LIKELY(index)) {
+        node = gpuarena__node_at(arena, index);
+        gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+        if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
+        else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
+    }
     gpuarena__unlock(arena);
-    return GPUARENA_OK;
+    return index ? GPUARENA_OK : gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
 }
 
 /* ---- the fast paths of a heap. With its lock alone, they change nodes of its pages, and `prev` of the nodes
@@ -13023,18 +12866,18 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **
                                                         gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
+    gpuarena_result result;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_alloc(arena, heap, ptr, bytes, stream, tag)))
         return GPUARENA_OK;
-    gpuarena__lock(arena);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
-    return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
+    result = gpuarena__enter(arena, NULL);
+    return result == GPUARENA_OK ? gpuarena__alloc_other(arena, ptr, bytes, stream, tag) : result;
 }
 
 /* ---- the fast paths of an arena without heaps */
 
 /* A hit on a plain stream, at the arena's own alignment, without anything to query, release or refuse. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                     gpuarena_stream stream, uint32_t tag)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream)
 {
     gpuarena__request req;
     gpuarena__node *node;
@@ -13042,30 +12885,20 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr
     gpuarena__spin_lock_hit(&arena->lock);
     if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) { /* heaps exist now, or it was destroyed */
         gpuarena__spin_unlock_hit(&arena->lock);
-        return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
     }
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
-        return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
-    gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
-        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
+        return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
+    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent_record);
+    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
     index = gpuarena__hit(arena, req.record, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, req.bytes, req.record);
-    if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+    if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
+        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
-}
-
-/* The fast path is two functions, of which a call runs one, so that the registers of the longer one do not
-   slow the shorter. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                        gpuarena_stream stream)
-{
-    return gpuarena__alloc_hit(arena, ptr, bytes, stream, 0);
 }
 
 /* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
@@ -13074,11 +12907,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
                                                           gpuarena_stream stream, uint32_t tag)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
-    if (!tag) tag = gpuarena__scope;
-    return gpuarena__has_one_heap(arena)
-        ? gpuarena__alloc_hit(arena, ptr, bytes, stream, tag)
-        : gpuarena__alloc_heap(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
+    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -13101,25 +12931,33 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                         : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
 }
 
-/* Tells whether growth could serve the request, as far as can be known without an attempt. */
+/* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
+   of other arenas of the tree. Inside a callback the others are not asked. */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), family_idle = 0;
-    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
-             headroom = arena->config.headroom_bytes;
+    gpuarena__reclaim reclaim = GPUARENA_INIT;
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle), stays;
+    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
+    int could = 1;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
     if (req->alignment > arena->unit && gpuarena__begins_segment(req))
         return GPUARENA_OUT_OF_MEMORY;           /* the driver may align its segment to the unit alone */
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* by moving pages */
-    if (arena->has_family && !gpuarena__family_can_grow(arena, gpuarena__above(need, idle), &family_idle))
-        return GPUARENA_OUT_OF_MEMORY;
+    if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena) >= more;
+    else if (arena->has_family) {
+        reclaim.own = arena->stats.reserved_bytes + arena->growing;
+        gpuarena__unlock_all(arena);
+        could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
+        if (could) idle += gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays);
+        gpuarena__relock_all(arena);
+    }
+    if (!could) return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
-    idle += family_idle;
     if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* regardless of free memory */
-    return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
+    return free_bytes + idle >= need + arena->config.headroom_bytes ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
 
 static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_request *request)
@@ -13131,7 +12969,6 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
         return error.result == GPUARENA_INVALID_ARGUMENT
             ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
-    gpuarena__request_debug(arena, &req);
     if (req.stream != GPUARENA_ANY_STREAM) req.record = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.record].home;
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
@@ -13149,30 +12986,32 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
-/* After a free: releases memory while reserved memory exceeds a lowered limit, and as config.release says. */
+/* After a free: releases memory while reserved memory exceeds a lowered limit, and as config.release says;
+   with release IDLE, down to release_keep if more than release_bytes are idle. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t excess;
-    int done = 1;
-    if (arena->stats.reserved_bytes <= arena->fast.plain_limit || arena->lost) return;
-    if (arena->stats.reserved_bytes > arena->limit)
-        done = gpuarena__release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream, &ignored);
-    if (done && arena->over_limit) {             /* its own limit, or one of an arena above */
-        excess = gpuarena__family_excess(arena);
-        if (!excess) {
-            arena->over_limit = 0;
-            gpuarena__update_fast_path(arena);
-        } else
-            done = gpuarena__release_more(arena, gpuarena__above(arena->stats.reserved_bytes, excess),
-                                          arena->paged.page_bytes != 0, stream, &ignored);
+    const gpuarena_config *config = &arena->config;
+    gpuarena__error error = gpuarena__no_error();
+    uint64_t reserved = arena->stats.reserved_bytes, keep = gpuarena__min(reserved, arena->limit), idle, most;
+    if (reserved <= arena->fast.plain_limit || arena->lost) return;
+    if (arena->over_limit) {                     /* its own limit, or one of an arena above */
+        uint64_t excess = gpuarena__family_excess(arena);
+        arena->over_limit = excess != 0;
+        gpuarena__update_fast_path(arena);
+        keep = gpuarena__min(keep, gpuarena__above(reserved, excess));
     }
-    if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
-        done = gpuarena__release_idle(arena, stream, &ignored);
-    if (done && arena->config.release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
-        done = gpuarena__release_aged(arena, stream, &ignored);
-    arena->stats.driver_error_count += !done && ignored.result != GPUARENA_CAPTURE
-        && ignored.result != GPUARENA_OK;
+    if (config->release == GPUARENA_RELEASE_IDLE) {
+        idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known(arena) * arena->paged.page_bytes;
+        most = config->release_bytes;
+        if (idle > most && config->release_keep < 1)
+            most = config->release_keep > 0 ? (uint64_t)((double)most * config->release_keep) : 0;
+        keep = gpuarena__min(keep, reserved - gpuarena__above(idle, most));
+    }
+    if ((keep == reserved
+         || gpuarena__release_more(arena, keep, arena->paged.page_bytes != 0, stream, &error))
+        && config->release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
+        gpuarena__release_aged(arena, stream, &error);
+    arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
 /* Makes the record of the stream of a free, if it has none and there is host memory. Called before a block is
@@ -13196,42 +13035,20 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     return gpuarena__end(arena, result);
 }
 
-/* Tells whether a free needs the short lock alone: it makes no record, records no event and releases nothing.
-   *freed_on: the record of its stream. */
-GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
-                                             gpuarena_stream stream, uint32_t *freed_on)
-{
-    *freed_on = gpuarena__find_plain(arena, stream) ? arena->streams.recent_record : 0;
-    if (!GPUARENA__LIKELY(*freed_on && arena->streams.ordered)) {
-        if (!*freed_on && stream != GPUARENA_OWN_STREAM && stream != GPUARENA_ANY_STREAM) return 0;
-        *freed_on = gpuarena__freed_on(arena, node, stream);
-        if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
-    }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
-        && arena->stats.reserved_bytes <= arena->fast.plain_limit;
-}
-
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
-   has found them. If the free needs the short lock alone, as that of a planned block on a plain stream, it is
-   done here. Otherwise it takes the slow path, which also classifies a wrong pointer. */
+   has found them. If the free makes no record, records no event and releases nothing, it is done here.
+   Otherwise it takes the slow path, which also classifies a wrong pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream,
-                                                        gpuarena__node *node, uint32_t *slot)
+                                                        const gpuarena__node *node, uint32_t *slot)
 {
-    uint32_t freed_on, index;
+    uint32_t freed_on;
     int done = 0;
-    if (GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags & ~GPUARENA__PLANNED)
-                         && gpuarena__find_plain(arena, stream))) {
-        index = *slot;
-        *slot = 0;
-        if (arena->heaps.count) gpuarena__heap_live_add(arena, gpuarena__address(ptr), UINT64_MAX);
-        gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1,
-                             (node->size & GPUARENA__PLANNED) != 0);
-        gpuarena__unlock(arena);
-        return GPUARENA_OK;
-    }
-    if (node && gpuarena__is_plain_free(arena, node, stream, &freed_on)) {
-        gpuarena__free_told(arena, slot, freed_on, stream);
-        done = 1;
+    if (node && !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
+        && arena->stats.reserved_bytes <= arena->fast.plain_limit
+        && (gpuarena__find_plain(arena, stream) || !gpuarena__is_one_stream(stream))) {
+        freed_on = gpuarena__freed_on(arena, node, stream);
+        done = freed_on == GPUARENA__MULTI_STREAM || !arena->streams.list[freed_on].key;
+        if (done) gpuarena__live_free(arena, slot, freed_on, stream);
     }
     gpuarena__unlock(arena);
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
@@ -13242,11 +13059,12 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_heap(gpuarena *arena, void *pt
 {
     gpuarena__heap *heap = gpuarena__hint(arena, stream);
     uint64_t address = gpuarena__address(ptr);
+    gpuarena_result result;
     gpuarena__node *node;
     uint32_t *slot;
     if (GPUARENA__LIKELY(heap && gpuarena__heap_free(arena, heap, ptr, stream))) return GPUARENA_OK;
-    gpuarena__lock(arena);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    result = gpuarena__enter(arena, NULL);
+    if (result != GPUARENA_OK) return result;
     node = gpuarena__lookup_node(arena, gpuarena__lookup_at(arena, address), address, &slot);
     return gpuarena__free_other(arena, ptr, stream, node, slot);
 }
@@ -13302,32 +13120,28 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
 /* >>resize =============================================================================================
    Resizing a block in place, or not at all. */
 
-/* Reserves host memory to free a tail: a node, its slot in the table, its uses, and one more for a capture's.
-   0: none. */
+/* Reserves host memory to free a tail: a node, its uses, and one more for a capture's. 0: none. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t use_at, count = arena->streams.list[node->record].home ? 2 : 1;
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) count++;
-    return gpuarena__nodes_reserve(arena, count) && gpuarena__lookup_reserve(arena);
+    return gpuarena__nodes_reserve(arena, count);
 }
 
-/* Frees the tail of a live block, which is no block of its own in the statistics: cuts the block in two with
-   the same uses. Host memory is reserved. */
+/* Frees the tail of a live block, which is no block of its own in the statistics or the table: cuts the block
+   in two with the same uses. Host memory is reserved. */
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->record];
-    uint32_t tail, use_at, place = gpuarena__place_of(node);
+    uint32_t use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
     node->size &= ~GPUARENA__STATE_BITS;
-    tail = gpuarena__block_split(arena, index, keep);
-    rest = gpuarena__node_at(arena, tail);
+    rest = gpuarena__block_cut(arena, NULL, index, node, keep);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
     rest->size |= GPUARENA__LIVE;
     rest->as.live.requested = 0;
-    rest->as.live.serial = node->as.live.serial;
-    rest->as.live.tag = node->as.live.tag;
     stream->ref_count++;
     if (stream->reserved_uses) {
         stream->reserved_uses++;
@@ -13335,10 +13149,9 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     }
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next)
         gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
-    gpuarena__lookup_put(arena, tail, rest->address);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    gpuarena__live_free(arena, gpuarena__lookup_find(arena, rest->address), freed_on);
+    gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0, 0);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
@@ -13357,16 +13170,13 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* How pages are obtained for a block that grows in place, in the order of the stages: by quiet segments that
-   are released, by waits for streams, by a wait for the device; then segments that are not quiet go, which
-   serves the next call. */
-enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
-
-/* Backs the holes in [begin, end) by all these means. */
+/* Backs the holes in [begin, end) for a block that grows in place. Pages are obtained in the order of the
+   stages: by quiet segments that are released, by waits for streams, by a wait for the device; then segments
+   that are not quiet go, which serves the next call. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
+    enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
     uint32_t step, record = 1;
     for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
         uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
@@ -13377,9 +13187,8 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
             if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
-        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, &ignored)) break;
-        if (idle)
-            (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, &ignored);
+        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, NULL)) break;
+        if (idle) (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, NULL);
     }
     return 0;
 }
@@ -13478,17 +13287,14 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
 static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t *idle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t page = arena->paged.page_bytes, count = 0, end = node->address + bytes,
+    uint64_t page = arena->paged.page_bytes, end = node->address + bytes,
              begin = node->address + gpuarena__node_bytes(node);
-    if (!page) {
-        *idle = gpuarena__idle_segments(arena, 0);
-        return 0;
-    }
+    *idle = 0;
+    if (!page) return 0;
     *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
-        count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
-    return count * page;
+        return gpuarena__whole(end, page) - begin;
+    return gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)) * page;
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
@@ -13504,15 +13310,14 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
    if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
    its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but it may still be cleared if the device was waited for. */
+   but may still be cleared. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
-    uint32_t use_at, freed_on;
-    gpuarena_stream on;
+    uint32_t use_at;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
@@ -13530,14 +13335,10 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
         done = 0;
-        freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
-        if (arena->streams.ordered
-            && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
-            freed_on = GPUARENA__MULTI_STREAM;
         gpuarena__room_end(arena, index);
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, freed_on);    /* the table has one slot more */
+        gpuarena__tail_free(arena, index, had, arena->streams.ordered ? GPUARENA__MULTI_STREAM : 0);
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
@@ -13547,14 +13348,11 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint32_t *slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index,
-             freed_on = GPUARENA__MULTI_STREAM;
+    uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (slot && bytes) {
-        gpuarena__prepare_free(arena, stream);
-        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    }
+    if (bytes) gpuarena__prepare_free(arena, stream);
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = *slot;
@@ -13575,8 +13373,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
                                            : gpuarena__fail_resize(arena, index, &error, 0, stream);
     arena->stats.requested_bytes += bytes - node->as.live.requested;
     node->as.live.requested = bytes;
-    arena->stats.requested_peak_bytes =
-        gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
+    gpuarena__peaks_note(arena);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM)
         gpuarena__record_own(arena, freed_on);   /* last, because it calls the driver */
@@ -13603,17 +13400,13 @@ static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), record;
+    uint32_t record = arena->streams.ordered ? gpuarena__stream_enter(arena, stream) : 0,
+             index = gpuarena__node_around(arena, gpuarena__address(inside));
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
-    if (arena->streams.ordered) {
-        record = gpuarena__stream_enter(arena, stream);      /* may call the driver: others free meanwhile */
-        index = gpuarena__node_around(arena, gpuarena__address(inside));
-        if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
-            return gpuarena__fail_pointer(arena, inside, stream);
+    if (arena->streams.ordered)
         if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))
             return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
-    }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
     return GPUARENA_OK;
 }
@@ -13723,7 +13516,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    uint64_t more = 0, target, before;
+    uint64_t target = bytes, before;
     if (result != GPUARENA_OK) return result;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL));
@@ -13732,10 +13525,9 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     if (gpuarena__is_lost(arena, &error))
         return gpuarena__end(arena, gpuarena__fail(arena, &error, bytes, NULL));
     if (bytes <= before) return gpuarena__end(arena, GPUARENA_OK);
-    if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
-        || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
-        more = UINT64_MAX - before;
-    target = before + more;
+    if (bytes <= GPUARENA__MAX_BYTES)
+        target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
+                                                                        GPUARENA__GRANULE));
     if (target > GPUARENA__MAX_BYTES)
         gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
@@ -13779,7 +13571,6 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     gpuarena_block block = GPUARENA_INIT;
     gpuarena *under;
     uint64_t released, number = UINT64_MAX;
-    int tied = gpuarena__is_tied();
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
@@ -13787,13 +13578,15 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     if (arena->has_family && gpuarena__family_excess(arena)) {
         arena->over_limit = 1;                   /* frees here and below take the slow path and release */
         gpuarena__update_fast_path(arena);
-        if (!tied) gpuarena__unlock_all(arena);
-        while (!tied && (under = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
-            under->over_limit = 1;               /* growth in progress has ended: nothing grows after this */
-            gpuarena__update_fast_path(under);
-            (void)gpuarena__end(under, GPUARENA_OK);
+        if (!gpuarena__is_tied()) {
+            gpuarena__unlock_all(arena);
+            while ((under = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
+                under->over_limit = 1;           /* growth in progress has ended: nothing grows after this */
+                gpuarena__update_fast_path(under);
+                (void)gpuarena__end(under, GPUARENA_OK);
+            }
+            gpuarena__relock_all(arena);
         }
-        if (!tied) gpuarena__relock_all(arena);
     }
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &released));
 }
@@ -13841,14 +13634,6 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
 }
 
 /* ---- looking */
-
-/* The arena as it is locked and recorded in by calls on a const arena; NULL: it is no arena. */
-static gpuarena *gpuarena__self(const gpuarena *arena)
-{
-    int known = arena && (gpuarena__has_magic(arena, GPUARENA__MAGIC)
-                          || gpuarena__has_magic(arena, GPUARENA__FORKED));
-    return known ? arena->self : NULL;
-}
 
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 {
@@ -13965,20 +13750,22 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
-GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+static void gpuarena__read_stats(const gpuarena *arena, gpuarena_stats *stats, int walk)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self, 0);
+    if (stats && self) *stats = gpuarena__stats_now(self, walk);
     gpuarena__leave_read(self);
+}
+
+GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena__read_stats(arena, stats, 0);
 }
 
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
-    gpuarena *self = gpuarena__enter_to_read(arena);
-    if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self, 1);
-    gpuarena__leave_read(self);
+    gpuarena__read_stats(arena, stats, 1);
 }
 
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config)

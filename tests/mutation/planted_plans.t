@@ -29,9 +29,7 @@ my @planted = (
         int begins@, q@)) {
         int begins@],
     ['a block that no plan had is set aside, freed with all locks',
-     q@(node->size & GPUARENA__PLANNED) != 0);
-        gpuarena__unlock(arena);@, q@1);
-        gpuarena__unlock(arena);@],
+     q@(node->size & GPUARENA__PLANNED) != 0);@, q@1);@],
     ['what several streams used is set aside',
      q@if (planned && (!node->record || node->record == record))@, q@if (planned)@],
     ['a plan takes what another stream freed',

@@ -47,8 +47,7 @@ my @exports = (
      q@        import->mapped = 0;
 @, q@@],
     ['what is left of an import goes with the arena',
-     q@    if (released && !arena->lost) released = gpuarena__imports_tidy(arena, error);
-@, q@@],
+     q@ && gpuarena__imports_tidy(arena, error);@, q@;@],
     ['an arena is destroyed with an open import', q@if (arena->imports.list[at].ptr)@, q@if (0)@],
     ['on a lost device imports do not end', q@        if (!arena->lost) result =@, q@        if (1) result =@],
 );
@@ -57,7 +56,7 @@ my @peers = (
 @, q@@],
     ['a sub-arena has its own peers alone', q@    if (config->backing != GPUARENA_BACKING_ASYNC) config->peers |= parent->config.peers;
 @, q@@],
-    ['the parent\'s table with its peers is another', q@        given.peers |= parent->config.peers;@, q@        @],
+    ['the parent\'s table with its peers is another', q@    given.peers |= parent->config.peers;@, q@    @],
     ['an arena is its own peer', q@config->peers &= ~((uint64_t)1 << device);@, q@(void)device;@],
 );
 

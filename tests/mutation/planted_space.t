@@ -24,9 +24,8 @@ my @planted = (
      q@if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;@,
      q@if (error->result || wish == need) return 0;@],
     ['idle memory is measured without what waits for streams',
-     q@idle = gpuarena__idle_segments(arena, 0)
-                  + gpuarena__idle_known@, q@idle = gpuarena__idle_segments(arena, 1)
-                  + gpuarena__idle_known@],
+     q@idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known@,
+     q@idle = gpuarena__idle_segments(arena, 1) + gpuarena__idle_known@],
     ['what is missing of the limit is told a granule too high',
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit);@,
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit) + GPUARENA__GRANULE;@],
