@@ -24,8 +24,8 @@ NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc))
 DIALECT  := -std=c99 -D_POSIX_C_SOURCE=200809L
 WARNINGS := -Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Wundef $(if $(WERROR),-Werror)
 LIBS     := -lpthread -lm -ldl
-COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
-COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS) $(OPTIMISED)
+COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS) $(OPTIMISED)
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined
 TEST_INCLUDES := -iquote . -iquote tests/support -DTESTS_FOLDER='"$(CURDIR)/tests"'
@@ -132,10 +132,10 @@ parse/%: FORCE
 	$(Q)$(COMPILE) $(if $(filter tests/%,$*),$(TEST_INCLUDES)) -fsyntax-only $*
 
 # What runs once, whatever the build: what is about builds, and orders of threads, which take their own copies of the
-# header; and scripts that say so themselves, by a line `# Runs once: why`. A sanitizer's own dlopen does not know the
-# program's rpath, so that libcub must be found otherwise.
-RUNS_ONCE = $(call PROGRAMS,$(wildcard tests/schedule/*.c)) $(wildcard tests/compile/*.t tests/mutation/*.t) \
-            $(shell grep -l '^\# Runs once: ' $(TEST_SCRIPTS))
+# header; and tests that say so themselves, by a line `Runs once: why`, behind a `# ` in scripts. A sanitizer's own dlopen
+# does not know the program's rpath, so that libcub must be found otherwise.
+RUNS_ONCE = $(call PROGRAMS,$(wildcard tests/schedule/*.c) $(shell grep -lE '^ +Runs once: ' $(TEST_SOURCES))) \
+            $(wildcard tests/compile/*.t tests/mutation/*.t) $(shell grep -l '^\# Runs once: ' $(TEST_SCRIPTS))
 
 # A library that is loaded needs the sanitizers' run-time library too: gcc shares it by default, clang where it is told to.
 ifneq ($(findstring clang,$(CC)),)
@@ -143,10 +143,13 @@ SHARE_SANITIZER := -shared-libsan
 FIND_SANITIZER   = -Wl,-rpath,$(shell $(CC) -print-runtime-dir)
 endif
 
-# Not optimised: what is built with sanitizers is built longer than it runs.
+# What contains the header is not optimised: with sanitizers that is built longer than it runs. The simulated device and
+# the workloads are. And what the round without sanitizers runs in full is drawn less often here.
+ASAN_LESS ?= GPUARENA_SPACE_OPS=200000 GPUARENA_FAILURES=999
+
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
-	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE) $(SHARE_SANITIZER) $(FIND_SANITIZER)' \
+	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(ASAN_LESS) $(MAKE) test BUILD='$(BUILD)/asan' NVCC= STRESS_CFLAGS=-O1 LDFLAGS='$(SANITIZE) $(SHARE_SANITIZER) $(FIND_SANITIZER)' \
 	        TESTS='$$(filter-out $$(RUNS_ONCE),$$(TEST_PROGRAMS) $$(TEST_SCRIPTS))' \
 	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE) $(SHARE_SANITIZER)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
@@ -391,8 +394,9 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIBRARY_OBJECTS)
 
 # tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
-QUICKLY    = $(patsubst -O%,-O0,$(CFLAGS))
-$(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: CFLAGS := $(QUICKLY)
+QUICKLY   := $(patsubst -O%,-O0,$(CFLAGS))
+$(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: override CFLAGS := $(QUICKLY)
+$(BUILD)/obj/stress/%.o $(BUILD)/pic/%.o: OPTIMISED = $(STRESS_CFLAGS)
 $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
@@ -403,7 +407,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # ---- stamps: files that change when the flags, or the list of sources, do
-FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_NUMBER) $(CUDA_LIBS) ; $(CURDIR))
+FLAGS := $(strip $(COMPILE) $(STRESS_CFLAGS) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_NUMBER) $(CUDA_LIBS) ; $(CURDIR))
 ifneq ($(FLAGS),$(shell cat '$(BUILD)/stamp.flags' 2>/dev/null))
 $(BUILD)/stamp.flags: FORCE
 endif

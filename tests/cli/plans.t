@@ -2,6 +2,7 @@
 # Plans on recordings: the third round calls no driver; and steps that change from the fourth on cost at most 2 % more than
 # without plans, but for bcrafton_small_training shuffled, which costs at most 7 %. The judge on plans:
 # tests/property/test_space.c.
+# Runs once: its figures do not depend on the build.
 use strict;
 use warnings;
 no warnings 'qw';             # policies are listed with commas

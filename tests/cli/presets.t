@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Models of known allocators in the list, and models against what the allocators held on recorded
 # steps. It must not test rules case by case: test_like.c does, and tests/unit/stress/test_golden_peaks.c has more figures.
+# Runs once: its figures do not depend on the build.
 use strict;
 use warnings;
 no warnings 'qw';

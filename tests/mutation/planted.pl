@@ -11,18 +11,11 @@ use Test::More;
 # clang makes a mutant in less than half of gcc's time, and what it makes need not be quick.
 our $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
 our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support';
+our $library = ($ENV{BUILD} // 'build') . '/libstress.a';       # the simulated device, which make has built
 our $scratch = tempdir(CLEANUP => 1);
 our $call = 0;                                   # of planted; each has files of its own
 
 sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
-
-# The simulated device is built once: a mutant is one file.
-sub build_device {
-    my @sources = (glob('stress/base/{array,problem,slice,splitmix64,treap}.c'), glob 'stress/sim/*.c');
-    my $root = `pwd`;
-    chomp $root;
-    return system("cd $scratch && $cc $flags -O2 -c " . join ' ', map { "$root/$_" } @sources) == 0;
-}
 
 # A mutated copy in $path; '', or why not: what it replaces is not there exactly once.
 sub mutate {
@@ -47,6 +40,13 @@ sub copy_sources {
 
 sub link_sources { my ($folder) = @_; system("cp -rl $scratch/sources $folder") == 0 or die 'cp' }
 
+# Builds a test on the sources of a folder; 0, or what it says is in PROGRAM.err.
+sub compile {
+    my ($folder, $test, $program) = @_;
+    return system "(cd $folder && $cc $flags -O0 -c $test -o $program.o) 2>$program.err"
+                  . " && $cc $program.o $library -o $program -lpthread -lm 2>$program.err";
+}
+
 # Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
 # which does not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
@@ -54,8 +54,7 @@ sub build_and_run {
     my $folder = $path =~ s{/gpuarena\.h$}{}r;
     my $program = "$folder/program";
     return "does not compile\n" . slurp("$program.err")
-        if system "cd $folder && $cc $flags -O0 -DGPUARENA_STATIC $test $scratch/*.o "
-                  . "-o $program -lpthread -lm 2>$program.err";
+        if compile($folder, "-DGPUARENA_STATIC $test", $program);
     my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program $arguments 2>&1`;
     return "status $?\n$out";
 }
@@ -94,7 +93,7 @@ sub planted {
     my $wanted = $ENV{PLANTED} // '.';
     my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
     copy_sources();
-    BAIL_OUT('the simulated device does not build') unless build_device();
+    BAIL_OUT("there is no $library: make builds it") unless -e $library;
     run_all($header, \%asked, @numbers);
     for my $number (@numbers) {
         my $result = slurp("$scratch/result$call.$number");

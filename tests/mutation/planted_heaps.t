@@ -71,7 +71,7 @@ my @planted = (
      q@    return NULL;@],
 );
 
-planted(test => 'tests/property/test_streams.c', environment => 'GPUARENA_STREAM_OPS=100000', seconds => 12, mistakes => \@planted,
+planted(test => 'tests/property/test_streams.c', environment => 'GPUARENA_STREAM_OPS=100000', seconds => 8, mistakes => \@planted,
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (.*)$/m;

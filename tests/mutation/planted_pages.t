@@ -72,6 +72,6 @@ sub found {
     return $result !~ /^status 0$/m && $found;
 }
 
-my %asked = (test => 'tests/property/test_space.c', seconds => 12, found => \&found);
+my %asked = (test => 'tests/property/test_space.c', seconds => 8, found => \&found);
 planted(%asked, environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_OPS=60000', mistakes => \@planted, goes_on => 1);
 planted(%asked, environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_SEED=2400 GPUARENA_SPACE_OPS=60000', mistakes => \@rare);

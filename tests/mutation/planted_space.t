@@ -9,7 +9,7 @@ use Test::More;
 
 chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
-our ($cc, $flags, $scratch);
+our ($library, $scratch);
 my ($operations, $most_ops) = (200_000, 12);
 
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
@@ -59,13 +59,12 @@ sub spew { my ($name, $text) = @_; open my $file, '>', $name or die "$name: $!";
 # Builds a test with the header of a folder, and runs it: its status, and what it prints on both.
 sub run_with {
     my ($folder, $test) = @_;
-    system("cd $folder && $cc $flags $test $scratch/*.o -o $scratch/program -lpthread -lm 2>$scratch/err") == 0
-        or return (-1, slurp("$scratch/err"));
+    return (-1, slurp("$scratch/program.err")) if compile($folder, $test, "$scratch/program");
     my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $scratch/program 2>&1`;
     return ($?, $out);
 }
 
-build_device() or BAIL_OUT('what is needed does not build');
+BAIL_OUT("there is no $library: make builds it") unless -e $library;
 copy_sources();
 link_sources("$scratch/planted");
 my $wanted = $ENV{PLANTED} // '.';

@@ -1,12 +1,14 @@
 #!/usr/bin/perl
 # Runs the example programs, on the libcudart substitute or (built without the CUDA Toolkit) on the simulated device's
 # own table, and looks at exit status, at the lines that a reader is promised, and at what failures end in.
-# It must not know how they are written. Run: make examples && prove tests/real/examples.t (BUILD=DIR: where they were built)
+# It must not know how they are written. Run: make examples && prove tests/real/examples.t (BUILD=DIR: where they were built;
+# GPUARENA_FAILURES: the codes with which calls fail, else "700 999")
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
 use FindBin;
-use JSON::PP qw(decode_json);
+use JSON::PP qw(decode_json encode_json);
+use POSIX ();
 use Test::More;
 
 chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
@@ -16,7 +18,9 @@ my $examples = "$build/examples";
 my $substitute = "$build/libcudart-sim.so";
 my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ : -e $substitute;
 my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
+my @failures = split ' ', $ENV{GPUARENA_FAILURES} // '700 999';
 my $scratch = tempdir(CLEANUP => 1);
+my %printed;                                     # by each, where nothing disturbs it
 
 my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices 14_cxx 15_nvtx);
 my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure 15_nvtx);
@@ -130,10 +134,18 @@ my %undisturbed = (
 # Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.
 sub run_example {
     my ($name, @environment) = @_;
-    my @words = map { "'$_'" } grep { $_ ne '' } @environment;
-    system "perl -e 'alarm 60; exec \@ARGV' env @words '$examples/$name' >$scratch/out 2>$scratch/err";
-    my @texts = map { open my $file, '<', "$scratch/$_" or die "$_: $!"; local $/; scalar <$file> } qw(out err);
-    return ($?, map { $_ // '' } @texts);
+    my ($out, $err) = map { "$scratch/$_.$$" } qw(out err);
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        %ENV = (%ENV, map { split /=/, $_, 2 } @environment);
+        open STDOUT, '>', $out or die "$out: $!";
+        open STDERR, '>', $err or die "$err: $!";
+        alarm 60;
+        exec "$examples/$name" or POSIX::_exit(127);
+    }
+    waitpid $child, 0;
+    my $status = $?;
+    return ($status, map { open my $file, '<', $_ or die "$_: $!"; local $/; scalar <$file> // '' } $out, $err);
 }
 
 # It ends with 0, says nothing on stderr, and prints what it promises; the output, to compare others with.
@@ -182,19 +194,37 @@ sub runs_by_itself {
          "$name without a GPU says why");
 }
 
-# Whichever call of CUDA's fails, sticky or not: it ends in 1 and in words, or the failure changed nothing.
-sub survives_every_failure {
-    my ($name, $calls) = @_;
-    for my $code (700, 999) {
-        my @bad;
-        for my $nth (1 .. $calls) {
-            my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=fail=any:$nth=$code");
-            my $kept = $status == 0 && !grep { $out !~ $_ } @{ $promised{$name} };
-            my $told = $status == 1 << 8 && $err =~ /\w\n\z/;
-            push @bad, "any:$nth=$code: status $status, $out$err" unless $kept || $told;
-        }
-        is("@bad", '', "$name: each of its first $calls calls may fail with $code");
+# Whichever call of CUDA's fails: the program ends in 1 and in words, or the failure changed nothing. Else what it did.
+sub bad_failures {
+    my ($name, $calls, $code) = @_;
+    my @bad;
+    for my $nth (1 .. $calls) {
+        my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=fail=any:$nth=$code");
+        my $kept = $status == 0 && !grep { $out !~ $_ } @{ $promised{$name} };
+        my $told = $status == 1 << 8 && $err =~ /\w\n\z/;
+        push @bad, "any:$nth=$code: status $status, $out$err" unless $kept || $told;
     }
+    return "@bad";
+}
+
+# Of all programs and codes, sticky (700) or not: by two processes, each of which takes every second one.
+sub survive_every_failure {
+    my ($calls, @programs) = @_;
+    my @pairs = map { my $name = $_; map { [$name, $_] } @failures } @programs;
+    my @parts;
+    for my $first (0, 1) {
+        my $process = open($parts[$first], '-|') // die "fork: $!";
+        next if $process;
+        for (my $at = $first; $at < @pairs; $at += 2) {
+            my ($name, $code) = @{ $pairs[$at] };
+            print encode_json([$name, $code, bad_failures($name, $calls, $code)]), "\n";
+        }
+        STDOUT->flush();
+        POSIX::_exit(0);
+    }
+    my @answers = map { my $part = $_; map { decode_json($_) } <$part> } @parts;
+    is(scalar @answers, scalar @pairs, 'every program has run with every failure');
+    is($_->[2], '', "$_->[0]: each of its first $calls calls may fail with $_->[1]") for @answers;
 }
 
 sub check_on_cuda {
@@ -217,11 +247,9 @@ sub check_on_cuda {
     like(scalar `env $on_substitute '$examples/16_two_processes' one`,
          qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
          '16_two_processes imports what it exports, in one process');
-    for my $sim ('', 'vm=off') {                 # by pages, and by a segment
-        like(scalar `env $on_substitute GPUARENA_SIM='$sim' '$examples/16_two_processes'`,
-             qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
-             "16_two_processes imports what another process exports, $sim");
-    }
+    my $by_segment = (run_example('16_two_processes', $on_substitute, 'GPUARENA_SIM=vm=off'))[1];
+    like($_, qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
+         '16_two_processes imports what another process exports') for $printed{'16_two_processes'}, $by_segment;
 
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
     fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;
@@ -233,7 +261,7 @@ sub check_on_cuda {
     fails_in_words('01_quickstart', 'device=4G,context=3900M', qr/refused by the driver .* 205520896 bytes .* free/);
     fails_in_words('01_quickstart', 'device=4G,fail=cuMemCreate:1+',
                    qr/refused by the driver .* 4294967296 bytes .* free/);
-    survives_every_failure($_, 40) for @programs;
+    survive_every_failure(40, @programs);
     runs_by_itself($_) for @programs;
 }
 
@@ -244,6 +272,7 @@ for my $name (sort keys %promised) {
         my $where = $has_cuda ? 'on the substitute' : 'on the simulated device';
         my $out = keeps_its_promises($name, $where, $on_substitute);
         is((run_example($name, $on_substitute))[1], $out, "$name: the same output every time");
+        $printed{$name} = $out;
     }
 }
 

@@ -2,6 +2,7 @@
 # The table of stress/README.md: what people ask, and how many of a group's needs pass, of those that apply. test_needs gives
 # verdicts on policies. What only an arena has, raw fails, and a model is not asked: cases of needs.script answer it, whose
 # titles begin with the need, or the tests of the header that %answered names.
+# Runs once: verdicts do not depend on the build, and test_needs runs in each.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

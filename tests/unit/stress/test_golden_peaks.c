@@ -2,7 +2,8 @@
    ONNX Runtime's arena and RMM's pool reserved at their peak for the same operations, and under which smallest limits
    PyTorch completed. The figures are the libraries' own: PyTorch 2.15.0 and 2.9.1, JAX 0.10.2, ONNX Runtime 1.31.1
    and RMM 26.08, on a simulated device of 320 GiB, one stream.
-   (GPUARENA_TRACES=folder of recordings; what is not there is skipped, aloud) */
+   (GPUARENA_TRACES=folder of recordings; what is not there is skipped, aloud)
+   Runs once: figures do not depend on the build. */
 #include <stdlib.h>
 #include <unistd.h>
 
