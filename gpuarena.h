@@ -10399,7 +10399,7 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
 static int gpuarena__check_host(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + gpuarena__host_memory(arena->self, 0);
+    uint64_t bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
     const gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after)
         bytes += gpuarena__range_bytes(range->bytes)
