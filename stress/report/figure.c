@@ -415,14 +415,6 @@ static size_t figure_latency_points(const latencies *times, plot_point points[LA
     return count;
 }
 
-static void figure_marks(const plot *on, const char *class, const plot_point *points, size_t count)
-{
-    for (size_t at = 0; at < count; at++) {
-        fprintf(on->out, "<circle class=\"%s\" cx=\"%.10g\" cy=\"%.10g\" r=\"2.6\"/>\n", class,
-                plot_x(on, points[at].x), plot_y(on, points[at].y));
-    }
-}
-
 static void figure_curve(const plot *on, const row_list *list, size_t first, size_t index, const plot_point *points,
                          size_t count, const char *name)
 {
@@ -430,7 +422,11 @@ static void figure_curve(const plot *on, const row_list *list, size_t first, siz
     if (!count) return;
     snprintf(data, sizeof data, " data-row=\"%zu\" data-series=\"%s\"", index, name);
     plot_line(on, figure_class(list, first, index, "", class, sizeof class), data, points, count);
-    figure_marks(on, figure_class(list, first, index, "bar ", class, sizeof class), points, count);
+    figure_class(list, first, index, "bar ", class, sizeof class);
+    for (size_t at = 0; at < count; at++) {
+        fprintf(on->out, "<circle class=\"%s\" cx=\"%.10g\" cy=\"%.10g\" r=\"2.6\"/>\n", class,
+                plot_x(on, points[at].x), plot_y(on, points[at].y));
+    }
 }
 
 /* A log axis that holds these values, from a power of ten to one. */
