@@ -86,8 +86,9 @@ static int output_file_beside(output_file *self)
     return -1;
 }
 
-/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, is our stdout
-   or stderr, or lies in a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be written. */
+/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, is our
+   stdout or stderr, or lies in a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be
+   written. */
 static int output_file_open(output_file *self, const char *path, const char *mode, problem *why)
 {
     memset(self, 0, sizeof *self);
