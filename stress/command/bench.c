@@ -113,14 +113,6 @@ static int bench_case(bench *self, const cases_row *of, problem *why)
     return failed ? -1 : 0;
 }
 
-static int bench_has_cub(problem *why)
-{
-    subject trial;
-    int found = !subject_open(&trial, SUBJECT_CUB, why);
-    subject_close(&trial);
-    return found;
-}
-
 /* How many calls of pairs_counted there will be. */
 static size_t bench_counted_calls(int has_cub)
 {
@@ -145,7 +137,9 @@ static int bench_count(bench *self, const char *program, int has_cub, problem *w
 static int bench_cases(bench *self, const char *program, problem *why)
 {
     problem absent = { 0, "" };
-    int is_quiet = self->asked->values[CLI_QUIET].given, has_cub = bench_has_cub(&absent);
+    subject trial;
+    int is_quiet = self->asked->values[CLI_QUIET].given, has_cub = !subject_open(&trial, SUBJECT_CUB, &absent);
+    subject_close(&trial);
     if (!has_cub && !is_quiet) fprintf(stderr, "bench: nothing is compared with CUB: %s\n", absent.text);
     if (self->asked->values[CLI_INSTRUCTIONS].given && bench_count(self, program, has_cub, why)) return -1;
     for (size_t index = 0; cases_at(index); index++) {

@@ -49,16 +49,11 @@ static int command_page(command_write *write, const char *topic, problem *why)
     return failed || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
-static int command_list(const cli *asked, const char *const *argv, problem *why)
+/* Of `list` and `help`. */
+static int command_topic(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return command_page(help_list, asked->topic, why);
-}
-
-static int command_help(const cli *asked, const char *const *argv, problem *why)
-{
-    (void)argv;
-    return command_page(help_write, asked->topic, why);
+    return command_page(strcmp(asked->command, "list") ? help_write : help_list, asked->topic, why);
 }
 
 static int command_version(const cli *asked, const char *const *argv, problem *why)
@@ -91,8 +86,8 @@ static const command command_table[] = {
     { "compare", "A.csv B.csv [--fail-if RULE]", SIZE_MAX, T(FAIL_IF) | T(STRICT) | T(OUT) | T(QUIET),
       compare_command },
     { "merge", "SHARD.. [--out csv=FILE] [--fail-if RULE]", SIZE_MAX, OF_GATES | T(OUT) | T(QUIET), merge_command },
-    { "list", "[workloads|policies|devices]", 1, 0, command_list },
-    { "help", NULL, 1, 0, command_help },
+    { "list", "[workloads|policies|devices]", 1, 0, command_topic },
+    { "help", NULL, 1, 0, command_topic },
     { "version", "", 0, 0, command_version },
 };
 

@@ -34,13 +34,11 @@ typedef struct shrink {
 
 static int shrink_options(const cli *asked, problem *why)
 {
-    if (asked->values[CLI_WORKLOAD].item_count > 1 || asked->values[CLI_POLICY].item_count > 1) {
+    if (plan_asks_many(asked) || asked->values[CLI_POLICY].item_count > 1) {
         return problem_set(why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
     }
-    if (asked->values[CLI_OUT].item_count != 1) {
-        return problem_set(why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
-    }
-    return 0;
+    if (asked->values[CLI_OUT].item_count == 1) return 0;
+    return problem_set(why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
 }
 
 /* Up to the first ':' behind "op N: ": what a violation is called. */

@@ -10,9 +10,7 @@
 
 /* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
 #define POLICY_LIMITS "alignment limit headroom"
-#define POLICY_WAITS "streams wait_ms"
-#define POLICY_RELEASE "release release_at release_keep release_age"
-#define POLICY_HABITS POLICY_RELEASE " " POLICY_WAITS " scrub plan debug"
+#define POLICY_HABITS "release release_at release_keep release_age streams wait_ms scrub plan debug"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
 #define POLICY_STEPS "initial step step_max"
 #define POLICY_SEGMENT_KEYS "growth peers " POLICY_STEPS " " POLICY_COMMON
@@ -103,14 +101,6 @@ int policy_takes_limit(const policy *self)
     return self->family == POLICY_ARENA || self->family == POLICY_MODEL;
 }
 
-/* Keys that begin with a model's name: it is no configuration of the arena. */
-static int policy_is_model(const char *keys)
-{
-    char name[64];
-    policy_kind found;
-    return policy_named(keys, ",", name, sizeof name, &found) && found.model;
-}
-
 /* A model has no keys but its limit. */
 static int policy_check_model(const char *text, const char *name, const char *keys, problem *why)
 {
@@ -171,7 +161,9 @@ static int policy_keys(const char *text, const policy_kind *kind, const char *ke
         return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys, expected %s, or config%s", text,
                                   kind->name, kind->name, keys - 1) : 0;
     }
-    if (keys && policy_is_model(keys)) {
+    char name[64];
+    policy_kind named;
+    if (keys && policy_named(keys, ",", name, sizeof name, &named) && named.model) {     /* it has no other's keys */
         return problem_set(why, EXIT_USAGE, "policy '%s': %.*s is a policy of its own", text, (int)strcspn(keys, ","),
                            keys);
     }

@@ -1,5 +1,6 @@
-/* PyTorch's native caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size,
-   small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver. */
+/* PyTorch's caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size, small and
+   large apart, of each stream apart. Before it fails, all that is idle goes back to the driver. With
+   expandable_segments:True segments are ranges of addresses, in which pages are mapped. */
 #include <stdlib.h>
 
 #include "../base/program.h"
@@ -169,100 +170,7 @@ static gpuarena_result pytorch_events(pytorch *self, int must_wait)
     return GPUARENA_OK;
 }
 
-/* ---- segments */
-
-/* The limit is asked for the segment, whatever the request. */
-static gpuarena_result pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes)
-{
-    piece *made = NULL;
-    gpuarena_result result = model_obtain(&self->base, pytorch_segment(bytes), &made);
-    if (result) return result;
-    made->owner = pool;
-    made->stream = pool->heap.stream;
-    piece_set_add(&pool->heap.free, made);
-    return GPUARENA_OK;
-}
-
-/* All events are waited for, and whole idle segments of all streams go back, those of large blocks first. */
-static gpuarena_result pytorch_release(model *base)
-{
-    pytorch *self = (pytorch *)base;
-    gpuarena_result result = pytorch_events(self, 1);
-    for (int is_small = 0; is_small < 2; is_small++) {
-        for (model_heap *pool = base->heaps; pool && !result; pool = pool->next) {
-            if (pool->kind == is_small) result = model_release(base, &pool->free);
-        }
-    }
-    return result;
-}
-
-/* A large block keeps a rest of 1 MiB and less. */
-static piece *pytorch_take(pytorch *self, pytorch_pool *pool, piece *found, uint64_t bytes)
-{
-    uint64_t rest = found->bytes - bytes;
-    int splits = pool->heap.kind ? rest >= PYTORCH_UNIT : rest > PYTORCH_SMALL_BYTES;
-    return model_cut(&self->base, &pool->heap.free, found, bytes, splits);
-}
-
-static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
-{
-    pytorch *self = (pytorch *)base;
-    gpuarena_result result = pytorch_events(self, 0);
-    if (result) return result;
-    pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
-    piece *best = piece_set_best(&pool->heap.free, bytes);
-    if (!best) {
-        result = pytorch_grow(self, pool, bytes);
-        if (result == GPUARENA_OUT_OF_MEMORY) {
-            result = pytorch_release(base);
-            if (!result) result = pytorch_grow(self, pool, bytes);
-        }
-        if (result) return result;
-        best = piece_set_best(&pool->heap.free, bytes);
-    }
-    *found = pytorch_take(self, pool, best, bytes);
-    return GPUARENA_OK;
-}
-
-static void pytorch_free_events(pytorch *self, pytorch_event *list)
-{
-    while (list) {
-        pytorch_event *gone = list;
-        list = gone->next;
-        if (gone->event) (void)self->base.driver.events.destroy(&self->base.driver, gone->event);
-        free(gone);
-    }
-}
-
-static void pytorch_free_uses(const model *base)
-{
-    for (size_t at = 0; at < base->live.capacity; at++) {
-        piece *live = (piece *)(uintptr_t)base->live.slots[at].bytes;
-        while (live && live->uses) {
-            pytorch_use_of *gone = live->uses;
-            live->uses = gone->next;
-            free(gone);
-        }
-    }
-}
-
-static void pytorch_close(model *base)
-{
-    pytorch *self = (pytorch *)base;
-    pytorch_free_uses(base);
-    pytorch_free_events(self, self->waiting);
-    pytorch_free_events(self, self->spare);
-}
-
-const model_kind model_pytorch = {
-    .name = "pytorch", .summary = "PyTorch's native caching allocator",
-    .lacks = "its options: max_split_size_mb, roundup_power2_divisions, garbage_collection_threshold; private pools "
-             "of graphs",
-    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .open = pytorch_open, .alloc = pytorch_alloc,
-    .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
-};
-
-/* ---- PyTorch's caching allocator with expandable_segments:True */
+/* ---- expandable segments: growth */
 
 struct pytorch_range {
     pytorch_range *next;
@@ -305,8 +213,6 @@ static model_range *range_of(const pytorch_pool *pool, uint64_t address)
     while (address - at->of.address >= at->of.bytes) at = at->next;
     return &at->of;
 }
-
-/* ---- growth */
 
 /* Pages from the front of a hole, as many as hold so many bytes; they join the free blocks around. */
 static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes, piece **mapped)
@@ -386,7 +292,7 @@ static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
     return best;
 }
 
-/* ---- release */
+/* ---- expandable segments: release */
 
 /* Whole pages inside a free block become a hole. */
 static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
@@ -413,44 +319,104 @@ static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *blo
     return GPUARENA_OK;
 }
 
-static gpuarena_result expandable_release(model *base)
+/* What is left of a block is smaller: it does not come again. */
+static gpuarena_result pool_unmap(pytorch *self, pytorch_pool *pool)
+{
+    gpuarena_result result = GPUARENA_OK;
+    for (piece *block = piece_set_first(&pool->heap.free), *next; block && !result; block = next) {
+        next = piece_set_after(&pool->heap.free, block);
+        result = block_unmap(self, pool, block);
+    }
+    return result;
+}
+
+/* ---- both kinds */
+
+static int pytorch_is_expandable(const pytorch *self)
+{
+    return self->base.kind == &model_pytorch_expandable;
+}
+
+static piece *pytorch_best(const pytorch *self, const pytorch_pool *pool, uint64_t bytes)
+{
+    return pytorch_is_expandable(self) ? expandable_best(pool, bytes) : piece_set_best(&pool->heap.free, bytes);
+}
+
+/* A native segment: the limit is asked for all of it, whatever the request. */
+static gpuarena_result pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes, piece **found)
+{
+    piece *made = NULL;
+    if (pytorch_is_expandable(self)) return expandable_grow(self, pool, bytes, found);
+    gpuarena_result result = model_obtain(&self->base, pytorch_segment(bytes), &made);
+    if (result) return result;
+    made->owner = pool;
+    made->stream = pool->heap.stream;
+    piece_set_add(&pool->heap.free, made);
+    *found = pytorch_best(self, pool, bytes);
+    return GPUARENA_OK;
+}
+
+/* All events are waited for; whole idle segments, or pages, of all streams go back, those of large blocks first. */
+static gpuarena_result pytorch_release(model *base)
 {
     pytorch *self = (pytorch *)base;
     gpuarena_result result = pytorch_events(self, 1);
     for (int is_small = 0; is_small < 2; is_small++) {
-        for (model_heap *pool = base->heaps; pool; pool = pool->next) {
+        for (model_heap *pool = base->heaps; pool && !result; pool = pool->next) {
             if (pool->kind != is_small) continue;
-            piece *block = piece_set_first(&pool->free);
-            while (block && !result) {           /* what is left of it is smaller: it does not come again */
-                piece *next = piece_set_after(&pool->free, block);
-                result = block_unmap(self, (pytorch_pool *)pool, block);
-                block = next;
-            }
+            result = pytorch_is_expandable(self) ? pool_unmap(self, (pytorch_pool *)pool)
+                                                 : model_release(base, &pool->free);
         }
     }
     return result;
 }
 
-static gpuarena_result expandable_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+/* A large block of a native segment keeps a rest of 1 MiB and less. */
+static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
 {
     pytorch *self = (pytorch *)base;
     gpuarena_result result = pytorch_events(self, 0);
     if (result) return result;
     pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
-    piece *best = expandable_best(pool, bytes);
-    if (!best) result = expandable_grow(self, pool, bytes, &best);
+    piece *best = pytorch_best(self, pool, bytes);
+    if (!best) result = pytorch_grow(self, pool, bytes, &best);
     if (result == GPUARENA_OUT_OF_MEMORY) {
-        result = expandable_release(base);
-        if (!result) result = expandable_grow(self, pool, bytes, &best);
+        result = pytorch_release(base);
+        if (!result) result = pytorch_grow(self, pool, bytes, &best);
     }
     if (result) return result;
-    *found = model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= PYTORCH_UNIT);
+    int keeps_rest = !pool->heap.kind && !pytorch_is_expandable(self);
+    uint64_t least_rest = keeps_rest ? PYTORCH_SMALL_BYTES + 1 : PYTORCH_UNIT;
+    *found = model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= least_rest);
     return GPUARENA_OK;
 }
 
-static void expandable_close(model *base)
+static void pytorch_free_events(pytorch *self, pytorch_event *list)
 {
-    (void)model_wait_all(base);
+    while (list) {
+        pytorch_event *gone = list;
+        list = gone->next;
+        if (gone->event) (void)self->base.driver.events.destroy(&self->base.driver, gone->event);
+        free(gone);
+    }
+}
+
+static void pytorch_free_uses(const model *base)
+{
+    for (size_t at = 0; at < base->live.capacity; at++) {
+        piece *live = (piece *)(uintptr_t)base->live.slots[at].bytes;
+        while (live && live->uses) {
+            pytorch_use_of *gone = live->uses;
+            live->uses = gone->next;
+            free(gone);
+        }
+    }
+}
+
+static void pytorch_close(model *base)
+{
+    pytorch *self = (pytorch *)base;
+    if (pytorch_is_expandable(self)) (void)model_wait_all(base);
     for (model_heap *heap = base->heaps; heap; heap = heap->next) {
         pytorch_pool *pool = (pytorch_pool *)heap;
         while (pool->ranges) {
@@ -460,14 +426,23 @@ static void expandable_close(model *base)
             free(gone);
         }
     }
-    pytorch_close(base);
+    pytorch_free_uses(base);
+    pytorch_free_events(self, self->waiting);
+    pytorch_free_events(self, self->spare);
 }
+
+const model_kind model_pytorch = {
+    .name = "pytorch", .summary = "PyTorch's native caching allocator",
+    .lacks = "its options: max_split_size_mb, roundup_power2_divisions, garbage_collection_threshold; private pools "
+             "of graphs",
+    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .open = pytorch_open, .alloc = pytorch_alloc,
+    .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
+};
 
 const model_kind model_pytorch_expandable = {
     .name = "pytorch-expandable", .summary = "PyTorch's caching allocator with expandable_segments:True",
     .lacks = "its options; private pools of graphs; a whole range of addresses given back when all of it is idle",
     .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1, .open = pytorch_open,
     .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT,
-    .alloc = expandable_alloc, .free = pytorch_free, .use = pytorch_use, .trim = expandable_release,
-    .close = expandable_close,
+    .alloc = pytorch_alloc, .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
 };

@@ -126,6 +126,15 @@ typedef struct figure_bar_kind {
     const char *label, *within_name, *none;      /* none: what stands where the column is empty */
 } figure_bar_kind;
 
+static const figure_bar_kind figure_bar_kinds[] = {
+    [FIGURE_OVERHEAD] = { COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0, "overhead",
+        "peak held from the driver, above the peak requested", "-" },
+    [FIGURE_CAPACITY] = { COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0, "smallest limit",
+        "smallest limit that completes, above the peak requested", "never completes" },
+    [FIGURE_BATCH] = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0, "largest batch that completes",
+        "dotted: what was requested would allow", "none completes" },
+};
+
 /* Of a run that ended early nothing is compared. */
 static int figure_has_bar(const row *shown, const figure_bar_kind *kind)
 {
@@ -168,20 +177,6 @@ static void figure_bar_missing(const plot *on, const figure_sheet *sheet, const 
               is_oom || !strcmp(cells[COLUMN_STATUS].text, "ok") ? kind->none : cells[COLUMN_STATUS].text);
 }
 
-/* What follows the bar: its number and the one beside it. */
-static void figure_bar_text(const plot *on, const figure_sheet *sheet, const figure_bar_kind *kind, size_t index,
-                            double y)
-{
-    const row *shown = &sheet->list->rows[index];
-    char number[64];
-    double x = FIGURE_BARS_RIGHT + 6.0;
-    figure_one_number(on, sheet, x, y, "start", index, kind->column, "",
-                      figure_bar_number(shown, kind->column, number, sizeof number));
-    if (kind->beside == COLUMN_COUNT || shown->cells[kind->beside].kind == CELL_NONE) return;
-    figure_one_number(on, sheet, x + 62.0, y, "start", index, kind->beside, "",
-                      figure_bar_number(shown, kind->beside, number, sizeof number));
-}
-
 static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *shown, const figure_bar_kind *kind,
                        size_t index, double y, double height)
 {
@@ -199,12 +194,17 @@ static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *
     if (within > 0.0) {
         fprintf(on->out, "<path class=\"limit\" d=\"M%.1f %.1fv%.1f\"/>\n", plot_x(on, within), y, height);
     }
-    figure_bar_text(on, sheet, kind, index, text_y);
+    const double x = FIGURE_BARS_RIGHT + 6.0;
+    figure_one_number(on, sheet, x, text_y, "start", index, kind->column, "",
+                      figure_bar_number(of, kind->column, name, sizeof name));
+    if (kind->beside == COLUMN_COUNT || of->cells[kind->beside].kind == CELL_NONE) return;
+    figure_one_number(on, sheet, x + 62.0, text_y, "start", index, kind->beside, "",
+                      figure_bar_number(of, kind->beside, name, sizeof name));
 }
 
-static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
-                             const figure_bar_kind *kind)
+static void figure_bars(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
+    const figure_bar_kind *kind = &figure_bar_kinds[shown->kind];
     double most = 0.0;
     size_t rows = 0, drawn = 0;
     plot on;
@@ -232,24 +232,6 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
         drawn++;
     }
     plot_close(&on);
-}
-
-static void figure_bars(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
-{
-    static const figure_bar_kind overhead = {
-        COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0, "overhead",
-        "peak held from the driver, above the peak requested", "-"
-    };
-    static const figure_bar_kind capacity = {
-        COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0, "smallest limit",
-        "smallest limit that completes, above the peak requested", "never completes"
-    };
-    static const figure_bar_kind batch = {
-        COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0, "largest batch that completes",
-        "dotted: what was requested would allow", "none completes"
-    };
-    figure_bars_draw(out, sheet, shown, frame, shown->kind == FIGURE_OVERHEAD ? &overhead
-                     : shown->kind == FIGURE_CAPACITY ? &capacity : &batch);
 }
 
 /* ---- Lines over time: bytes of a row, shares of a workload's policies */
@@ -415,14 +397,6 @@ static size_t figure_latency_points(const latencies *times, plot_point points[LA
     return count;
 }
 
-static void figure_marks(const plot *on, const char *class, const plot_point *points, size_t count)
-{
-    for (size_t at = 0; at < count; at++) {
-        fprintf(on->out, "<circle class=\"%s\" cx=\"%.10g\" cy=\"%.10g\" r=\"2.6\"/>\n", class,
-                plot_x(on, points[at].x), plot_y(on, points[at].y));
-    }
-}
-
 static void figure_curve(const plot *on, const row_list *list, size_t first, size_t index, const plot_point *points,
                          size_t count, const char *name)
 {
@@ -430,7 +404,11 @@ static void figure_curve(const plot *on, const row_list *list, size_t first, siz
     if (!count) return;
     snprintf(data, sizeof data, " data-row=\"%zu\" data-series=\"%s\"", index, name);
     plot_line(on, figure_class(list, first, index, "", class, sizeof class), data, points, count);
-    figure_marks(on, figure_class(list, first, index, "bar ", class, sizeof class), points, count);
+    figure_class(list, first, index, "bar ", class, sizeof class);
+    for (size_t at = 0; at < count; at++) {
+        fprintf(on->out, "<circle class=\"%s\" cx=\"%.10g\" cy=\"%.10g\" r=\"2.6\"/>\n", class,
+                plot_x(on, points[at].x), plot_y(on, points[at].y));
+    }
 }
 
 /* A log axis that holds these values, from a power of ten to one. */

@@ -183,21 +183,28 @@ static int map_same_run(const map *self, unsigned x, unsigned y, unsigned width,
     return line[x] == seen && (!x || line[x - 1] != seen) && map_run(self, x, y) == width;
 }
 
-/* Rectangles of equal cells, the largest that can be told apart going by lines: calls tell for each, MAP_NOTHING left
-   out. */
-typedef void map_see_fn(void *user, map_cell seen, unsigned x, unsigned y, unsigned width, unsigned height);
-static void map_walk(const map *self, map_see_fn *tell, void *user)
+/* Rectangles of equal cells, the largest that can be told apart going by lines. Of this kind they are written, as
+   parts of a path: in whole units of a grid that the figure's transform lays over the plot area, each from the last
+   one's corner on. How many there are of all kinds but free ones, which nobody writes. out NULL: they are counted. */
+static size_t map_walk(const map *self, int wanted, FILE *out)
 {
+    size_t count = 0;
+    unsigned pen_x = 0, pen_y = 0;
     for (unsigned y = 0; y < self->height; y++) {
         for (unsigned x = 0, width; x < self->width; x += width) {
             unsigned char seen = self->cells[(size_t)y * self->width + x];
             unsigned height = 1;
             width = map_run(self, x, y);
             if (seen == MAP_NOTHING || (y && map_same_run(self, x, y - 1, width, seen))) continue;
+            count += seen != MAP_FREE;
+            if (!out || seen != wanted) continue;
             while (y + height < self->height && map_same_run(self, x, y + height, width, seen)) height++;
-            tell(user, (map_cell)seen, x, y, width, height);
+            fprintf(out, "m%d %dh%uv%uh-%uz", (int)x - (int)pen_x, (int)y - (int)pen_y, width, height, width);
+            pen_x = x;
+            pen_y = y;
         }
     }
+    return count;
 }
 
 /* ---- Blocks of a map that say what they are: size, tag, step and lifetime, with no script */
@@ -305,38 +312,14 @@ void figure_steps(const plot *on, const record *drawn)
 
 enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192 };
 
-typedef struct figure_pieces {
-    const plot *on;
-    int         wanted;                          /* of this kind alone; -1: they are counted */
-    size_t      count;
-    int         pen_x, pen_y;
-} figure_pieces;
-
-/* In whole units of a grid that the figure's transform lays over the plot area; from the last corner on. */
-static void figure_map_piece(void *user, map_cell seen, unsigned x, unsigned y, unsigned width, unsigned height)
-{
-    figure_pieces *self = user;
-    if (self->wanted < 0) {
-        self->count += seen != MAP_FREE;
-        return;
-    }
-    if ((int)seen != self->wanted) return;
-    fprintf(self->on->out, "m%d %dh%uv%uh-%uz", (int)x - self->pen_x, (int)y - self->pen_y, width, height, width);
-    self->pen_x = (int)x;
-    self->pen_y = (int)y;
-    self->count++;
-}
-
 /* Coarser until it takes no more than its share of the document. */
 static void figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64_t axis_bytes, size_t most_bytes)
 {
     enum { FIGURE_PIECE_BYTES = 15 };
     for (unsigned divisor = 1;; divisor *= 2) {
-        figure_pieces pieces = { NULL, -1, 0, 0, 0 };
         unsigned width = FIGURE_MAP_WIDTH / divisor, height = FIGURE_MAP_HEIGHT / divisor;
         map_make(made, drawn, width, height, ops, axis_bytes);
-        map_walk(made, figure_map_piece, &pieces);
-        if (divisor == 16 || pieces.count * FIGURE_PIECE_BYTES <= most_bytes) return;
+        if (divisor == 16 || map_walk(made, 0, NULL) * FIGURE_PIECE_BYTES <= most_bytes) return;
         free(made->cells);
     }
 }
@@ -344,17 +327,14 @@ static void figure_map_cells(map *made, const record *drawn, uint64_t ops, uint6
 /* The whole of what was recorded is white, and everything else is laid over it. */
 static void figure_map_draw(const plot *on, const map *made, const record *drawn)
 {
-    figure_pieces pieces = { on, 0, 0, 0, 0 };
     double right = plot_x(on, (double)drawn->map_ops), top = plot_y(on, (double)drawn->axis_bytes);
     fprintf(on->out, "<g class=\"map\" data-width=\"%u\" data-height=\"%u\">\n", made->width, made->height);
     plot_box(on, "c9", on->left, top, right - on->left, on->bottom - top);
     fprintf(on->out, "<g transform=\"translate(%.10g %.10g) scale(%.10g -%.10g)\">\n", on->left, on->bottom,
             (on->right - on->left) / made->width, (on->bottom - on->top) / made->height);
     for (int seen = 0; seen < MAP_FREE; seen++) {
-        pieces.wanted = seen;
-        pieces.pen_x = pieces.pen_y = 0;
         fprintf(on->out, "<path class=\"c%d\" d=\"M0 0", seen);
-        map_walk(made, figure_map_piece, &pieces);
+        (void)map_walk(made, seen, on->out);
         fputs("\"/>\n", on->out);
     }
     fputs("</g></g>\n", on->out);

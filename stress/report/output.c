@@ -86,30 +86,19 @@ static int output_file_beside(output_file *self)
     return -1;
 }
 
-/* In place. -1 and a problem, EXIT_HARNESS: it cannot be written. */
-static int output_file_begin(output_file *self, const char *path, const char *mode, problem *why)
+/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, is our
+   stdout or stderr, or lies in a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be
+   written. */
+static int output_file_open(output_file *self, const char *path, const char *mode, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
-    errno = 0;
-    self->stream = fopen(path, mode);
-    if (!self->stream) {
-        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
-    }
-    errno = 0;
-    return 0;
-}
-
-/* Likewise; written in place is what is no regular file, has other names or another owner, is our stdout or stderr,
-   or lies in a folder that takes no other file. */
-static int output_file_open(output_file *self, const char *path, problem *why)
-{
-    memset(self, 0, sizeof *self);
-    self->path = path;
-    if (output_file_beside(self)) {
+    if (*mode == 'a' || output_file_beside(self)) {
         output_file_free(self);
-        return output_file_begin(self, path, "w", why);
+        errno = 0;
+        self->stream = fopen(path, mode);
     }
+    if (!self->stream) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
     errno = 0;
     return 0;
 }
@@ -326,7 +315,7 @@ static int output_write(const output *self, const output_material *material, pro
         self->kind->write(stdout, material);
         return output_finish_stdout(why);
     }
-    if (output_file_open(&file, self->path, why)) return -1;
+    if (output_file_open(&file, self->path, "w", why)) return -1;
     self->kind->write(file.stream, material);
     return output_file_close(&file, self->kind->name, why);
 }
@@ -339,7 +328,7 @@ static int output_summary(const output_material *material, problem *why)
     problem trouble = { 0, "" };
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path) return 0;
-    if (output_file_begin(&file, path, "a", &trouble)) {
+    if (output_file_open(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
     summary_write(file.stream, material);

@@ -47,9 +47,7 @@ static int table_color(int descriptor, const char *choice)
 
 table_style table_style_for(FILE *out, const char *choice)
 {
-    table_style style;
-    style.width = table_width(fileno(out));
-    style.color = table_color(fileno(out), choice);
+    const table_style style = { table_width(fileno(out)), table_color(fileno(out), choice) };
     return style;
 }
 

@@ -276,14 +276,6 @@ static int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *blo
     return device_access(self->device, self->list[stream].handle, block->ptr, block->bytes, block->owner, why);
 }
 
-/* After an allocation: its work, where its threads have none. */
-static int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why)
-{
-    if (self->list[block->home].has_kernels || !block->ptr) return 0;
-    if (pass_streams_work(self, block->home, self->op_ns, why)) return -1;
-    return device_access(self->device, self->list[block->home].handle, block->ptr, block->bytes, block->owner, why);
-}
-
 /* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of each
    stream, the allocation's own included, that no wait so far orders before what is given to the stream next. after:
    the answer before, NULL at first. NULL: no more. */
@@ -441,7 +433,10 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
-    return pass_stuck(run, pass_streams_begin(&run->streams, block, &why), &why);
+    if (run->streams.list[home].has_kernels || !ptr) return 0;
+    int failed = pass_streams_work(&run->streams, home, run->streams.op_ns, &why)    /* its threads say of none */
+        || device_access(run->device, stream, ptr, next->value, made.owner, &why);
+    return pass_stuck(run, failed, &why);
 }
 
 /* What a program tells its allocator before a free, and what it puts in order. */

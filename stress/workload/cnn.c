@@ -264,26 +264,22 @@ static const family_option cnn_options[] = {
     OPTION(cnn, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-/* A norm's means and variances so far, and how many batches they are of. */
-static void cnn_setup_buffers(cnn *state, uint32_t unit)
-{
-    uint64_t bytes = 4 * (uint64_t)state->net.units[unit].out;
-    maker_new(&state->words, bytes);
-    maker_new(&state->words, bytes);
-    maker_new(&state->words, 8);
-}
-
+/* Behind a norm's parameters its means and variances so far, and how many batches they are of. */
 static void cnn_setup(cnn *state)
 {
-    for (uint32_t i = 0; i < CNN_PARAMETERS && !maker_is_over(&state->words); i++) {
+    maker *words = &state->words;
+    for (uint32_t i = 0; i < CNN_PARAMETERS && !maker_is_over(words); i++) {
         uint32_t unit = i / CNN_UNIT_PARAMETERS;
         const cnn_unit *of = &state->net.units[unit < CNN_UNITS ? unit : 0];
         uint64_t features = i % 3 == 0 ? CNN_FEATURES : 1;
         if (unit == CNN_UNITS) state->bytes[i] = state->value_bytes * state->classes * features;
         else if (i % 3 == 0) state->bytes[i] = state->value_bytes * of->in * of->out * of->kernel * of->kernel;
         else state->bytes[i] = 4 * (uint64_t)of->out;
-        state->parameters[i] = maker_new(&state->words, state->bytes[i]);
-        if (unit < CNN_UNITS && i % 3 == 2) cnn_setup_buffers(state, unit);
+        state->parameters[i] = maker_new(words, state->bytes[i]);
+        if (unit == CNN_UNITS || i % 3 != 2) continue;
+        maker_new(words, state->bytes[i]);
+        maker_new(words, state->bytes[i]);
+        maker_new(words, 8);
     }
 }
 

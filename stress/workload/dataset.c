@@ -62,20 +62,16 @@ static void dataset_use(dataset *state)
     MAKER_FREE(words, taken.values, taken.labels);
 }
 
-static void dataset_epoch(dataset *state, uint64_t number)
-{
-    maker_step(&state->words, "epoch", number);
-    state->left = state->items;
-    while (state->ready < state->prefetch && state->left > 0 && !maker_is_over(&state->words)) dataset_load(state);
-    while ((state->ready > 0 || state->left > 0) && !maker_is_over(&state->words)) dataset_use(state);
-}
-
 static void dataset_make(void *self)
 {
     dataset *state = self;
-    state->ring = maker_array(&state->words, state->prefetch, sizeof *state->ring);
-    for (uint64_t epoch = 0; epoch < state->epochs && !maker_is_over(&state->words); epoch++) {
-        dataset_epoch(state, epoch);
+    maker *words = &state->words;
+    state->ring = maker_array(words, state->prefetch, sizeof *state->ring);
+    for (uint64_t epoch = 0; epoch < state->epochs && !maker_is_over(words); epoch++) {
+        maker_step(words, "epoch", epoch);
+        state->left = state->items;
+        while (state->ready < state->prefetch && state->left > 0 && !maker_is_over(words)) dataset_load(state);
+        while ((state->ready > 0 || state->left > 0) && !maker_is_over(words)) dataset_use(state);
     }
 }
 

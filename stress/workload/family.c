@@ -34,13 +34,6 @@ size_t spec_find(const family *of, slice key)
     return index;
 }
 
-static int spec_bad_value(const family *of, const family_option *option, slice value, problem *why)
-{
-    return problem_set(why, EXIT_USAGE, "workload %s: %s is %s, expected %s from %" PRIu64 " to %" PRIu64,
-                       of->shown.name, option->key, slice_show(value).text,
-                       option->is_range ? "N or LO-HI, numbers" : "a number", option->lowest, option->highest);
-}
-
 static int spec_word(const family *of, const family_option *option, slice text, family_value *value, problem *why)
 {
     char known[120] = "";
@@ -71,7 +64,9 @@ static int spec_value(const family *of, const family_option *option, slice text,
     }
     if (!slice_decimal(from, &value->is.low) || !slice_decimal(to, &value->is.high)
         || !spec_in_range(option, value)) {
-        return spec_bad_value(of, option, text, why);
+        return problem_set(why, EXIT_USAGE, "workload %s: %s is %s, expected %s from %" PRIu64 " to %" PRIu64,
+                           of->shown.name, option->key, slice_show(text).text,
+                           option->is_range ? "N or LO-HI, numbers" : "a number", option->lowest, option->highest);
     }
     value->is_given = 1;
     return 0;

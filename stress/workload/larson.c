@@ -129,13 +129,12 @@ static void larson_run(larson *state, uint64_t seed)
         state->threads[thread].steps_left = state->block_count;
     }
     while (!maker_is_over(&state->words)) {
-        int can_any = 0;
         for (uint64_t thread = 0; thread < state->thread_count; thread++) {
             can_run[thread] = (uint8_t)larson_can_run(state, thread);
-            can_any |= can_run[thread];
         }
-        if (!can_any) return;
-        larson_turn(state, turns_next(&order, can_run));
+        uint32_t next = turns_next(&order, can_run);
+        if (next == TURNS_NONE) return;
+        larson_turn(state, next);
     }
 }
 

@@ -579,14 +579,6 @@ static replay_reader replay_reader_of(slice first_line)
     return slice_is(first_line, intervals_plain) || slice_is(first_line, intervals_packed) ? intervals_read : NULL;
 }
 
-/* Of a long name the end is what tells. */
-static void replay_show_path(const char *path, char *shown, size_t shown_bytes)
-{
-    size_t length = strlen(path);
-    size_t skipped = length > shown_bytes - 4 ? length - (shown_bytes - 4) : 0;
-    snprintf(shown, shown_bytes, "%s%s", skipped > 0 ? "..." : "", path + skipped);
-}
-
 /* A name without a folder that is no file here may be that of a recording that comes along. */
 static FILE *replay_open(const char *path)
 {
@@ -628,7 +620,9 @@ static int replay_read(const char *path, stream_builder *builder)
 {
     char shown[200];
     replay_content whole = { NULL, 0 };
-    replay_show_path(path, shown, sizeof shown);
+    size_t length = strlen(path), room = sizeof shown - 4;
+    int is_long = length > room;                 /* then its end is what tells */
+    snprintf(shown, sizeof shown, "%s%s", is_long ? "..." : "", path + (is_long ? length - room : 0));
     builder->source = shown;
     FILE *file = replay_open(path);
     int failed = !file ? stream_refuse(builder, "%s, expected a trace to read", strerror(errno))

@@ -1,21 +1,27 @@
 /* `serve`: a language model's server: requests come at random, are batched as they come, and share a cache of keys
    and values within a budget. */
-#include "serve.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "../base/program.h"
+#include "maker.h"
 
 /* ---- Published models, and published distributions of how long prompts and answers are */
 
+typedef struct serve_model {
+    const char *name;
+    uint64_t layers, hidden, kv, head, ff, vocab;            /* kv: heads that keys and values have */
+} serve_model;
+
+enum { SERVE_MODELS = 3, SERVE_LENGTHS = 4 };
+
 /* Llama 2 and 3 as their model cards have them. */
-const serve_model serve_models[SERVE_MODELS] = {
+static const serve_model serve_models[SERVE_MODELS] = {
     { "llama3-8b",  32, 4096, 8,  128, 14336, 128256 },
     { "llama2-7b",  32, 4096, 32, 128, 11008, 32000 },
     { "llama3-70b", 80, 8192, 8,  128, 28672, 128256 }
 };
-const char *const serve_model_names[SERVE_MODELS] = { "llama3-8b", "llama2-7b", "llama3-70b" };
+static const char *const serve_model_names[SERVE_MODELS] = { "llama3-8b", "llama2-7b", "llama3-70b" };
 
 /* Tokens at some shares of the requests, in 1,000; straight lines between them, from 1 token on; and nothing above
    the last, which is the highest that is known. What lies between is our choice, and with it the means: of prompts
@@ -36,14 +42,11 @@ static const serve_length serve_lengths[SERVE_LENGTHS] = {
     { { { { 500, 7958 }, { 750, 13190 }, { 900, 18490 }, { 1000, 31805 } },
         { { 500, 332 },  { 750, 482 },   { 900, 653 },   { 1000, 653 } } } }
 };
-const char *const serve_length_names[SERVE_LENGTHS] = { "conv", "code", "mooncake", "arxiv" };
+static const char *const serve_length_names[SERVE_LENGTHS] = { "conv", "code", "mooncake", "arxiv" };
 
-uint64_t serve_token_bytes(const serve_model *model)
-{
-    return 2 * model->layers * model->kv * model->head * 2;
-}
-
-uint64_t serve_draw_tokens(maker *words, uint64_t lengths, int which)
+/* Tokens of a prompt, or of an answer, of these lengths: at least 1. And the most that can come. */
+enum { SERVE_PROMPT, SERVE_ANSWER };
+static uint64_t serve_draw_tokens(maker *words, uint64_t lengths, int which)
 {
     const serve_point *points = serve_lengths[lengths].points[which];
     serve_point before = { 0, 1 };
@@ -53,10 +56,35 @@ uint64_t serve_draw_tokens(maker *words, uint64_t lengths, int which)
     return before.tokens + (points[at].tokens - before.tokens) * into / width;
 }
 
-uint64_t serve_most_tokens(uint64_t lengths, int which)
+static uint64_t serve_most_tokens(uint64_t lengths, int which)
 {
     return serve_lengths[lengths].points[which][SERVE_POINTS - 1].tokens;
 }
+
+typedef struct serve_request {
+    uint64_t  arrival_ns;
+    uint64_t  prompt, answer;                    /* tokens */
+    uint64_t  done;                              /* of the answer */
+    int       shares;                            /* begins with the common prompt */
+    uint32_t *blocks;                            /* its own; NULL: not in the cache */
+    uint64_t  block_count, room;                 /* room: tokens that fit into its own */
+} serve_request;
+
+typedef struct serve {
+    maker     words;
+    uint64_t  which_model, lengths, is_contiguous, request_count, rate, most_running, budget_mib, block_tokens,
+              prefix, sharing, chunk_tokens, has_weights;                    /* options */
+    const serve_model *model;
+    uint64_t  token_bytes, budget_bytes, held_bytes;
+    uint64_t  shared_count, shared_users;        /* blocks of the common prompt, live while it has users */
+    uint32_t *shared;
+    serve_request *requests;
+    uint64_t  arrived;                           /* the first that has not arrived yet */
+    uint64_t  next;                              /* the first that was not admitted yet */
+    uint64_t *preempted, preempted_count;        /* go before it, the last one first */
+    uint64_t *running, running_count;            /* in order of admission */
+    uint64_t  now_ns;
+} serve;
 
 /* ---- Room for keys and values, in blocks of so many tokens or in one piece, within a budget */
 
@@ -377,7 +405,7 @@ static void serve_begin(serve *state)
 {
     maker *words = &state->words;
     state->model = &serve_models[state->which_model];
-    state->token_bytes = serve_token_bytes(state->model);
+    state->token_bytes = 2 * state->model->layers * state->model->kv * state->model->head * 2;
     state->budget_bytes = state->budget_mib << 20;
     if (!state->is_contiguous) state->shared_count = state->prefix / state->block_tokens;
     state->shared = maker_array(words, state->shared_count, sizeof *state->shared);

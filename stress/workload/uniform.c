@@ -22,13 +22,6 @@ static const family_option uniform_options[] = {
     OPTION(uniform, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static int uniform_allocates(uniform *state, uint64_t bytes)
-{
-    if (state->live_count == 0) return 1;
-    int chosen = splitmix64_below(&state->words.random, 100) < UNIFORM_ALLOC_PERCENT;
-    return chosen && state->made_count < state->count && state->live_bytes + bytes < state->cap_mib << 20;
-}
-
 static void uniform_alloc(uniform *state, uint64_t bytes)
 {
     state->live[state->live_count] = maker_new(&state->words, bytes);
@@ -55,7 +48,10 @@ static void uniform_make(void *self)
     state->live_sizes = maker_array(words, state->count, sizeof *state->live_sizes);
     for (uint64_t step = 0; step < 2 * state->count && !maker_is_over(words); step++) {
         uint64_t bytes = 1 + splitmix64_below(&words->random, state->max_mib << 20);
-        if (uniform_allocates(state, bytes)) uniform_alloc(state, bytes);
+        int allocates = state->live_count == 0
+            || (splitmix64_below(&words->random, 100) < UNIFORM_ALLOC_PERCENT && state->made_count < state->count
+                && state->live_bytes + bytes < state->cap_mib << 20);
+        if (allocates) uniform_alloc(state, bytes);
         else uniform_free(state);
     }
 }

@@ -50,6 +50,7 @@ uint32_t turns_next(turns *self, const uint8_t *can_run)
         turns_draw_change(self);
     }
     for (uint32_t at = 0; at < self->count; at++) total += can_run[at] ? self->weights[at] : 0;
+    if (!total) return TURNS_NONE;
     uint64_t drawn = splitmix64_below(&self->random, total);
     for (;; next++) {                            /* ends, since drawn is below the sum of those that can run */
         if (!can_run[next]) continue;
@@ -416,14 +417,13 @@ static int mix_merge(mix *self, uint64_t seed)
     turns_begin(&order, seed, self->thread_count);
     stream_threads(&self->builder, self->thread_count);
     while (!self->builder.is_cut) {
-        int can_any = 0;
         for (uint32_t thread = 0; thread < self->thread_count; thread++) {
             const mix_member *member = &self->members[self->member_of[thread]];
             can_run[thread] = member->next < member->stream.op_count;
-            can_any |= can_run[thread];
         }
-        if (!can_any) return 0;
-        if (mix_op(self, self->member_of[turns_next(&order, can_run)])) return -1;
+        uint32_t next = turns_next(&order, can_run);
+        if (next == TURNS_NONE) return 0;
+        if (mix_op(self, self->member_of[next])) return -1;
     }
     return 0;
 }

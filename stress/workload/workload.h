@@ -20,7 +20,8 @@ typedef struct turns {
 } turns;
 
 void     turns_begin(turns *self, uint64_t seed, uint32_t count);            /* count: 1 .. WORKLOAD_MAX_THREADS */
-/* can_run: by thread, not 0 for at least one. */
+#define TURNS_NONE UINT32_MAX
+/* can_run: by thread. TURNS_NONE: none can. */
 uint32_t turns_next(turns *self, const uint8_t *can_run);
 
 /* A thread's own seed: thread 0 has the seed itself, so that one thread alone does what no threads do. */

@@ -28,14 +28,14 @@ static int fuzz_is_variable(const char *word)
 
 static void fuzz_shard(const char *text)
 {
-    shard made;
+    shard_mark made;
     problem why = { 0, "" };
     if (shard_find(&made, text, &why)) {
         fuzz_expect(why.exit_code == EXIT_USAGE && why.text[0], "refused with a problem");
         return;
     }
     fuzz_expect(made.count && made.index < made.count, "a shard is one of its count");
-    free(shard_path("a{shard}b", made.index, made.count));
+    free(shard_path("a{shard}b", &made));
 }
 
 static void fuzz_filter(const char *text)

@@ -4,7 +4,7 @@
 #include "stress/base/hash.h"
 #include "stress/base/splitmix64.h"
 #include "stress/workload/maker.h"
-#include "stress/workload/serve.h"
+#include "stress/workload/serve.c"
 #include "workload_text.h"
 
 static void test_numbers(void)
