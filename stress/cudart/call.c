@@ -36,11 +36,6 @@ int call_put(int *to, int value)
     return to ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-sim_device *call_device(const call *self, int ordinal)
-{
-    return engine_device(self->machine, ordinal);
-}
-
 int call_open(call *self, sim_call kind)
 {
     call_enter(self);
@@ -50,7 +45,7 @@ int call_open(call *self, sim_call kind)
         self->code = cudaErrorNoDevice;
         return 0;
     }
-    self->device = call_device(self, self->thread->device);
+    self->device = engine_device(self->machine, self->thread->device);
     if (life_is_own(self->machine)) {
         sim_begin_op(self->machine, self->machine->faults.calls[SIM_CALL_KINDS] + 1);
     }

@@ -72,7 +72,6 @@ void call_leave(call *self);
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin_at(&self, SIM_CALL_OF_##name, ptr), answer); }
 
 int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
-sim_device *call_device(const call *self, int ordinal);      /* NULL: there is none */
 
 /* ---- The life of the substitute in its process: the machine that serves, first call, fork, exit. It must not know
         what calls do. Everything here but life_lock is called with the lock held */
