@@ -21,16 +21,9 @@ static size_t host_count, host_capacity;
 /* How many blocks start at or below the address. */
 static size_t host_rank(const void *ptr)
 {
-    size_t low = 0, high = host_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)host_blocks[middle].ptr <= (uintptr_t)ptr) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t rank;
+    ARRAY_RANK(&rank, host_count, i, (uintptr_t)host_blocks[i].ptr <= (uintptr_t)ptr);
+    return rank;
 }
 
 /* Whole pages. A code. */
