@@ -107,9 +107,12 @@ static int capture_enter(const sim_device *device, stream_queue *self, capture *
     return SIM_SUCCESS;
 }
 
-static int capture_begin(sim_device *device, stream_queue *self, int mode)
+int work_begin_capture(sim_device *device, const void *handle, int mode)
 {
     static const stream_mark beginning;
+    int code;
+    stream_queue *self = work_find_stream(device, handle, &code);
+    if (!self) return code;
     if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
     if (self->kind == STREAM_LEGACY || self->capture) {
         return self->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
@@ -169,16 +172,19 @@ static int capture_is_unjoined(const sim_device *device, const stream_queue *ori
     return 0;
 }
 
-static int capture_end(sim_device *device, stream_queue *self, const char *action, graph **made)
+int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
 {
-    capture *ended = self->capture;
+    int code;
+    const stream_queue *self = work_find_stream(device, handle, &code);
     *made = NULL;
+    if (!self) return code;
+    capture *ended = self->capture;
     if (!ended) return SIM_ILLEGAL_STATE;
     if (ended->mode != CAPTURE_RELAXED && ended->thread != engine_thread(device->sim)) {
         return SIM_CAPTURE_WRONG_THREAD;
     }
     if (ended->origin != self) return capture_fail(device, ended, action, SIM_CAPTURE_UNMATCHED);
-    int code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
+    code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
         : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
@@ -457,21 +463,6 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
     code = capture_check_use(device, found);
     *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
-}
-
-int work_begin_capture(sim_device *device, const void *handle, int mode)
-{
-    int code;
-    stream_queue *found = work_find_stream(device, handle, &code);
-    return found ? capture_begin(device, found, mode) : code;
-}
-
-int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
-{
-    int code;
-    stream_queue *found = work_find_stream(device, handle, &code);
-    *made = NULL;
-    return found ? capture_end(device, found, action, made) : code;
 }
 
 void *work_keep_graph(sim *machine, handle_kind of, graph *made)
