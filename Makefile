@@ -74,7 +74,6 @@ INSTALLED_LIBS  = $(strip $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(B
 CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so \
                       $(BUILD)/libcub-null.so)
 STRESS         := $(BUILD)/stress
-LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%) \
@@ -83,6 +82,8 @@ PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuar
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
 PIC_SOURCES    := $(addprefix stress/base/,array.c problem.c slice.c splitmix64.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
+LIBRARY_OBJECTS := $(patsubst %.c,$(BUILD)/pic/%.o,$(filter $(PIC_SOURCES),$(STRESS_SOURCES))) \
+                   $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PIC_SOURCES),$(STRESS_SOURCES)))
 
 ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")

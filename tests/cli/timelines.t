@@ -41,7 +41,7 @@ sub run_timelines {
     my $run = stress('run', '--no-timing', '-q', @outs, @words);
     is($run->{code}, $code, "$name: it runs") or print "#   $run->{err}\n";
     my @csv = rows(slurp("$folder/csv"));
-    ok(JSON::PP->new->utf8->decode(slurp("$folder/perfetto"))->{traceEvents}, "$name: JSON that perl reads");
+    ok(JSON::PP->new->utf8->decode(slurp("$folder/perfetto"))->{traceEvents}, "$name: JSON that perl reads") if !$has_python;
     return @csv;
 }
 

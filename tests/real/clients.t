@@ -101,8 +101,8 @@ sub serves_pytorch {
     open my $whole, '>', "$dir/whole.c" or die "$dir/whole.c: $!";
     print $whole "#define GPUARENA_IMPLEMENTATION\n#include \"gpuarena.h\"\n";
     close $whole;
-    linked('pool.so', qw(-O1 -shared -fPIC), "$clients/02_torch.c", "$dir/whole.c") or return;
-    linked('torch', '-O1', "$FindBin::Bin/clients/torch_main.c") or return;
+    linked('pool.so', qw(-shared -fPIC), "$clients/02_torch.c", "$dir/whole.c") or return;
+    linked('torch', "$FindBin::Bin/clients/torch_main.c") or return;
     my @traces = map { "'$traces/pytorch/medium_${_}_training.trace'" } 128, 512;
     local $ENV{LD_LIBRARY_PATH} = "$build/sim";
     local $ENV{GPUARENA_SIM} = 'device=16G*2,work=20000';
