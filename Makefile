@@ -186,7 +186,7 @@ golden: $(BUILD)/tests/test_sentences $(STRESS) $(CUDART) $(CUB)  ## rewrite the
 
 valgrind: $(TEST_PROGRAMS)  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \
-	    BUILD='$(BUILD)' GPUARENA_STREAM_OPS=20000 GPUARENA_SPACE_OPS=20000 GPUARENA_SCHEDULES=20 GPUARENA_THREAD_OPS=20000 \
+	    BUILD='$(BUILD)' GPUARENA_SPACE_OPS=20000 GPUARENA_SCHEDULES=20 GPUARENA_THREAD_OPS=20000 \
 	    $(PROVE) --exec 'valgrind -q --leak-check=full --error-exitcode=99' $(TEST_PROGRAMS); \
 	else echo 'valgrind: skipped, it is not installed'; fi
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Plants one mistake after the other with the heaps of streams in a copy of gpuarena.h, and demands that
-# tests/property/test_streams.c finds each.
+# tests/property/test_space.c finds each.
 # It must not know the test. Run: prove tests/mutation/planted_heaps.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
@@ -71,7 +71,8 @@ my @planted = (
      q@    return NULL;@],
 );
 
-planted(test => 'tests/property/test_streams.c', environment => 'GPUARENA_STREAM_OPS=100000', seconds => 8, mistakes => \@planted,
+planted(test => 'tests/property/test_space.c', seconds => 8, mistakes => \@planted,
+        environment => 'GPUARENA_SPACE_KIND=busy GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=100000',
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (.*)$/m;

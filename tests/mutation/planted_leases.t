@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Plants one mistake after the other with what heaps count for themselves in a copy of gpuarena.h, and demands that
-# tests/property/test_heaps.c finds each.
+# tests/property/test_space.c finds each.
 # It must not know the test. Run: prove tests/mutation/planted_leases.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
@@ -41,7 +41,8 @@ my @planted = (
      q@        index = gpuarena__heap_take(arena, heap, NULL, req);@, q@@],
 );
 
-planted(test => 'tests/property/test_heaps.c', environment => 'GPUARENA_HEAP_OPS=180000', mistakes => \@planted,
+planted(test => 'tests/property/test_space.c', mistakes => \@planted,
+        environment => 'GPUARENA_SPACE_KIND=quiet GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=180000',
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (.*)$/m;

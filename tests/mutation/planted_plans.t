@@ -70,4 +70,4 @@ sub found {
 }
 
 planted(test => 'tests/property/test_space.c', mistakes => \@planted, found => \&found,
-        environment => 'GPUARENA_SPACE_STEPS=1 GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=6000000');
+        environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=6000000');

@@ -1,17 +1,26 @@
-/* Property: random programs at random points of the whole configuration space, on the simulated device, with tags,
-   marks, and memory that scrub is to clear; one in ten on a small device, where paged arenas are looked into and
-   driver calls fail; and as many on plain devices, where each refusal's reason and figures are known. What fails is
+/* Property: random programs of calls on the simulated device, of several kinds, judged after each call. What fails is
    shrunk, and printed on stderr as a test in C.
-   And steps that come again, for which there are plans.
-   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N, GPUARENA_SPACE_SMALL=1: all on small devices; GPUARENA_SPACE_STEPS=1:
-   steps alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
+     any     random points of the whole configuration space, with tags, marks, and memory that scrub is to clear; one
+             in ten on a small device, where paged arenas are looked into and driver calls fail
+     plain   plain devices, where each refusal's reason and figures are known
+     steps   steps that come again, for which there are plans
+     busy    little memory; streams that come and go, threads' own, captures; driver calls that fail
+     quiet   nobody asks for figures for long, while heaps count for themselves
+   GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N; GPUARENA_SPACE_KIND=busy: these alone; GPUARENA_SPACE_SMALL=1: the
+   first kind, on small devices alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
 #include "space_shrink.h"
 
-enum { DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, SMALL_ONE_IN = 10 };
+enum { DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500, SMALL_ONE_IN = 10 };
 static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
                 fired_count, stuck_count, planned_count, unplanned_count;
 static int all_small;
 static uint64_t plain_reasons[GPUARENA_REASON_END], plain_fired_count;
+/* What busy programs made arenas do. */
+#define BUSY_FIGURES(X) \
+    X(look_count) X(grow_count) X(release_count) X(resolve_count) X(wait_count) X(stream_wait_count) \
+    X(gpu_wait_count) X(event_error_count) X(remapped_page_count) X(fail_count)
+static gpuarena_stats busy;
+static uint64_t launch_count, ended_count, let_go_count, relieved_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
 
 /* No key is forgotten here: the header names all that it has. */
@@ -58,7 +67,7 @@ static void count_keys(const char *text)
 }
 
 /* One sequence on a plain device. */
-static const char *run_plain(uint64_t seed, uint64_t ops, shrink_program *program)
+static const char *run_plain(uint64_t seed, shrink_program *program)
 {
     uint64_t limit, like, frees;
     draw_state = seed << 20 | 1;
@@ -66,7 +75,7 @@ static const char *run_plain(uint64_t seed, uint64_t ops, shrink_program *progra
     draw_plain_text(program->text, &program->device_bytes, &limit);
     like = draw(PLAIN_LIKES);
     frees = 20 + draw(30);
-    for (; program->count < ops; program->count++)
+    for (; program->count < SEQUENCE_OPS; program->count++)
         program->ops[program->count] = draw_plain_op(program->count ? &program->ops[program->count - 1] : NULL, like,
                                                      frees, &limit, program->device_bytes);
     (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
@@ -75,22 +84,56 @@ static const char *run_plain(uint64_t seed, uint64_t ops, shrink_program *progra
     return space.trouble;
 }
 
-/* Steps that come again. */
-static const char *run_steps(uint64_t seed, uint64_t ops, shrink_program *program)
+/* Streams of all kinds. */
+static const char *run_busy(uint64_t seed, shrink_program *program)
 {
-    (void)ops;                                   /* a plan takes more */
+    draw_state = seed << 20 | 3;
+    program->device_bytes = MIB(12) + MIB(2) * draw(14);
+    draw_busy_text(program->text, program->device_bytes);
+    program->count = draw_busy(program->ops, BUSY_OPS);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+#define ADD(field) busy.field += space.last.field;
+    BUSY_FIGURES(ADD)
+#undef ADD
+    launch_count += space.launch_count;
+    ended_count += space.ended_count;
+    let_go_count += space.let_go_count;
+    relieved_count += space.relieved_count;
+    return space.trouble;
+}
+
+/* Nobody looks for long; and blocks lie where they lie if somebody does after each call. */
+static const char *run_quiet(uint64_t seed, shrink_program *program)
+{
+    uint64_t places;
+    draw_state = seed << 20 | 4;
+    program->device_bytes = DRAW_DEVICE;
+    draw_quiet_text(program->text);
+    program->count = draw_quiet(program->ops, QUIET_OPS);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    places = space.places;
+    if (space.trouble[0] || seed % 4) return space.trouble;
+    program->ops[0].bytes = 1;
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    if (space.places != places) space_blame("blocks lie elsewhere if somebody looks");
+    return space.trouble;
+}
+
+/* Steps that come again. */
+static const char *run_steps(uint64_t seed, shrink_program *program)
+{
     draw_state = seed << 20 | 2;
     program->device_bytes = DRAW_DEVICE;
     draw_value(draw_step_texts, program->text, DRAW_TEXT);
     program->count = draw_steps(program->ops, SHRINK_OPS);
     (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    planned_count += space.planned_count;
-    unplanned_count += space.unplanned_count;
+    planned_count += space.last.planned_count;
+    unplanned_count += space.last.unplanned_count;
     return space.trouble;
 }
 
 /* One sequence from its seed. "": all well. */
-static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *program)
+static const char *run_sequence(uint64_t seed, shrink_program *program)
 {
     uint64_t like;
     const char *trouble;
@@ -103,7 +146,7 @@ static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *pro
     count_keys(program->text);
     like = draw(DRAW_LIKES);
     if (like & DRAW_HEAPS && !small) program->ops[program->count++].kind = SPACE_HEAPS;
-    for (; program->count < ops; program->count++)
+    for (; program->count < SEQUENCE_OPS; program->count++)
         program->ops[program->count] = small
             ? draw_small_op(program->count ? &program->ops[program->count - 1] : NULL) : draw_op(like);
     trouble = space_run(program->device_bytes, program->text, program->ops, program->count, 0);
@@ -117,56 +160,74 @@ static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *pro
     return trouble;
 }
 
-static void report(shrink_program *program, uint64_t seed)
+static void report(shrink_program *program, const char *kind, uint64_t seed)
 {
     static char trouble[sizeof space.trouble];
     memcpy(trouble, space.trouble, sizeof trouble);
     CHECK_MSG(0, "seed %" PRIu64 ": %s (%s)", seed, trouble, program->text);
-    printf("# repro: GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=%d build/tests/test_space\n", seed,
-           (int)SEQUENCE_OPS);
+    printf("# repro: GPUARENA_SPACE_KIND=%s GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=1 "
+           "build/tests/test_space\n", kind, seed);
     fflush(stdout);
     if (!program->count || !tap_number("GPUARENA_SPACE_SHRINK", 1)) return;
     shrink(program, trouble);
     shrink_print(stderr, program, seed, shrink_run(program));
 }
 
-int main(void)
+/* Each of these must have happened, or the test does not test it. ops: of those judged by sums. */
+static void test_it_all_happened(uint64_t ops)
 {
     static const gpuarena_reason reasons[] = { GPUARENA_REASON_OVER_LIMIT, GPUARENA_REASON_HEADROOM,
                                                GPUARENA_REASON_DRIVER_REFUSED, GPUARENA_REASON_FRAGMENTED,
                                                GPUARENA_REASON_TOO_LARGE, GPUARENA_REASON_TRY_ONLY };
-    static const char *(*const runs[])(uint64_t, uint64_t, shrink_program *) = { run_sequence, run_plain, run_steps };
-    static shrink_program program;
-    int only_steps = tap_number("GPUARENA_SPACE_STEPS", 0) != 0;
-    uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
-    uint64_t done = only_steps ? 0 : ops;        /* by each kind of program that is judged below */
-    all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
-    test_keys();
-    for (int kind = only_steps ? 2 : 0; kind < (all_small ? 1 : 3); kind++)
-        for (uint64_t own = seed, did = 0; did < ops; did += program.count, own++) {
-            if (!runs[kind](own, SEQUENCE_OPS, &program)[0]) continue;
-            report(&program, own);
-            return tap_done();
-        }
-    CHECK_MSG(1, "%" PRIu64 " operations in %" PRIu64 " arenas, %" PRIu64 " allocations, %" PRIu64 " refusals",
-              done, valid_count, alloc_count, fail_count);
-    CHECK_MSG(done < 50000 || (fail_count > alloc_count / 100 && alloc_count > done / 8), "there are enough of both");
-    CHECK_MSG(done < 50000 || foreign_count > done / 1000, "%" PRIu64 " times without scrub new memory held what was "
-              "another's", foreign_count);
+    printf("# %" PRIu64 " arenas, %" PRIu64 " allocations, %" PRIu64 " refusals\n", valid_count, alloc_count,
+           fail_count);
+    CHECK_MSG(fail_count > alloc_count / 100 && alloc_count > ops / 8, "there are enough of both");
+    CHECK_MSG(foreign_count > ops / 1000, "%" PRIu64 " times without scrub new memory held what was another's",
+              foreign_count);
     for (size_t at = 0; at < COUNT(draw_keys); at++)
-        CHECK_MSG(done < 50000 || all_small || key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name,
-                  key_counts[at]);
-    CHECK_MSG(done < 250000 || (compared_count > 500 && fired_count > 1000 && stuck_count > 20),
+        CHECK_MSG(key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name, key_counts[at]);
+    CHECK_MSG(ops < 250000 || (compared_count > 500 && fired_count > 1000 && stuck_count > 20),
               "on small devices %" PRIu64 " were refused, of which %" PRIu64 " are compared; %" PRIu64 " faults; "
               "stuck %" PRIu64 " times", small_count, compared_count, fired_count, stuck_count);
     for (size_t at = 0; at < COUNT(reasons); at++)
-        CHECK_MSG(done < 50000 || all_small || plain_reasons[reasons[at]] > 0,
-                  "on plain devices %" PRIu64 " refusals: %s", plain_reasons[reasons[at]],
-                  gpuarena_reason_name(reasons[at]));
-    CHECK_MSG(ops < 50000 || all_small || planned_count > unplanned_count, "%" PRIu64 " allocations were served by a "
-              "plan, %" PRIu64 " were not", planned_count, unplanned_count);
-    CHECK_MSG(done < 50000 || all_small || plain_fired_count > done / 500,
-              "on plain devices %" PRIu64 " faults", plain_fired_count);
+        CHECK_MSG(plain_reasons[reasons[at]] > 0, "on plain devices %" PRIu64 " refusals: %s",
+                  plain_reasons[reasons[at]], gpuarena_reason_name(reasons[at]));
+    CHECK_MSG(plain_fired_count > ops / 500, "on plain devices %" PRIu64 " faults", plain_fired_count);
+    CHECK_MSG(planned_count > unplanned_count, "%" PRIu64 " allocations were served by a plan, %" PRIu64 " were not",
+              planned_count, unplanned_count);
+#define HAPPENED(field) CHECK_MSG(busy.field > 0, "busy programs: %" PRIu64 " %s", (uint64_t)busy.field, #field);
+    BUSY_FIGURES(HAPPENED)
+#undef HAPPENED
+    CHECK_MSG(launch_count && ended_count && let_go_count && relieved_count, "%" PRIu64 " launches, %" PRIu64
+              " streams ended, %" PRIu64 " sets, %" PRIu64 " blocks freed under pressure", launch_count, ended_count,
+              let_go_count, relieved_count);
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name, *(*run)(uint64_t, shrink_program *);
+        uint64_t one_in;                         /* operations, of those asked for */
+    } kinds[] = {
+        { "any", run_sequence, 1 }, { "plain", run_plain, 1 }, { "steps", run_steps, 1 }, { "busy", run_busy, 2 },
+        { "quiet", run_quiet, 4 }
+    };
+    static shrink_program program;
+    const char *only = getenv("GPUARENA_SPACE_KIND");
+    uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
+    all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
+    test_keys();
+    for (size_t at = 0; at < COUNT(kinds) && !(all_small && at); at++) {
+        if (only && strcmp(only, kinds[at].name)) continue;
+        uint64_t most = only ? ops : ops / kinds[at].one_in;
+        for (uint64_t own = seed, did = 0; did < most; did += program.count, own++) {
+            if (!kinds[at].run(own, &program)[0]) continue;
+            report(&program, kinds[at].name, own);
+            return tap_done();
+        }
+        CHECK_MSG(1, "%s programs: nothing is found", kinds[at].name);
+    }
+    if (!only && !all_small && ops >= 50000) test_it_all_happened(ops);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
     return tap_done();
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include "space_plain.h"
 #include "space_small.h"
+#include "space_streams.h"
 
 /* ---- what each tag has */
 
@@ -111,34 +112,7 @@ static inline void space_audit_tags(void)
     }
 }
 
-/* ---- after each call */
-
-static inline void space_audit(int whole)
-{
-    char message[200];
-    gpuarena_stats stats;
-    gpuarena_get_stats(space.arena, &stats);
-    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) space_blame("requested + slack is not live");
-    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
-        space_blame("live + pending + cached is not reserved");
-    if (stats.requested_bytes != shadow_requested(&space.shadow)) space_blame("requested is not the program's");
-    int owes = space.config.backing == GPUARENA_BACKING_ASYNC && stats.event_error_count;    /* a wait that failed */
-    if (stats.reserved_bytes != space_held() && !(owes && stats.reserved_bytes < space_held()))
-        space_blame("reserved is not what the device holds");
-    if (stats.excess_bytes != stats.reserved_bytes - (stats.reserved_bytes < stats.limit_bytes ? stats.reserved_bytes
-                                                                                               : stats.limit_bytes))
-        space_blame("excess is not what is above the limit");
-    if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
-    space_audit_tags();
-    const char *differs = space_wrong_counts(&stats);
-    if (differs) space_blame("the statistics: %s", differs);
-    if (whole) gpuarena_walk_stats(space.arena, &stats);
-    if (whole && stats.largest_free_bytes != pages_longest(space.arena))
-        space_blame("the longest free block is another");
-    if (whole && !pages_span_is_so(space.arena, pages_mix(space.op, 0)))
-        space_blame("idle pages outside of a span are those walked");
-    if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
-}
+/* ---- refusals */
 
 /* With debug the driver may lack memory though the books do not: what it rounds up to is not in them. */
 static inline int space_is_by_rounding(gpuarena_reason reason)
@@ -169,7 +143,7 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
         space_blame("the record of a refusal has other figures than the statistics");
     space.reasons[failure.reason]++;
     if (space.plain) plain_judge(request, &failure, refused);
-    if (space.plain || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
+    if (space.plain || space.busy || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
     if (space_is_by_rounding(failure.reason) || space_is_by_alignment(request, failure.reason)) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
     if (way)
@@ -187,17 +161,14 @@ static inline void space_judge_host(gpuarena_result result)
 
 /* ---- the calls */
 
-static inline gpuarena_stream space_stream(int stream)
-{
-    if (stream == SPACE_ANY) return GPUARENA_ANY_STREAM;
-    return stream == SPACE_OWN ? GPUARENA_OWN_STREAM : space.streams[stream];
-}
-
-/* What the block occupies now. */
-static inline void space_measure(shadow_block *block)
+/* What the block occupies now. In a quiet program nothing but its size tells, until somebody looks. */
+static inline void space_measure(shadow_block *block, int looks)
 {
     gpuarena_block found;
-    if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
+    if (!looks) {
+        block->held = shadow_up(block->bytes, space.config.alignment);
+        space_count(block->tag, block->held);
+    } else if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
         space_blame("lookup does not find a live block, or finds it too short");
     else if (found.tag != space.tags[block->tag] || found.state != GPUARENA_STATE_LIVE)
         space_blame("lookup finds another tag, or a block that is not live");
@@ -206,7 +177,7 @@ static inline void space_measure(shadow_block *block)
         else space_count(block->tag, found.bytes - block->held);
         block->held = found.bytes;
         if (found.serial <= block->mark) space_blame("a block is not behind an earlier mark");
-        for (int at = 0; at < SHADOW_SLOTS; at++)
+        for (int at = 0; at < space.shadow.slots; at++)
             if (&space.shadow.blocks[at] != block && space.shadow.blocks[at].address
                 && space.shadow.blocks[at].serial == found.serial) space_blame("two blocks have one serial");
         block->serial = found.serial;
@@ -215,15 +186,19 @@ static inline void space_measure(shadow_block *block)
 
 static inline void space_access(const shadow_block *block, int stream)
 {
-    (void)sim_access(space.machine, 0, space.streams[stream], (void *)(uintptr_t)block->address, block->bytes,
-                     block->owner, space.op);
+    space_must(sim_access(space.machine, 0, space_enter(stream), (void *)(uintptr_t)block->address, block->bytes,
+                          block->owner, space.op));
+    if (space.busy && space.op % 2) space_must(sim_work(space.machine, 0, space_enter(stream), block->bytes % 40000));
 }
 
-/* The block's own stream uses it; on a plain device the host alone does. */
-static inline void space_fill(const shadow_block *block)
+/* The stream that the block is ready behind uses it; on a plain device the host alone does. */
+static inline void space_fill(shadow_block *block)
 {
     sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
-    if (!space.plain) space_access(block, block->stream);
+    if (space.plain || block->stream == SPACE_NOBODY || space_at(block->stream) != block->stream) return;
+    space_access(block, block->stream);
+    block->behind = space_bit(block->stream);
+    if (block->stream != block->own) block->is_orphan = 0;
 }
 
 static inline void space_verify(const shadow_block *block, uint64_t bytes)
@@ -231,6 +206,38 @@ static inline void space_verify(const shadow_block *block, uint64_t bytes)
     uint64_t bad;
     if (!sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, bytes, block->owner, &bad))
         space_blame("contents are spoilt (at %" PRIu64 ")", bad);
+}
+
+/* ---- after each call */
+
+static inline void space_audit(int whole)
+{
+    char message[200];
+    gpuarena_stats stats;
+    gpuarena_get_stats(space.arena, &stats);
+    for (int at = 0; at < space.shadow.slots && space.quiet; at++)
+        if (space.shadow.blocks[at].address) space_measure(&space.shadow.blocks[at], 1);
+    if (space.quiet) space.last_mark = gpuarena_mark(space.arena);
+    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) space_blame("requested + slack is not live");
+    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
+        space_blame("live + pending + cached is not reserved");
+    if (stats.requested_bytes != shadow_requested(&space.shadow)) space_blame("requested is not the program's");
+    int owes = space.config.backing == GPUARENA_BACKING_ASYNC && stats.event_error_count;    /* a wait that failed */
+    if (stats.reserved_bytes != space_held() && !(owes && stats.reserved_bytes < space_held()))
+        space_blame("reserved is not what the device holds");
+    if (stats.excess_bytes != stats.reserved_bytes - (stats.reserved_bytes < stats.limit_bytes ? stats.reserved_bytes
+                                                                                               : stats.limit_bytes))
+        space_blame("excess is not what is above the limit");
+    if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
+    space_audit_tags();
+    const char *differs = space_wrong_counts(&stats);
+    if (differs) space_blame("the statistics: %s", differs);
+    if (whole) gpuarena_walk_stats(space.arena, &stats);
+    if (whole && stats.largest_free_bytes != pages_longest(space.arena))
+        space_blame("the longest free block is another");
+    if (whole && !pages_span_is_so(space.arena, pages_mix(space.op, 0)))
+        space_blame("idle pages outside of a span are those walked");
+    if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
 /* ---- what is cleared */
@@ -287,9 +294,25 @@ static inline int space_slot(const space_op *op)
 {
     int slot = op->slot, empty = op->kind == SPACE_ALLOC, tried = 0;
     if (!(op->flags & SPACE_NEXT)) return slot;
-    while (tried++ < SHADOW_SLOTS && (space.shadow.blocks[slot].address == 0) != empty)
-        slot = (slot + 1) % SHADOW_SLOTS;
+    while (tried++ < space.shadow.slots && (space.shadow.blocks[slot].address == 0) != empty)
+        slot = (slot + 1) % space.shadow.slots;
     return slot;
+}
+
+/* Before the arena refuses, a block that its own stream alone uses is freed there, if this thread may. */
+static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure, void *user)
+{
+    shadow_block *block = &space.shadow.blocks[space.op % (uint64_t)space.shadow.slots];
+    void *ptr = (void *)(uintptr_t)block->address;
+    (void)failure, (void)user;
+    if (!space.relieves || !ptr || block->set || block->own < 0 || block->stream != block->own) return 0;
+    const space_stream *own = &space.streams[block->own];
+    if (own->thread && own->thread != space.thread) return 0;
+    space_verify(block, block->bytes);
+    space_drop(block);
+    space.relieved_count++;
+    if (gpuarena_free(arena, ptr, own->handle)) space_blame("free fails under pressure");
+    return 1;
 }
 
 /* An allocation as a thread makes it. */
@@ -314,78 +337,55 @@ static inline void *space_call_alloc(void *user)
     return NULL;
 }
 
-static inline void space_do_alloc(const space_op *op)
+static inline gpuarena_request space_request(const space_op *op, int stream)
 {
     gpuarena_request request = GPUARENA_INIT;
-    int slot = space_slot(op);
-    shadow_block *block = &space.shadow.blocks[slot];
-    uint64_t unit = space.config.alignment;
-    pthread_t thread;
-    if (block->address) return;
     request.bytes = op->bytes;
     request.alignment_bytes = op->alignment;
-    request.stream = space_stream(op->stream);
+    request.stream = space_enter(stream);
     request.flags = op->flags & 3;
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED
         && !(op->flags & GPUARENA_ALLOC_DEDICATED))
         request.room_bytes = op->bytes + MIB(op->slot % 12);
     if (request.flags & GPUARENA_ALLOC_DEDICATED && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
-    int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS), scoped = (op->flags & SPACE_SCOPED) != 0;
-    if (!scoped) request.tag = space.tags[tag];
-    int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
-    /* what those make room for is no estimate's to know */
-    gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
-    int fits = plain_fits(&request);
-    uint64_t refused = space.refused_count;
-    space.obtained_address = 0;
-    space_call call = { request, scoped, space.tags[tag], GPUARENA_OK, &space, 0 };
-    if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
-    else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
-        space_blame("the test has no thread");
-    if (!call.keeps_scope) space_blame("the thread's tag is another");
-    gpuarena_result result = space.result = call.result;
-    void *ptr = call.ptr;
-    if (fits && can) space_blame("can_alloc denies what a free block can serve");
-    if (result && ptr != &space) space_blame("an allocation that fails sets its pointer");
-    if (!op->bytes) {
-        if (result || can || ptr) space_blame("0 bytes are not NULL");
-        return;
-    }
-    space_judge_host(result);
-    int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
-    int ends_plans = space.has_steps && result == GPUARENA_OK;       /* whose memory no estimate knows */
-    int may_differ = space.struck || (!can && space.largest_bytes < UINT64_MAX) || space_is_the_drivers(&request);
-    if (result != can && !may_differ && !fits_beside && !ends_plans
-        && (result || (request.alignment_bytes <= unit && !drains)))
-        space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
-    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
-    else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
-    space.fail_count += result != GPUARENA_OK;
-    if (result) return;
+    if (!(op->flags & SPACE_SCOPED)) request.tag = space.tags[op->flags / SPACE_TAG % SPACE_TAGS];
+    return request;
+}
+
+/* A block was allocated on the stream, into the op's slot. */
+static inline void space_admit(const space_op *op, const gpuarena_request *request, int stream, void *ptr)
+{
+    shadow_block *block = &space.shadow.blocks[space_slot(op)];
+    uint64_t unit = space.config.alignment;
+    int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
+    if (space_held() > space.shadow.limit) space_blame("served while more is held than the limit allows");
     space.alloc_count++;
+    space.places = pages_mix(space.places, bench_number(ptr));
+    memset(block, 0, sizeof *block);
     block->address = bench_number(ptr);
     block->bytes = op->bytes;
-    block->held = 0;
     block->tag = tag;
     space_sum(tag)->live_count++;
     space_sum(tag)->alloc_count++;
     block->mark = space.last_mark;
     block->owner = ++space.owner;
-    block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
-    block->any = op->stream == SPACE_ANY;
-    if (request.alignment_bytes > unit) unit = request.alignment_bytes;
+    block->own = stream;
+    block->stream = stream == SPACE_ANY ? space_usable_from(1) : stream;
+    block->behind = space_bit(block->stream);
+    space_enter_set(block, stream);
+    if (request->alignment_bytes > unit) unit = request->alignment_bytes;
     space_note_requested();
     if (block->address % unit) space_blame("an address is not aligned");
-    if (space.config.debug == GPUARENA_DEBUG_GUARD && !request.room_bytes)
-        space_guard(block, request.flags & GPUARENA_ALLOC_DEDICATED, unit);
-    space_measure(block);
-    if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
+    if (space.config.debug == GPUARENA_DEBUG_GUARD && !request->room_bytes)
+        space_guard(block, request->flags & GPUARENA_ALLOC_DEDICATED, unit);
+    space_measure(block, !space.quiet);
+    if (shadow_overlaps(&space.shadow, (int)(block - space.shadow.blocks))) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
     for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
         space_look_foreign(block->address + at, share);
-    if (op->flags & SPACE_UNUSED) {              /* so that no work of its own is to be waited for */
+    if (op->flags & SPACE_UNUSED && !block->set) {   /* so that no work of its own is to be waited for */
         space_drop(block);
-        result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
+        gpuarena_result result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
         if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
         if (result) space_blame("free fails");
         return;
@@ -393,26 +393,71 @@ static inline void space_do_alloc(const space_op *op)
     space_fill(block);
 }
 
-/* The program's last look at a block, which goes on a stream: that one is behind the block's own. */
-static inline void space_leave(shadow_block *block, int stream)
+static inline void space_do_alloc(const space_op *op)
 {
+    int stream = op->stream == SPACE_ANY ? SPACE_ANY : space_at(op->stream);
+    pthread_t thread;
+    if (space.shadow.blocks[space_slot(op)].address || stream == SPACE_NOBODY) return;
+    gpuarena_request request = space_request(op, stream);
+    int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
+    /* what those make room for is no estimate's to know */
+    gpuarena_result can = space.quiet ? GPUARENA_OK : gpuarena_can_alloc(space.arena, &request);
+    int fits = plain_fits(&request);
+    uint64_t refused = space.refused_count;
+    space.obtained_address = 0;
+    space_call call = { request, (op->flags & SPACE_SCOPED) != 0, space.tags[op->flags / SPACE_TAG % SPACE_TAGS],
+                        GPUARENA_OK, &space, 0 };
+    space.relieves = space.busy && op->slot % 2;
+    if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
+    else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
+        space_blame("the test has no thread");
+    space.relieves = 0;
+    if (!call.keeps_scope) space_blame("the thread's tag is another");
+    gpuarena_result result = space.result = call.result;
+    if (fits && can) space_blame("can_alloc denies what a free block can serve");
+    if (result && call.ptr != &space) space_blame("an allocation that fails sets its pointer");
+    if (!op->bytes) {
+        if (result || can || call.ptr) space_blame("0 bytes are not NULL");
+        return;
+    }
+    space_judge_host(result);
+    int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
+    int ends_plans = space.has_steps && result == GPUARENA_OK;       /* whose memory no estimate knows */
+    int may_differ = space.quiet || space.busy || space.struck || space_is_the_drivers(&request)
+        || (!can && space.largest_bytes < UINT64_MAX);
+    if (result != can && !may_differ && !fits_beside && !ends_plans
+        && (result || (request.alignment_bytes <= space.config.alignment && !drains)))
+        space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
+    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
+    else space_expect("alloc", result);
+    space.fail_count += result != GPUARENA_OK;
+    if (result) return;
+    space_admit(op, &request, stream, call.ptr);
+}
+
+/* The program's last look at a block, which goes on a stream that is behind its work. 0: it cannot be. */
+static inline int space_leave(shadow_block *block, int stream)
+{
+    int own = block->own == SPACE_ANY || block->is_orphan;       /* the arena alone knows what that is behind */
+    if (stream == SPACE_ANY ? !space_wait() : stream == SPACE_OWN ? !own && !space_behind(block, block->own)
+                                                                  : !space_behind(block, stream)) return 0;
     space_verify(block, block->bytes);
-    if (stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
-    else if (stream < SPACE_STREAMS && stream != block->stream)
-        (void)sim_stream_follow(space.machine, 0, space.streams[stream], space.streams[block->stream]);
     space_drop(block);
+    return 1;
 }
 
 static inline void space_do_free(const space_op *op)
 {
     shadow_block *block = &space.shadow.blocks[space_slot(op)];
     void *ptr = (void *)(uintptr_t)block->address;
+    int stream = op->stream == SPACE_ANY || op->stream == SPACE_OWN ? op->stream : space_usable_from(op->stream);
     if (!block->address) return;
     uint64_t held = space_held();
-    space_leave(block, op->stream);
+    if (block->set) stream = space_stream_of_set(block, op->stream);
+    if (stream == SPACE_NOBODY || !space_leave(block, stream)) return;
     if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
-    gpuarena_result result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
-    if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
+    gpuarena_result result = gpuarena_free(space.arena, ptr, space_enter(stream));
+    if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, space_enter(stream));
     (void)gpuarena_tag_scope(0);
     if (result) space_blame("free fails");
     if (space_scrubs_frees()) space_verify_clear(bench_number(ptr), block->held);
@@ -433,12 +478,12 @@ static inline void space_do_mark(int at)
 static inline void space_do_since(const space_op *op)
 {
     int mark = op->slot % SPACE_MARKS, tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
-    for (int at = 0; at < SHADOW_SLOTS; at++) {
+    for (int at = 0; at < space.shadow.slots; at++) {
         shadow_block *block = &space.shadow.blocks[at];
         if (block->address && block->owner > space.marked[mark] && (!tag || block->tag == tag))
-            space_leave(block, op->stream);
+            (void)space_leave(block, op->stream);
     }
-    gpuarena_stream stream = space_stream(op->stream);
+    gpuarena_stream stream = space_enter(op->stream);
     gpuarena_result result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
     if (space_is_uncleared(result))
         result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
@@ -447,14 +492,21 @@ static inline void space_do_since(const space_op *op)
 
 static inline void space_do_use(const space_op *op)
 {
-    shadow_block *block = &space.shadow.blocks[op->slot];
-    int stream = op->stream % SPACE_STREAMS;
+    shadow_block *block = &space.shadow.blocks[space_slot(op)];
+    int stream = space_usable_from(op->stream);
     if (!block->address) return;
-    if (stream != block->stream)
-        (void)sim_stream_follow(space.machine, 0, space.streams[stream], space.streams[block->stream]);
+    if (block->set) stream = space_use_of_set(block, op->stream);
+    if (stream == SPACE_NOBODY || !space_behind(block, stream)) return;
     space_access(block, stream);
-    if (gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space.streams[stream]))
-        space_blame("use fails");
+    if (block->set && !block->capture) return;               /* it goes back behind all that used its set */
+    gpuarena_result result = gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space_enter(stream));
+    space_expect("use", result);
+    block->named |= space_bit(stream);
+    if (!result) return;
+    block->named = 0;                            /* what the arena does not know the program orders */
+    block->stream = stream;
+    block->behind = space_bit(stream);
+    block->is_orphan = 0;
 }
 
 static inline void space_do_resize(const space_op *op)
@@ -462,13 +514,14 @@ static inline void space_do_resize(const space_op *op)
     int slot = space_slot(op);
     shadow_block *block = &space.shadow.blocks[slot];
     uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
-    if (!block->address || !op->bytes) return;
-    if (op->stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
+    int stream = op->stream == SPACE_OWN ? block->own : op->stream;
+    if (!block->address || !op->bytes || block->set) return;
+    if (stream == SPACE_ANY ? !space_wait() : stream == SPACE_NOBODY || !space_usable(stream)
+                                              || !space_behind(block, stream)) return;
     gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes,
-                                             space_stream(op->stream));
+                                             space_enter(op->stream));
     space.result = result;
-    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck)
-        space_blame("resize answers %s", gpuarena_result_name(result));
+    if (result != GPUARENA_OUT_OF_MEMORY) space_expect("resize", result);
     if (result && op->bytes <= block->bytes && !space.struck) space_blame("to shrink is refused");
     space.fail_count += result != GPUARENA_OK;
     space_verify(block, result ? block->bytes : least);
@@ -476,7 +529,7 @@ static inline void space_do_resize(const space_op *op)
     block->bytes = op->bytes;
     space_note_requested();
     uint64_t had = block->held;
-    space_measure(block);
+    space_measure(block, 1);
     if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
     if (block->held > had) space_look_foreign(block->address + had, block->held - had);
     if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
@@ -488,9 +541,9 @@ static inline void space_do_limit(uint64_t bytes)
     uint64_t before = space.shadow.limit;
     space.shadow.limit = bytes;
     gpuarena_result result = space.result = gpuarena_set_limit(space.arena, bytes);
-    if (result && !space.struck) space_blame("set_limit answers %s", gpuarena_result_name(result));
+    space_expect("set_limit", result);
     space.config.limit_bytes = bytes;
-    if (bytes < before && !space.struck && space_held() > bytes
+    if (bytes < before && !space.struck && !space.busy && space_held() > bytes
         && space_held() > shadow_most_kept(&space.shadow, &space.config))
         space_blame("idle memory is held above a lowered limit");
 }
@@ -499,7 +552,7 @@ static inline void space_do_trim(uint64_t keep)
 {
     uint64_t held = space_held(), released = UINT64_MAX;
     space.result = gpuarena_trim(space.arena, keep, &released);
-    if (space.result && !space.struck) space_blame("trim fails");
+    space_expect("trim", space.result);
     if (space.plain) plain_judge_trim(held, keep, released);
 }
 
@@ -516,8 +569,7 @@ static inline void space_do_reserve(uint64_t bytes)
         space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held,
                     bytes);
     if (space.plain && result) plain_judge_reserve(before, bytes, &failure);
-    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck)
-        space_blame("reserve answers %s", gpuarena_result_name(result));
+    if (result != GPUARENA_OUT_OF_MEMORY) space_expect("reserve", result);
     space_judge_host(result);
     space.fail_count += result != GPUARENA_OK;
 }
@@ -536,11 +588,14 @@ static inline void space_do_rival(uint64_t bytes)
 
 static inline void space_do_reset(int stream)
 {
-    (void)sim_device_wait(space.machine, 0);
-    for (int at = 0; at < SHADOW_SLOTS; at++)
+    stream = space_usable_from(stream);
+    for (int at = 0; at < space.shadow.slots; at++)
+        if (space.shadow.blocks[at].address && space.shadow.blocks[at].set) return;
+    if (stream == SPACE_NOBODY || !space_wait()) return;
+    for (int at = 0; at < space.shadow.slots; at++)
         if (space.shadow.blocks[at].address) space_drop(&space.shadow.blocks[at]);
-    gpuarena_result result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
-    if (space_is_uncleared(result)) result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
+    gpuarena_result result = gpuarena_reset(space.arena, space_enter(stream));
+    if (space_is_uncleared(result)) result = gpuarena_reset(space.arena, space_enter(stream));
     if (result) space_blame("reset fails");
 }
 
@@ -550,21 +605,39 @@ static inline void space_do_plan(uint32_t number)
     space.has_steps = 1;
     space.arena->plans.moved_count++;
     gpuarena_result result = gpuarena_step(space.arena, number);
-    if (result && !space.struck) space_blame("step answers %s", gpuarena_result_name(result));
+    space_expect("step", result);
     space.arena->plans.moved_count = 0;
 }
 
-/* What the stream has is freed on it before. */
-static inline void space_do_renew(int stream)
+/* A stream ends behind which another is, and what it has is freed on it before, or lives on. */
+static inline void space_do_renew(const space_op *op)
 {
-    for (int at = 0; at < SHADOW_SLOTS; at++) {
+    int stream = op->stream, heir = space_usable_from(op->slot);
+    if (stream < 1 || stream >= SPACE_THREADS_OWN || stream == SPACE_ANY || stream == SPACE_OWN) return;
+    if (!space.streams[stream].alive) {
+        space_begin_stream(stream, op->bytes % 2 != 0);
+        return;
+    }
+    if (!space_usable(stream) || heir == stream) return;
+    for (int at = 0; at < space.shadow.slots && !(op->flags & SPACE_KEEP); at++) {
         const space_op gone = { SPACE_FREE, at, stream, 0, 0, 0 };
         if (space.shadow.blocks[at].address && space.shadow.blocks[at].stream == stream) space_do_free(&gone);
     }
-    gpuarena_result result = gpuarena_forget(space.arena, space.streams[stream]);
-    if (result && !space.struck) space_blame("forget answers %s", gpuarena_result_name(result));
-    (void)sim_stream_destroy(space.machine, 0, space.streams[stream]);
-    (void)sim_stream_create(space.machine, 0, 0, &space.streams[stream]);
+    space_end_stream(stream, heir);
+    if (!(op->flags & SPACE_STAY)) space_begin_stream(stream, op->bytes % 2 != 0);
+}
+
+/* As all work is done, and no call fails, nothing keeps the longest free run from being served. */
+static inline void space_do_longest(const space_op *op)
+{
+    gpuarena_stats stats;
+    space_op all = *op;
+    if (space.struck || space.config.streams == GPUARENA_STREAMS_SAME || !space_wait()) return;
+    gpuarena_walk_stats(space.arena, &stats);
+    all.kind = SPACE_ALLOC;
+    all.bytes = stats.largest_free_bytes;
+    if (stats.reserved_bytes <= space.shadow.limit) space_do_alloc(&all);
+    if (space.result) space_blame("all work is done, and the longest run of free memory is not served");
 }
 
 static inline void space_do_fault(const space_op *op)
@@ -572,7 +645,7 @@ static inline void space_do_fault(const space_op *op)
     int code = op->flags & SPACE_UNKNOWN ? SIM_UNKNOWN
         : op->flags & SPACE_CAPTURING ? SIM_CAPTURE_UNSUPPORTED : SIM_OUT_OF_MEMORY;
     if (op->flags & SPACE_BRIEF) space.fault = *op;
-    else space.struck = 1;
+    if (!(op->flags & SPACE_BRIEF) || space.busy) space.struck = 1;
     space.host_fails = op->slot == SPACE_HOST;
     if (op->slot <= SIM_CALL_KINDS)
         sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, (op->flags & SPACE_LASTING) != 0, code);
@@ -581,6 +654,7 @@ static inline void space_do_fault(const space_op *op)
 static inline void space_do(const space_op *op)
 {
     sim_begin_op(space.machine, space.op);
+    if (space.busy) space_be(1 + (op->bytes + (uint64_t)op->slot) % SPACE_THREADS);
     switch (op->kind) {
     case SPACE_ALLOC: space_do_alloc(op); break;
     case SPACE_FREE: space_do_free(op); break;
@@ -596,7 +670,8 @@ static inline void space_do(const space_op *op)
     case SPACE_SINCE: space_do_since(op); break;
     case SPACE_PEAKS: space_do_peaks(); break;
     case SPACE_WORK:
-        (void)sim_work(space.machine, 0, space.streams[op->stream % SPACE_STREAMS], op->bytes);
+        if (space_at(op->stream) != SPACE_NOBODY)
+            space_must(sim_work(space.machine, 0, space_enter(space_at(op->stream)), op->bytes));
         break;
     case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
     case SPACE_RIVAL: space_do_rival(op->bytes); break;
@@ -605,7 +680,16 @@ static inline void space_do(const space_op *op)
     case SPACE_MISUSE: space_do_misuse(op); break;
     case SPACE_HEAPS: space.arena->heaps.wanted = 1; break;
     case SPACE_STEP: space_do_plan((uint32_t)op->slot); break;
-    case SPACE_RENEW: space_do_renew(1 + op->stream % (SPACE_STREAMS - 1)); break;
+    case SPACE_RENEW: space_do_renew(op); break;
+    case SPACE_QUIET:
+        space.quiet = 1;
+        space.look_every = op->bytes;
+        space.shadow.slots = SHADOW_MOST;
+        break;
+    case SPACE_LONGEST: space_do_longest(op); break;
+    case SPACE_CAPTURE: space_do_capture(op); break;
+    case SPACE_GRAPH: space_do_graph(op); break;
+    case SPACE_LETGO: space_do_let_go(op); break;
     default: break;
     }
     sim_advance(space.machine, 2000);
@@ -658,6 +742,7 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     config->environment = "";
     config->host_alloc = space_host_alloc;
     config->host_free = space_host_free;
+    config->pressure = space.busy ? space_relieve : NULL;
     return gpuarena_config_parse(text, config, space.trouble, sizeof space.trouble) == GPUARENA_OK;
 }
 
@@ -674,14 +759,16 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     space.machine = bench.machine;
     space.driver = bench.driver;
     space.shadow.device_bytes = device_bytes;
+    space.shadow.slots = device_bytes <= SPACE_BUSY ? SHADOW_MOST : SHADOW_SLOTS;
     space.shadow.limit = space.largest_bytes = UINT64_MAX;
     space.plain = device_bytes > SPACE_SMALL && device_bytes <= SPACE_PLAIN;
-    space.small = device_bytes <= SPACE_SMALL;
+    space.small = device_bytes > SPACE_BUSY && device_bytes <= SPACE_SMALL;
+    space.busy = device_bytes <= SPACE_BUSY;
     space.fault.kind = SPACE_KINDS;
     space.struck = space.small;                  /* sums alone prove nothing where handles are large */
-    space_handle_part = space.small ? 2 : 256;
+    space_handle_part = space.small || space.busy ? 2 : 256;
     detail[0] = '\0';
-    for (int at = 1; at < SPACE_STREAMS; at++) (void)sim_stream_create(space.machine, 0, 0, &space.streams[at]);
+    space_begin_streams();
     space.tags[SPACE_OWN_TAG] = 77;
     for (int tag = 1; tag < SPACE_OWN_TAG; tag++) {
         const char name[] = { (char)('a' + tag), '\0' };
@@ -736,11 +823,9 @@ static inline void space_judge_left(void)
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
-        gpuarena_stats stats;
-        gpuarena_get_stats(space.arena, &stats);
-        space.planned_count = stats.planned_count;
-        space.unplanned_count = stats.unplanned_count;
+        gpuarena_get_stats(space.arena, &space.last);
         space_do_rival(0);
+        space_end_captures();
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
         space_close_other();
@@ -764,7 +849,8 @@ static inline const char *space_run(uint64_t device_bytes, const char *text, con
         if (ops[space.op].kind == SPACE_FAULT) space_do(&ops[space.op]);
         else space_step(&ops[space.op]);
         int whole = thorough || space.small || space.op % 16 == 0;
-        if (whole || space.op / 64 % 2) space_audit(whole);
+        if (space.quiet ? ops[space.op].kind == SPACE_SEE || (space.look_every && space.op % space.look_every == 0)
+                        : whole || space.op / 64 % 2) space_audit(whole || space.quiet);
     }
     space_close();
     return space.trouble;

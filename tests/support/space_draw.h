@@ -127,7 +127,7 @@ static space_op draw_odd_op(uint64_t slots)
     space_op op = draw_step_op(slots);
     switch (draw(16)) {
     case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(64)); break;
-    case 1: op.kind = SPACE_RENEW; op.stream = 0; break;
+    case 1: op.kind = SPACE_RENEW; op.stream = 1; break;
     case 2: case 3: case 4: op.kind = SPACE_PASS; break;
     case 5: case 6: case 7: op.kind = SPACE_FREE; op.stream = (int)draw(2); break;
     default: break;
@@ -218,6 +218,225 @@ static space_op draw_small_op(const space_op *after)
         op.bytes = what > 21 ? MIB(20) + draw(MIB(70)) : draw(MIB(90));
     }
     return op;
+}
+
+/* ---- quiet programs: small blocks, of which heaps count long for themselves, around peaks */
+
+static const char *const draw_quiet_texts = "segments|paged|segments,initial=64M|paged,initial=64M";
+
+static void draw_quiet_text(char text[DRAW_TEXT])
+{
+    char backing[64];
+    draw_value(draw_quiet_texts, backing, sizeof backing);
+    snprintf(text, DRAW_TEXT, "backing=%s", backing);
+}
+
+/* Blocks of slack alone or with none, so that live bytes rise while requested ones fall; or of any small size. */
+static uint64_t draw_quiet_bytes(uint64_t like)
+{
+    return like < 2 ? 1 : like < 4 ? 256 : 1 + draw((uint64_t)256 << draw(12));
+}
+
+static size_t draw_quiet(space_op *ops, size_t most)
+{
+    size_t count = 0;
+    uint64_t streams = 2 + draw(SPACE_STREAMS - 1);
+    ops[count++] = (space_op){ SPACE_QUIET, 0, 0, 0, 0, 0 };
+    ops[count++] = (space_op){ SPACE_HEAPS, 0, 0, 0, 0, 0 };
+    while (count + 128 < most) {
+        uint64_t like = draw(6), length = draw(100);
+        space_kind kind = draw(2) ? SPACE_ALLOC : SPACE_FREE;
+        for (uint64_t at = 0; at < length; at++) {
+            int slot = (int)draw(SHADOW_MOST);
+            ops[count++] = (space_op){ kind, slot, (int)((uint64_t)slot % streams), draw_quiet_bytes(like), 0, 0 };
+        }
+        if (draw(6) == 0) ops[count++] = (space_op){ SPACE_PEAKS, 0, 0, 0, 0, 0 };
+        if (draw(20) == 0) {
+            ops[count++] = (space_op){ SPACE_LIMIT, 0, 0, 0, 0, 0 };
+            for (int at = 0; at < SPACE_STREAMS; at++)
+                ops[count++] = (space_op){ SPACE_ALLOC, at, at, 1, 0, SPACE_NEXT };
+            ops[count++] = (space_op){ SPACE_LIMIT, 0, 0, UINT64_MAX, 0, 0 };
+        }
+        if (draw(3) == 0) ops[count++] = (space_op){ SPACE_SEE, 0, 0, 0, 0, 0 };
+    }
+    return count;
+}
+
+/* ---- busy devices: little memory, streams of all kinds, captures, and calls that fail */
+
+enum { BUSY_LARGE = 1, BUSY_ALIGNED = 2, BUSY_TRY = 4, BUSY_FAULTS = 8, BUSY_HOST_FAULTS = 16, BUSY_CAPTURES = 32,
+       BUSY_RELEASE = 64, BUSY_ANY = 128, BUSY_HEAPS = 256, BUSY_ALIKE = 512, BUSY_ENDS = 1024, BUSY_LONG = 2048,
+       BUSY_CALM = 4096, BUSY_STREAMS = 8192 };  /* the first of as many bits as there are streams */
+
+static const char *const draw_busy_backings = "paged|paged|paged,page=4M|paged,idle=0|paged,idle=20%,large=1M"
+    "|paged,idle=100%|paged,large=3M|segments|segments,growth=fixed|segments,growth=exact"
+    "|segments,growth=step,step=4M|segments,growth=double";
+static const char *const draw_busy_orders = "|||||,streams=same|,streams=events|,streams=steal|,wait_ms=1"
+                                            "|,streams=steal,wait_ms=1";
+
+static void draw_busy_text(char text[DRAW_TEXT], uint64_t device_bytes)
+{
+    char backing[64], order[64];
+    draw_value(draw_busy_backings, backing, sizeof backing);
+    draw_value(draw_busy_orders, order, sizeof order);
+    snprintf(text, DRAW_TEXT, "backing=%s%s,limit=%" PRIu64 "M", backing, order,
+             4 + 2 * draw((device_bytes - MIB(4)) / MIB(2)));
+}
+
+static int draw_busy_stream(uint64_t like)
+{
+    for (;;) {
+        int stream = (int)draw(SPACE_ALL_STREAMS);
+        if (like / BUSY_STREAMS >> stream & 1) return stream;
+    }
+}
+
+static int draw_busy_slot(uint64_t like)
+{
+    return (int)draw(like & BUSY_ALIKE ? SHADOW_MOST : like & BUSY_CALM ? 12 : SHADOW_SLOTS);
+}
+
+static uint64_t draw_busy_like(void)
+{
+    uint64_t streams = (draw((uint64_t)1 << SPACE_ALL_STREAMS) & ~(UINT64_C(3) << SPACE_ANY)) | 2;
+    return draw(BUSY_STREAMS) | BUSY_STREAMS * streams;
+}
+
+static uint64_t draw_busy_bytes(uint64_t like)
+{
+    static const uint64_t few[] = { KIB(1), KIB(64), KIB(64), KIB(64) + 256, KIB(700) };
+    if (like & BUSY_ALIKE && draw(8)) return few[draw(COUNT(few))];
+    switch (draw(like & BUSY_LARGE ? 8 : 6)) {
+    case 0: case 1: case 2: return 1 + draw(KIB(64));
+    case 3: case 4: return 1 + draw(KIB(700));
+    case 5: return KIB(256) << draw(3);
+    default: return 1 + draw(MIB(6));
+    }
+}
+
+static space_op draw_busy_fault(uint64_t like)
+{
+    static const int kinds[] = { SIM_CALL_EVENT_WITH_FLAGS, SIM_CALL_EVENT_RECORD, SIM_CALL_EVENT_QUERY,
+                                 SIM_CALL_STREAM_WAIT_EVENT, SIM_CALL_DEVICE_SYNCHRONIZE, SIM_CALL_OBTAIN,
+                                 SIM_CALL_EVENT_RECORD, SIM_CALL_EVENT_QUERY, SIM_CALL_STREAM_WAIT_EVENT,
+                                 SIM_CALL_STREAM_IS_CAPTURING, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE,
+                                 SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP, SIM_CALL_VM_DESTROY,
+                                 SIM_CALL_VM_RELEASE };
+    space_op op = { SPACE_FAULT, kinds[draw(COUNT(kinds))], 0, 0, 1 + (draw(2) ? 0 : draw(3)), SPACE_BRIEF };
+    if (draw(2)) op.flags |= SPACE_LASTING;
+    if (op.slot != SIM_CALL_OBTAIN && op.slot != SIM_CALL_VM_RESERVE && op.slot != SIM_CALL_VM_CREATE)
+        op.flags |= SPACE_UNKNOWN;
+    if (like & BUSY_HOST_FAULTS && (!(like & BUSY_FAULTS) || draw(4) == 0)) op.slot = SPACE_HOST;
+    return op;
+}
+
+static space_op draw_busy_rare(space_op op, uint64_t like)
+{
+    switch (draw(8)) {
+    case 0:
+        if (like & BUSY_RELEASE) op.kind = SPACE_TRIM;
+        op.bytes = draw(MIB(30));
+        break;
+    case 1:
+        if (like & BUSY_RELEASE) op.kind = SPACE_LIMIT;
+        op.bytes = draw(4) ? MIB(4) + MIB(2) * draw(16) : MIB(2) * draw(4);
+        break;
+    case 2: if (draw(8) == 0) op.kind = SPACE_RESET; break;
+    case 3: if (draw(16) == 0) op.kind = SPACE_HEAPS; break;
+    case 4: op.kind = SPACE_PASS; op.bytes = draw(100000); break;
+    default: op.kind = SPACE_LONGEST;
+    }
+    return op;
+}
+
+static space_op draw_busy_graph(space_op op)
+{
+    uint64_t what = draw(16);
+    op.kind = what < 6 ? SPACE_CAPTURE : what < 15 ? SPACE_GRAPH : SPACE_LETGO;
+    op.flags = op.kind == SPACE_CAPTURE ? (draw(2) ? SPACE_FORK : 0)
+                                        : (draw(4) ? SPACE_LAUNCH : 0) | (draw(4) ? 0 : SPACE_DROP);
+    return op;
+}
+
+static space_op draw_busy_op(uint64_t like)
+{
+    space_op op = { SPACE_ALLOC, draw_busy_slot(like), 0, 0, 0, 0 };
+    uint64_t what = draw(100);
+    op.stream = draw_busy_stream(like);
+    op.bytes = draw_busy_bytes(like);
+    if (what < 45) {
+        if (like & BUSY_ANY && draw(8) == 0) op.stream = SPACE_ANY;
+        if (like & BUSY_ALIGNED && draw(4) == 0) op.alignment = (uint64_t)256 << draw(14);
+        if (like & BUSY_TRY && draw(4) == 0) op.flags = GPUARENA_ALLOC_TRY;
+        if (draw(12) == 0) op.flags |= GPUARENA_ALLOC_DEDICATED;
+        else if (draw(12) == 0) op.flags |= SPACE_ROOM;
+    } else if (what < 65) {
+        op.kind = SPACE_FREE;
+        if (like & BUSY_ANY && draw(16) == 0) op.stream = SPACE_ANY;
+        else if (draw(2)) op.stream = SPACE_OWN;
+    } else if (what < 72) {
+        op.kind = SPACE_USE;
+        op.flags = SPACE_NEXT;
+    } else if (what < 80) {
+        op.kind = SPACE_WORK;
+        op.bytes = draw(like & BUSY_LONG ? 100000 : 20000);
+    } else if (what < 82) {
+        op.kind = SPACE_RESIZE;
+        if (draw(3)) op.stream = SPACE_OWN;
+    } else if (what < 86) {
+        if (like & BUSY_ENDS) op.kind = SPACE_RENEW;
+        op.flags = SPACE_KEEP | (draw(2) ? SPACE_STAY : 0);
+    } else if (what < 97) return like & BUSY_CAPTURES ? draw_busy_graph(op) : op;
+    else return draw_busy_rare(op, like);
+    return op;
+}
+
+/* A stream ends whose last use of a block the arena alone knows of, and the block is freed on its own stream. */
+static size_t draw_busy_last_use(space_op *ops, uint64_t like)
+{
+    int slot = draw_busy_slot(like), stream = draw_busy_stream(like);
+    ops[0] = (space_op){ SPACE_USE, slot, stream, 0, 0, SPACE_NEXT };
+    ops[1] = (space_op){ SPACE_WORK, 0, stream, draw(40000), 0, 0 };
+    ops[2] = (space_op){ SPACE_RENEW, slot, stream, 0, 0, SPACE_KEEP | (draw(2) ? SPACE_STAY : 0) };
+    ops[3] = (space_op){ SPACE_FREE, slot, SPACE_OWN, 0, 0, SPACE_NEXT };
+    return draw(2) ? 4 : 3;
+}
+
+/* What graphs left is used up outside, and the set's next capture begins, and may run, before that is done. */
+static size_t draw_busy_recycle(space_op *ops, uint64_t like)
+{
+    size_t count = 0;
+    int set = (int)draw(SPACE_SETS), stream = draw_busy_stream(like), user = draw_busy_stream(like);
+    for (int at = 0; at < SPACE_GRAPHS; at++) ops[count++] = (space_op){ SPACE_GRAPH, at, stream, 0, 0, SPACE_DROP };
+    for (int at = 0; at < 6; at++) {
+        int slot = draw_busy_slot(like);
+        ops[count++] = (space_op){ SPACE_USE, slot, user, 0, 0, SPACE_NEXT };
+        ops[count++] = (space_op){ SPACE_WORK, slot, user, draw(40000), 0, 0 };
+        ops[count++] = (space_op){ SPACE_FREE, slot, user, 0, 0, SPACE_NEXT };
+    }
+    ops[count++] = (space_op){ SPACE_CAPTURE, set, stream, draw(3), 0, 0 };
+    for (int at = 0; at < 6; at++)
+        ops[count++] = (space_op){ SPACE_ALLOC, draw_busy_slot(like), stream, draw_busy_bytes(like), 0, SPACE_NEXT };
+    ops[count++] = (space_op){ SPACE_CAPTURE, set, stream, 0, 0, 0 };
+    for (int at = 0; at < SPACE_GRAPHS; at++)
+        ops[count++] = (space_op){ SPACE_GRAPH, at, draw_busy_stream(like), 0, 0, SPACE_LAUNCH };
+    return count;
+}
+
+static size_t draw_busy(space_op *ops, size_t most)
+{
+    uint64_t like = draw_busy_like();
+    size_t count = 0;
+    if (like & BUSY_HEAPS) ops[count++] = (space_op){ SPACE_HEAPS, 0, 0, 0, 0, 0 };
+    while (count + 48 < most) {
+        if (like & BUSY_CAPTURES && draw(100) == 0) count += draw_busy_recycle(&ops[count], like);
+        else if (like & BUSY_ENDS && draw(50) == 0) count += draw_busy_last_use(&ops[count], like);
+        else {
+            if (like & (BUSY_FAULTS | BUSY_HOST_FAULTS) && draw(3) == 0) ops[count++] = draw_busy_fault(like);
+            ops[count++] = draw_busy_op(like);
+        }
+    }
+    return count;
 }
 
 /* ---- plain devices: segments whose books are known, sizes near the edges, whatever is refused */

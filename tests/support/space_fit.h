@@ -8,18 +8,24 @@
 #include <string.h>
 #include "gpuarena.h"
 
-enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's memory that can be pinned,
+enum { SHADOW_SLOTS = 64, SHADOW_MOST = 192,     /* slots: that most programs have; that there are */
+       SHADOW_RANGES = 1 << 18 };                /* all of the host's memory that can be pinned,
                                                             in granules */
 #define SHADOW_GRANULE ((uint64_t)2 << 20)
 
 typedef struct shadow_block {                    /* address 0: the slot is empty */
     uint64_t address, bytes, held, owner;        /* held: what it occupies, as gpuarena_lookup tells */
-    int stream, any, tag;                        /* tag: a place of SPACE_TAGS */
+    int stream, own, tag;                        /* behind the work of which stream it may be used; of its
+                                                    allocation; tag: a place of SPACE_TAGS */
+    uint32_t behind, named;                      /* streams that are behind that already; that a capture named */
+    int is_orphan;                               /* only the stream of its allocation used it, which is gone */
+    int set, capture;                            /* that it belongs to, and was allocated in; 0: none */
     uint64_t mark, serial;                       /* the arena's latest mark when it was allocated; its own number */
 } shadow_block;
 typedef struct shadow_range { uint64_t address, bytes; } shadow_range;
 typedef struct space_shadow {
-    shadow_block blocks[SHADOW_SLOTS];
+    shadow_block blocks[SHADOW_MOST];
+    int slots;                                   /* that are in use, of blocks */
     int range_count;
     uint64_t device_bytes, rival_bytes, limit;
 } space_shadow;
@@ -40,7 +46,7 @@ static inline int shadow_enter(space_shadow *shadow, uint64_t address, uint64_t 
 
 static inline int shadow_is_busy(const space_shadow *shadow, const shadow_range *range)
 {
-    for (int at = 0; at < SHADOW_SLOTS; at++)
+    for (int at = 0; at < shadow->slots; at++)
         if (shadow->blocks[at].address && shadow->blocks[at].address - range->address < range->bytes) return 1;
     return 0;
 }
@@ -60,14 +66,14 @@ static inline int shadow_leave(space_shadow *shadow, uint64_t address)
 static inline uint64_t shadow_requested(const space_shadow *shadow)
 {
     uint64_t bytes = 0;
-    for (int at = 0; at < SHADOW_SLOTS; at++) bytes += shadow->blocks[at].address ? shadow->blocks[at].bytes : 0;
+    for (int at = 0; at < shadow->slots; at++) bytes += shadow->blocks[at].address ? shadow->blocks[at].bytes : 0;
     return bytes;
 }
 
 static inline int shadow_overlaps(const space_shadow *shadow, int slot)
 {
     const shadow_block *one = &shadow->blocks[slot];
-    for (int at = 0; at < SHADOW_SLOTS; at++) {
+    for (int at = 0; at < shadow->slots; at++) {
         const shadow_block *other = &shadow->blocks[at];
         if (at != slot && other->address && one->address < other->address + other->bytes
             && other->address < one->address + one->bytes) return 1;
@@ -97,11 +103,11 @@ static inline int shadow_in_segment(const space_shadow *shadow, const shadow_blo
 static inline uint64_t shadow_paged(const space_shadow *shadow, uint64_t page)
 {
     uint64_t bytes = 0;
-    for (int at = 0; at < SHADOW_SLOTS && page; at++) {
+    for (int at = 0; at < shadow->slots && page; at++) {
         const shadow_block *block = &shadow->blocks[at];
         uint64_t first = block->address / page, last = (block->address + block->held - 1) / page;
         if (!block->address || shadow_in_segment(shadow, block)) continue;
-        for (int other = 0; other < SHADOW_SLOTS; other++) {
+        for (int other = 0; other < shadow->slots; other++) {
             const shadow_block *before = &shadow->blocks[other];
             if (before->address && before->address < block->address
                 && (before->address + before->held - 1) / page == first) {
@@ -135,7 +141,7 @@ static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_
         uint64_t begin = shadow_ranges[at].address, end = begin + shadow_ranges[at].bytes;
         while (begin < end) {
             uint64_t next = end, behind = end, from = shadow_up(begin, alignment);
-            for (int slot = 0; slot < SHADOW_SLOTS; slot++) {
+            for (int slot = 0; slot < shadow->slots; slot++) {
                 const shadow_block *block = &shadow->blocks[slot];
                 if (!block->address || block->address < begin || block->address >= next) continue;
                 next = block->address;

@@ -1,6 +1,6 @@
 /* Paged ranges from inside: which page backs what, which handles are spare, and so the state that a call which fails
    must leave as it was; figures that few looks find. The implementation is private here.
-   It must not know what is tested. Included by space_state.h and world.h. */
+   It must not know what is tested. Included by space_state.h. */
 #ifndef TESTS_SPACE_PAGES_H
 #define TESTS_SPACE_PAGES_H
 

@@ -102,7 +102,7 @@ static inline uint64_t space_wrong_address(int whose, uint64_t chance)
 static inline gpuarena_result space_classify(uint64_t address, const shadow_block **around)
 {
     const shadow_range *other = &space.other_range;
-    for (int at = 0; at < SHADOW_SLOTS; at++) {
+    for (int at = 0; at < space.shadow.slots; at++) {
         *around = &space.shadow.blocks[at];
         if ((*around)->address && address - (*around)->address < (*around)->held)
             return address == (*around)->address ? GPUARENA_OK : GPUARENA_INTERIOR_POINTER;
@@ -120,7 +120,7 @@ static inline void space_do_misuse(const space_op *op)
     gpuarena_failure failure;
     gpuarena_result wanted = space_classify(address, &around), result;
     if (!address || wanted == GPUARENA_OK) return;
-    result = gpuarena_free(space.arena, (void *)(uintptr_t)address, space.streams[op->stream % SPACE_STREAMS]);
+    result = gpuarena_free(space.arena, (void *)(uintptr_t)address, space.streams[op->stream % SPACE_STREAMS].handle);
     if (result == GPUARENA_DOUBLE_FREE && space.config.page_bytes && wanted == GPUARENA_FOREIGN_POINTER)
         wanted = result;
     if (result != wanted)
@@ -161,7 +161,7 @@ static inline void space_close_other(void)
 static inline const char *space_wrong_counts(const gpuarena_stats *stats)
 {
     int live = 0;
-    for (int at = 0; at < SHADOW_SLOTS; at++) live += space.shadow.blocks[at].address != 0;
+    for (int at = 0; at < space.shadow.slots; at++) live += space.shadow.blocks[at].address != 0;
     if (stats->live_count != (uint64_t)live) return "live_count";
     if (stats->misuse_count != space.misuse_count) return "misuse_count";
     if (stats->limit_bytes != space.shadow.limit) return "limit_bytes";

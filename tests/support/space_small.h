@@ -53,7 +53,7 @@ static inline void small_judge(const pages_state *before, int gives_back)
     uint64_t bad;
     space.stuck_count += space.arena->paged.unmap_failed_count != 0;
     if (trouble[0]) space_blame("%s", trouble);
-    for (int at = 0; at < SHADOW_SLOTS; at++) {
+    for (int at = 0; at < space.shadow.slots; at++) {
         const shadow_block *block = &space.shadow.blocks[at];
         if (block->address && !sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes,
                                           block->owner, &bad)) space_blame("contents are spoilt (slot %d)", at);

@@ -6,7 +6,12 @@
 #include "space_pages.h"
 #include "space_fit.h"
 
-enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
+enum { SPACE_STREAMS = 4,                           /* that most programs have: the legacy one, and made ones */
+       SPACE_ANY = 4, SPACE_OWN = 5,                /* no streams of their own: as the header's */
+       SPACE_THREADS_OWN = 8, SPACE_ALL_STREAMS = 10,       /* the last two: the first and the second thread's own */
+       SPACE_NOBODY = -1,
+       SPACE_SETS = 3, SPACE_GRAPHS = 6, SPACE_FREED = 64,
+       SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
        SPACE_GUARD = 96,                            /* bytes behind host memory, and what is in each */
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
@@ -17,6 +22,11 @@ enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
 /* Of a fault: its code is SIM_UNKNOWN, or a capture's; every later call fails too; only the next op meets it. */
 enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4, SPACE_CAPTURING = 8,
        SPACE_HOST = SIM_CALL_KINDS + 1 };           /* its slot: host memory fails, for as long as it lasts */
+/* Of streams, captures, graphs and sets. */
+enum { SPACE_KEEP = 1,                              /* blocks live on */
+       SPACE_STAY = 2,                              /* no other stream takes the place at once */
+       SPACE_FORK = 4,                              /* a second stream is captured too */
+       SPACE_LAUNCH = 8, SPACE_DROP = 16 };
 /* What an op is. X(name) */
 #define SPACE_ALL_KINDS(X) \
     X(ALLOC)                                     /* into an empty slot, bytes, aligned, on a stream */ \
@@ -33,7 +43,15 @@ enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4, SPACE_CAPTURING = 
     X(MISUSE)                                    /* bytes: of a free, where; slot: of whom: space_wrong_address */ \
     X(HEAPS)                                     /* streams have heaps: as if another thread had named one */ \
     X(STEP)                                      /* a step of this number (slot) begins, as if pages had moved */ \
-    X(RENEW)                                     /* a stream, not the first, ends, and another takes its place */
+    X(RENEW)                                     /* a stream, not the first, ends, and another takes its place; or
+                                                    begins where none is */ \
+    X(QUIET)                                     /* from now on nobody asks for figures, but after each op of a
+                                                    multiple of bytes; 0: of none */ \
+    X(SEE)                                       /* everybody does */ \
+    X(LONGEST)                                   /* an allocation of the longest free run, as all work is done */ \
+    X(CAPTURE)                                   /* on a stream one begins, into a set (slot), or ends */ \
+    X(GRAPH)                                     /* it (slot) is launched, dropped, or both */ \
+    X(LETGO)                                     /* a set (slot) ends */
 #define X(name) SPACE_##name,
 typedef enum space_kind { SPACE_ALL_KINDS(X) SPACE_KINDS } space_kind;
 #undef X
@@ -44,12 +62,33 @@ typedef struct space_op {
     uint32_t flags;
 } space_op;
 
+typedef struct space_stream {
+    gpuarena_stream handle;
+    uint64_t thread;                             /* whose own it is; 0: nobody's */
+    int alive, blocking;
+    int capture, set;                            /* the capture that it is in: 1 + the stream where that began; into
+                                                    which set; 0: none */
+    uint64_t begun_by;                           /* the thread that began the capture */
+} space_stream;
+
+/* What captures allocate; its number is the arena's. */
+typedef struct space_set {
+    uint64_t id;                                 /* 0: there is none */
+    uint32_t used, launched;                     /* streams whose work used it; of its graphs' latest launch */
+} space_set;
+
 typedef struct space_state {
     sim *machine;
     gpuarena_driver driver;                      /* the machine's own */
     gpuarena *arena;
     gpuarena_config config, begun;               /* in force: now; at the beginning */
-    gpuarena_stream streams[SPACE_STREAMS];
+    space_stream streams[SPACE_ALL_STREAMS];
+    uint64_t thread;                             /* that calls; 0: the one that really does */
+    space_set sets[SPACE_SETS + 1];
+    struct { void *handle; int set; } graphs[SPACE_GRAPHS];
+    struct { uint64_t address, bytes; int set, stream; } freed[SPACE_FREED];    /* by captures in progress; by which
+                                                    stream, or NOBODY: for none yet */
+    int freed_count;
     space_shadow shadow;
     uint64_t owner, host_bytes, alloc_count, fail_count, foreign_count;
     gpuarena_driver other_driver;                /* of the machine's second device, which has another arena */
@@ -74,11 +113,17 @@ typedef struct space_state {
     int small;                                   /* the device: see space_small.h */
     int has_steps;                               /* gpuarena_step was called */
     int plain;                                   /* without events and work: see space_plain.h */
+    int quiet;                                   /* hits and frees hold their heap's lock alone, for long */
+    uint64_t look_every;                         /* in a quiet program; 0: never */
+    uint64_t places;                             /* a sum over all addresses that were handed out */
+    int busy;                                    /* streams of many kinds, and captures: see space_streams.h */
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
     uint64_t last_mark;                          /* what gpuarena_mark said last: later blocks lie behind it */
     uint64_t small_count, compared_count, fired_count, stuck_count;
-    uint64_t planned_count, unplanned_count;     /* of allocations, at the end */
+    gpuarena_stats last;                         /* at the end */
+    int relieves;                                /* an allocation is in progress, and there is a pressure callback */
+    uint64_t launch_count, ended_count, let_go_count, relieved_count;
     char trouble[400];
 } space_state;
 
@@ -94,6 +139,12 @@ static void space_blame(const char *format, ...)
     va_start(values, format);
     vsnprintf(space.trouble, sizeof space.trouble, format, values);
     va_end(values);
+}
+
+/* What the program itself does with streams is legal. */
+static inline void space_must(int code)
+{
+    if (code) space_blame("the program's own call answers %d", code);
 }
 
 /* What the device holds; with debug, whose blocks are no whole granules, without what it rounds up to. */

@@ -52,6 +52,7 @@ static void shadow_take(void)
         for (int block = 0; block < LIVE_EACH; block++)
             shadow_block_of(slot++, block < workers[thread].count ? &workers[thread].blocks[block] : &none);
     for (int block = 0; block < EXCHANGE; block++) shadow_block_of(slot++, &exchange[block]);
+    shadow.slots = SHADOW_SLOTS;
     shadow.range_count = 0;
     shadow.device_bytes = MIB(DEVICE_MIB);
     shadow.limit = at->limit_bytes;
