@@ -122,6 +122,8 @@
        these are too few, the host waits for streams that freed others, event by event: at once if the limit
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
+     - An arena with one stream may use a quarter of that share at once, and a page more for every two that
+       have moved. So a program in which few pages need to move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
        a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
@@ -6792,13 +6794,22 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it. An arena with one
+   stream gets a quarter of them at once, and the rest by a page for two that have moved: so memory stays
+   lower where few need to move. */
+static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
+{
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t most = (uint64_t)((double)peak * fraction),
+             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
+    return arena->streams.many || fraction >= 1 ? most : gpuarena__min(most, most / 4 + moved / 2);
+}
+
 /* The number of pages that may be created for a place before idle pages move. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    double fraction = arena->config.idle_fraction > 0 && !arena->plans.is_making
-        ? arena->config.idle_fraction : 0;
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
-    share += (uint64_t)((double)share * fraction);
+    if (!arena->plans.is_making) share += gpuarena__idle_allowed(arena, share);
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
