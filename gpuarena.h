@@ -122,6 +122,8 @@
        these are too few, the host waits for streams that freed others, event by event: at once if the limit
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
+     - An arena with one stream may use a quarter of that share at once, and a page more for every two that
+       have moved. So a program in which few pages need to move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
        a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
@@ -131,7 +133,8 @@
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
-       low addresses and idle pages gather at high ones.
+       low addresses and idle pages gather at high ones. Where there is one stream and such a request is of
+       whole pages and gets new ones, it begins at a page, unless that would strand more than said above.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole.
@@ -5908,6 +5911,13 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
         - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
+/* Tells whether much is stranded, or would be if `more` were. */
+static int gpuarena__strands_much(const gpuarena *arena, uint64_t more)
+{
+    return gpuarena__stranded(arena) + more
+        > arena->paged.page_bytes + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART;
+}
+
 /* Destroys a spare handle, counted from the last one; the last one takes its place. 0: the driver refused,
    and it is still there. */
 static int gpuarena__handle_destroy(gpuarena *arena, uint32_t from_last, gpuarena__error *error)
@@ -6177,7 +6187,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 typedef struct gpuarena__place {
     uint64_t begin, end;                         /* of the block */
     uint64_t page_count;                         /* pages that the place lacks */
-    uint64_t gap_bytes;
+    uint64_t gap_bytes, alignment;
     uint32_t apart;                              /* 1: idle pages inside the gap count as lacking, too */
 } gpuarena__place;
 
@@ -6245,7 +6255,10 @@ static uint64_t gpuarena__holes_below(const gpuarena *arena, gpuarena__cursor *c
 }
 
 /* A gap, and a cursor for the begins and one for the ends of the places tried in it, which both rise. */
-typedef struct gpuarena__gap { uint64_t begin, end; gpuarena__cursor from[2], to[2]; } gpuarena__gap;
+typedef struct gpuarena__gap {
+    uint64_t begin, end, alignment;              /* alignment: of the places */
+    gpuarena__cursor from[2], to[2];
+} gpuarena__gap;
 
 /* Tries a place: keeps it if the block fits there and it is better than the best so far. Fewest pages are
    best, then the smallest gap, then the lowest address. */
@@ -6268,6 +6281,20 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
     best->end = end;
     best->page_count = count;
     best->gap_bytes = size;
+    best->alignment = gap->alignment;
+}
+
+/* The alignment of a request's places in a gap. Where there is one stream, a large block of whole pages
+   begins at a page if the gap has room: otherwise it shares a page with both neighbours, as do such blocks
+   behind it. What is left before it is stranded until small blocks fill it, so not while much is. */
+static uint64_t gpuarena__place_alignment(const gpuarena *arena, const gpuarena__request *req,
+                                          const gpuarena__gap *gap)
+{
+    uint64_t page = arena->paged.page_bytes, alignment = gpuarena__max(req->alignment, page), begin;
+    return !arena->streams.many && req->bytes >= arena->ordered_bytes && req->bytes % page == 0
+        && gpuarena__round_up(gap->begin, alignment, &begin) && begin <= gap->end
+        && gap->end - begin >= req->bytes && !gpuarena__strands_much(arena, begin - gap->begin)
+        ? alignment : req->alignment;
 }
 
 /* Tries the places of the gap that begins at this node: a block may begin or end with each node of the gap.
@@ -6283,13 +6310,14 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
     at = gpuarena__blocks_from(arena, first);
     for (; at.index && gpuarena__is_usable(arena, req, at.node); gpuarena__next(arena, &at))
         gap.end += gpuarena__node_bytes(at.node);
+    gap.alignment = gpuarena__place_alignment(arena, req, &gap);
     at = gpuarena__blocks_from(arena, first);
     for (; at.index && at.node->address < gap.end; gpuarena__next(arena, &at)) {
         uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
-        if (gpuarena__round_up(at.node->address, req->alignment, &begin))
+        if (gpuarena__round_up(at.node->address, gap.alignment, &begin))
             gpuarena__place_try(arena, req, begin, 0, &gap, best);
         if (node_end >= req->bytes)
-            gpuarena__place_try(arena, req, gpuarena__round_down(node_end - req->bytes, req->alignment), 1,
+            gpuarena__place_try(arena, req, gpuarena__round_down(node_end - req->bytes, gap.alignment), 1,
                                 &gap, best);
     }
 }
@@ -6324,6 +6352,7 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
             best->end = best->begin + req->bytes;
             best->page_count = req->bytes / arena->paged.page_bytes;
             best->gap_bytes = size;
+            best->alignment = req->alignment;
         }
     }
     return best->page_count != UINT64_MAX;
@@ -6667,13 +6696,22 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it. An arena with one
+   stream gets a quarter of them at once, and the rest by a page for two that have moved: so memory stays
+   lower where few need to move. */
+static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
+{
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t most = (uint64_t)((double)peak * fraction),
+             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
+    return arena->streams.many || fraction >= 1 ? most : gpuarena__min(most, most / 4 + moved / 2);
+}
+
 /* The number of pages that may be created for a place before idle pages move. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    double fraction = arena->config.idle_fraction > 0 && !arena->plans.is_making
-        ? arena->config.idle_fraction : 0;
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
-    share += (uint64_t)((double)share * fraction);
+    if (!arena->plans.is_making) share += gpuarena__idle_allowed(arena, share);
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6773,8 +6811,7 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
     if (bytes >= GPUARENA__HANDLE_KNEE) most *= 4;
-    if (!arena->plans.is_making
-        && gpuarena__stranded(arena) > page + arena->stats.reserved_bytes / GPUARENA__HANDLE_PART) return 1;
+    if (!arena->plans.is_making && gpuarena__strands_much(arena, 0)) return 1;
     while (count * page < bytes / 4 && count * 2 * page <= most && count * 2 < GPUARENA__INSIDE) count *= 2;
     return gpuarena__min(count, left);
 }
@@ -7059,6 +7096,16 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     return 1;
 }
 
+/* Splits a free node that does not begin at this alignment, if the request fits behind that, and there is
+   host memory: four nodes, as three are taken later. Returns the part for the request. */
+static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t alignment)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t lead = gpuarena__lead(node, alignment);
+    return lead && gpuarena__node_serves(node, bytes, alignment) && gpuarena__nodes_reserve(arena, 4)
+        ? gpuarena__free_split(arena, index, lead) : index;
+}
+
 /* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
@@ -7073,7 +7120,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             if (req->room)                       /* the hole that is its room lies behind the place */
                 return lead ? gpuarena__free_split(arena, index, lead) : index;
             index = gpuarena__run_take(arena, req, index);
-            if (index) return index;
+            if (index) return gpuarena__free_align(arena, index, req->bytes, place.alignment);
             /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
