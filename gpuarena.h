@@ -10587,56 +10587,39 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
    Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
 static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
+#ifdef GPUARENA_NO_THREADS
+static gpuarena__mutex gpuarena__cuda_pools_lock;
+#else
+static gpuarena__mutex gpuarena__cuda_pools_lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
 
-/* Destroys a pool that holds nothing any more, and `spare`, if there is one. */
-static void gpuarena__cuda_pool_leave(int device, cudaMemPool_t spare)
+/* Memory has left a device's pool, or was not had from it. */
+static void gpuarena__cuda_pool_leave(int device)
 {
-    cudaMemPool_t idle = NULL;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!--gpuarena__cuda_pools[device].held) {
-        idle = gpuarena__cuda_pools[device].pool;
-        gpuarena__cuda_pools[device].pool = NULL;
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (idle) (void)cudaMemPoolDestroy(idle);
-    if (spare) (void)cudaMemPoolDestroy(spare);
-}
-
-/* Counts a use of the device's pool, which becomes `made` if there is none yet. Returns the pool; `made`
-   belongs to it only then. */
-static cudaMemPool_t gpuarena__cuda_pool_enter(int device, cudaMemPool_t *made)
-{
-    cudaMemPool_t pool;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!gpuarena__cuda_pools[device].pool) {
-        gpuarena__cuda_pools[device].pool = *made;
-        *made = NULL;
-    }
-    pool = gpuarena__cuda_pools[device].pool;
-    if (pool) gpuarena__cuda_pools[device].held++;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return pool;
+    gpuarena__mutex_lock(&gpuarena__cuda_pools_lock);
+    if (!--gpuarena__cuda_pools[device].held) (void)cudaMemPoolDestroy(gpuarena__cuda_pools[device].pool);
+    gpuarena__mutex_unlock(&gpuarena__cuda_pools_lock);
 }
 
 static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, cudaStream_t stream)
 {
-    cudaMemPool_t made = NULL, pool;
+    cudaMemPool_t pool;
     struct cudaMemPoolProps props;
     int code = 0;
     if (device >= GPUARENA__CUDA_POOLS) return (int)cudaErrorNotSupported;
-    pool = gpuarena__cuda_pool_enter(device, &made);
-    if (!pool) {
-        memset(&props, 0, sizeof props);
-        props.allocType = cudaMemAllocationTypePinned;
-        props.location.type = cudaMemLocationTypeDevice;
-        props.location.id = device;
-        code = (int)cudaMemPoolCreate(&made, &props);
-        if (code) return code;
-        pool = gpuarena__cuda_pool_enter(device, &made);
-    }
+    memset(&props, 0, sizeof props);
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = device;
+    gpuarena__mutex_lock(&gpuarena__cuda_pools_lock);
+    if (!gpuarena__cuda_pools[device].held)
+        code = (int)cudaMemPoolCreate(&gpuarena__cuda_pools[device].pool, &props);
+    if (!code) gpuarena__cuda_pools[device].held++;
+    pool = gpuarena__cuda_pools[device].pool;
+    gpuarena__mutex_unlock(&gpuarena__cuda_pools_lock);
+    if (code) return code;
     code = (int)cudaMallocFromPoolAsync(memory, bytes, pool, stream);
-    if (code) gpuarena__cuda_pool_leave(device, made);
-    else if (made) (void)cudaMemPoolDestroy(made);           /* another thread was first */
+    if (code) gpuarena__cuda_pool_leave(device);
     return code;
 }
 
@@ -10662,7 +10645,7 @@ static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_m
     case GPUARENA_MEMORY_PINNED: return (int)cudaFreeHost(memory);
     case GPUARENA_MEMORY_ASYNC:
         code = (int)cudaFreeAsync(memory, (cudaStream_t)stream);
-        if (!code) gpuarena__cuda_pool_leave(self->device, NULL);
+        if (!code) gpuarena__cuda_pool_leave(self->device);
         return code;
     case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED: return (int)cudaFree(memory);
     default: return (int)cudaErrorNotSupported;
