@@ -4290,17 +4290,6 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 /* >>range ==============================================================================================
    Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
 
-/* The kind of memory of a backing's segments. The configuration may not have been checked yet. */
-static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
-{
-    switch (backing) {
-    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
-    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
-    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
-    default: return GPUARENA_MEMORY_DEVICE;
-    }
-}
-
 /* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
    unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
    younger ones are retired too. */
@@ -11776,7 +11765,9 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->driver = *config->driver;
     arena->config = *config;
     arena->config.driver = &arena->driver;
-    arena->memory = gpuarena__memory_of(config->backing);
+    if (config->backing == GPUARENA_BACKING_PINNED) arena->memory = GPUARENA_MEMORY_PINNED;
+    if (config->backing == GPUARENA_BACKING_MANAGED) arena->memory = GPUARENA_MEMORY_MANAGED;
+    if (config->backing == GPUARENA_BACKING_ASYNC) arena->memory = GPUARENA_MEMORY_ASYNC;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
