@@ -1648,20 +1648,13 @@ static void gpuarena__spin_end(gpuarena__spin *spin)
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
 static char gpuarena__registry_lock;
-static int  gpuarena__mutex_make(char *mutex)   { *mutex = 0; return 1; }
-static void gpuarena__mutex_end(char *mutex)    { (void)mutex; }
-static void gpuarena__mutex_lock(char *mutex)   { (void)mutex; }
-static void gpuarena__mutex_unlock(char *mutex) { (void)mutex; }
-static void gpuarena__pause(uint32_t times)     { (void)times; }
-static int  gpuarena__spin_make(char *spin)     { *spin = 0; return 1; }
-static void gpuarena__spin_end(char *spin)      { (void)spin; }
-static void gpuarena__spin_lock(char *spin)     { (void)spin; }
-static void gpuarena__spin_lock_hit(char *spin) { (void)spin; }
-static void gpuarena__spin_enter(char *spin)    { (void)spin; }
-static void gpuarena__spin_claim(char *spin)    { (void)spin; }
-static void gpuarena__spin_stay(char *spin)     { (void)spin; }
-static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
-static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
+static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
+static int  gpuarena__spin_make(char *spin)   { *spin = 0; return 1; }
+static void gpuarena__pause(uint32_t times)   { (void)times; }
+#define X(name) static void gpuarena__##name(char *lock) { (void)lock; }
+X(mutex_end) X(mutex_lock) X(mutex_unlock) X(spin_end) X(spin_lock) X(spin_lock_hit) X(spin_enter)
+X(spin_claim) X(spin_stay) X(spin_unlock) X(spin_unlock_hit)
+#undef X
 #endif
 
 /* >>structs ============================================================================================
