@@ -903,9 +903,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
-     Results    OK, or one of those listed. INVALID_ARGUMENT also for NULL where something is to be read,
-                written or called, for GPUARENA_OWN_STREAM, and for an arena that is destroyed. A call on an
-                arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
+     Results    OK, or one of those listed. INVALID_ARGUMENT also for an arena that is NULL or destroyed, for
+                NULL where something is to be read, written or called, and for GPUARENA_OWN_STREAM. A call on
+                an arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
                 FORKED (the arena belongs to the parent process; the failure is recorded for the thread alone,
                 and figures read as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
