@@ -3075,29 +3075,25 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The better of two free blocks for a request: of large ones the lower one, else the smaller one, the lower
-   among equals. 0 stands for none. */
-static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
+/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
+static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
     uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
     if (!left || !right) return left | right;
-    if (gpuarena__min(bytes, others) < arena->ordered_bytes && bytes != others)
-        return bytes < others ? left : right;
-    return one->address < other->address ? left : right;
+    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
 }
 
 /* The block behind `index` in a class: in its slots, then in its list. index 0: the first. Returns 0 behind
    the last. */
-static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                      uint32_t index)
+GPUARENA__INLINE uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins,
+                                                uint32_t number, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot = index ? node->as.slot % 64 / 8 + 1 : 0;
+    uint64_t behind = bins->digests[number];
     if (index && node->size & GPUARENA__OVERFLOW) return node->as.list.after;
-    for (; slot < 8; slot++)
-        if (bins->digests[number] >> (8 * slot) & 255) return bins->nodes[number * 8 + slot];
-    return bins->overflow[number];
+    if (index) behind &= ~(uint64_t)255 << node->as.slot % 64;
+    return behind ? bins->nodes[number * 8 + gpuarena__lowest_bit(behind) / 8] : bins->overflow[number];
 }
 
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
@@ -3105,12 +3101,20 @@ static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bin
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__request *req)
 {
-    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0, index;
-    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
-        for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
-            if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
-                best = gpuarena__better(arena, best, index);
-    best = gpuarena__better(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0;
+    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+        uint32_t slot = 0, listed = bins->overflow[number];
+        while (slot < 8 || listed) {
+            uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
+            const gpuarena__node *node = gpuarena__node_at(arena, candidate);
+            int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
+            if (slot < 8) slot++;
+            else listed = node->as.list.after;
+            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
+                best = gpuarena__tighter(arena, best, candidate);
+        }
+    }
+    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
@@ -5604,6 +5608,16 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
 /* >>runs ===============================================================================================
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
+
+/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
+{
+    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
+    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
+    if (!left || !right) return left | right;
+    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
+    return one->address < other->address ? left : right;
+}
 
 /* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
    that serve it. */
