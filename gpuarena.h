@@ -907,9 +907,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
-     Results    OK, or one of those listed. INVALID_ARGUMENT also for NULL where something is to be read,
-                written or called, for GPUARENA_OWN_STREAM, and for an arena that is destroyed. A call on an
-                arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
+     Results    OK, or one of those listed. INVALID_ARGUMENT also for an arena that is NULL or destroyed, for
+                NULL where something is to be read, written or called, and for GPUARENA_OWN_STREAM. A call on
+                an arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
                 FORKED (the arena belongs to the parent process; the failure is recorded for the thread alone,
                 and figures read as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
@@ -1652,20 +1652,13 @@ static void gpuarena__spin_end(gpuarena__spin *spin)
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
 static char gpuarena__registry_lock;
-static int  gpuarena__mutex_make(char *mutex)   { *mutex = 0; return 1; }
-static void gpuarena__mutex_end(char *mutex)    { (void)mutex; }
-static void gpuarena__mutex_lock(char *mutex)   { (void)mutex; }
-static void gpuarena__mutex_unlock(char *mutex) { (void)mutex; }
-static void gpuarena__pause(uint32_t times)     { (void)times; }
-static int  gpuarena__spin_make(char *spin)     { *spin = 0; return 1; }
-static void gpuarena__spin_end(char *spin)      { (void)spin; }
-static void gpuarena__spin_lock(char *spin)     { (void)spin; }
-static void gpuarena__spin_lock_hit(char *spin) { (void)spin; }
-static void gpuarena__spin_enter(char *spin)    { (void)spin; }
-static void gpuarena__spin_claim(char *spin)    { (void)spin; }
-static void gpuarena__spin_stay(char *spin)     { (void)spin; }
-static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
-static void gpuarena__spin_unlock_hit(char *spin) { (void)spin; }
+static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
+static int  gpuarena__spin_make(char *spin)   { *spin = 0; return 1; }
+static void gpuarena__pause(uint32_t times)   { (void)times; }
+#define X(name) static void gpuarena__##name(char *lock) { (void)lock; }
+X(mutex_end) X(mutex_lock) X(mutex_unlock) X(spin_end) X(spin_lock) X(spin_lock_hit) X(spin_enter)
+X(spin_claim) X(spin_stay) X(spin_unlock) X(spin_unlock_hit)
+#undef X
 #endif
 
 /* >>structs ============================================================================================
@@ -3085,29 +3078,25 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The better of two free blocks for a request: of large ones the lower one, else the smaller one, the lower
-   among equals. 0 stands for none. */
-static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
+/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
+static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
     uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
     if (!left || !right) return left | right;
-    if (gpuarena__min(bytes, others) < arena->ordered_bytes && bytes != others)
-        return bytes < others ? left : right;
-    return one->address < other->address ? left : right;
+    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
 }
 
 /* The block behind `index` in a class: in its slots, then in its list. index 0: the first. Returns 0 behind
    the last. */
-static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                      uint32_t index)
+GPUARENA__INLINE uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins,
+                                                uint32_t number, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot = index ? node->as.slot % 64 / 8 + 1 : 0;
+    uint64_t behind = bins->digests[number];
     if (index && node->size & GPUARENA__OVERFLOW) return node->as.list.after;
-    for (; slot < 8; slot++)
-        if (bins->digests[number] >> (8 * slot) & 255) return bins->nodes[number * 8 + slot];
-    return bins->overflow[number];
+    if (index) behind &= ~(uint64_t)255 << node->as.slot % 64;
+    return behind ? bins->nodes[number * 8 + gpuarena__lowest_bit(behind) / 8] : bins->overflow[number];
 }
 
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
@@ -3115,12 +3104,20 @@ static uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bin
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__request *req)
 {
-    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0, index;
-    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
-        for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
-            if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
-                best = gpuarena__better(arena, best, index);
-    best = gpuarena__better(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0;
+    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+        uint32_t slot = 0, listed = bins->overflow[number];
+        while (slot < 8 || listed) {
+            uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
+            const gpuarena__node *node = gpuarena__node_at(arena, candidate);
+            int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
+            if (slot < 8) slot++;
+            else listed = node->as.list.after;
+            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
+                best = gpuarena__tighter(arena, best, candidate);
+        }
+    }
+    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
@@ -4294,17 +4291,6 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 
 /* >>range ==============================================================================================
    Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
-
-/* The kind of memory of a backing's segments. The configuration may not have been checked yet. */
-static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
-{
-    switch (backing) {
-    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
-    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
-    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
-    default: return GPUARENA_MEMORY_DEVICE;
-    }
-}
 
 /* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
    unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
@@ -5594,6 +5580,16 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
 /* >>runs ===============================================================================================
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
+
+/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
+{
+    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
+    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
+    if (!left || !right) return left | right;
+    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
+    return one->address < other->address ? left : right;
+}
 
 /* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
    that serve it. */
@@ -10567,56 +10563,39 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
    Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
 static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
+#ifdef GPUARENA_NO_THREADS
+static gpuarena__mutex gpuarena__cuda_pools_lock;
+#else
+static gpuarena__mutex gpuarena__cuda_pools_lock = PTHREAD_MUTEX_INITIALIZER;
+#endif
 
-/* Destroys a pool that holds nothing any more, and `spare`, if there is one. */
-static void gpuarena__cuda_pool_leave(int device, cudaMemPool_t spare)
+/* Memory has left a device's pool, or was not had from it. */
+static void gpuarena__cuda_pool_leave(int device)
 {
-    cudaMemPool_t idle = NULL;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!--gpuarena__cuda_pools[device].held) {
-        idle = gpuarena__cuda_pools[device].pool;
-        gpuarena__cuda_pools[device].pool = NULL;
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (idle) (void)cudaMemPoolDestroy(idle);
-    if (spare) (void)cudaMemPoolDestroy(spare);
-}
-
-/* Counts a use of the device's pool, which becomes `made` if there is none yet. Returns the pool; `made`
-   belongs to it only then. */
-static cudaMemPool_t gpuarena__cuda_pool_enter(int device, cudaMemPool_t *made)
-{
-    cudaMemPool_t pool;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!gpuarena__cuda_pools[device].pool) {
-        gpuarena__cuda_pools[device].pool = *made;
-        *made = NULL;
-    }
-    pool = gpuarena__cuda_pools[device].pool;
-    if (pool) gpuarena__cuda_pools[device].held++;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return pool;
+    gpuarena__mutex_lock(&gpuarena__cuda_pools_lock);
+    if (!--gpuarena__cuda_pools[device].held) (void)cudaMemPoolDestroy(gpuarena__cuda_pools[device].pool);
+    gpuarena__mutex_unlock(&gpuarena__cuda_pools_lock);
 }
 
 static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, cudaStream_t stream)
 {
-    cudaMemPool_t made = NULL, pool;
+    cudaMemPool_t pool;
     struct cudaMemPoolProps props;
     int code = 0;
     if (device >= GPUARENA__CUDA_POOLS) return (int)cudaErrorNotSupported;
-    pool = gpuarena__cuda_pool_enter(device, &made);
-    if (!pool) {
-        memset(&props, 0, sizeof props);
-        props.allocType = cudaMemAllocationTypePinned;
-        props.location.type = cudaMemLocationTypeDevice;
-        props.location.id = device;
-        code = (int)cudaMemPoolCreate(&made, &props);
-        if (code) return code;
-        pool = gpuarena__cuda_pool_enter(device, &made);
-    }
+    memset(&props, 0, sizeof props);
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = device;
+    gpuarena__mutex_lock(&gpuarena__cuda_pools_lock);
+    if (!gpuarena__cuda_pools[device].held)
+        code = (int)cudaMemPoolCreate(&gpuarena__cuda_pools[device].pool, &props);
+    if (!code) gpuarena__cuda_pools[device].held++;
+    pool = gpuarena__cuda_pools[device].pool;
+    gpuarena__mutex_unlock(&gpuarena__cuda_pools_lock);
+    if (code) return code;
     code = (int)cudaMallocFromPoolAsync(memory, bytes, pool, stream);
-    if (code) gpuarena__cuda_pool_leave(device, made);
-    else if (made) (void)cudaMemPoolDestroy(made);           /* another thread was first */
+    if (code) gpuarena__cuda_pool_leave(device);
     return code;
 }
 
@@ -10642,7 +10621,7 @@ static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_m
     case GPUARENA_MEMORY_PINNED: return (int)cudaFreeHost(memory);
     case GPUARENA_MEMORY_ASYNC:
         code = (int)cudaFreeAsync(memory, (cudaStream_t)stream);
-        if (!code) gpuarena__cuda_pool_leave(self->device, NULL);
+        if (!code) gpuarena__cuda_pool_leave(self->device);
         return code;
     case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED: return (int)cudaFree(memory);
     default: return (int)cudaErrorNotSupported;
@@ -11716,7 +11695,9 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->driver = *config->driver;
     arena->config = *config;
     arena->config.driver = &arena->driver;
-    arena->memory = gpuarena__memory_of(config->backing);
+    if (config->backing == GPUARENA_BACKING_PINNED) arena->memory = GPUARENA_MEMORY_PINNED;
+    if (config->backing == GPUARENA_BACKING_MANAGED) arena->memory = GPUARENA_MEMORY_MANAGED;
+    if (config->backing == GPUARENA_BACKING_ASYNC) arena->memory = GPUARENA_MEMORY_ASYNC;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
