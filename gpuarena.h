@@ -12240,7 +12240,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
 {
     uint64_t tight = gpuarena__segment_bytes(arena, req, 1);
     uint32_t index;
-    gpuarena__error ignored = gpuarena__no_error(), longer = *error;
+    gpuarena__error longer = *error;
     gpuarena__range *range;
     if (gpuarena__is_one_way(arena, req, need, error)) return 0;
     index = gpuarena__grow(arena, need, wish, req->stream, error);
@@ -12256,7 +12256,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
                                                                 can use it */
         if (error->result == GPUARENA_OK)
             gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-        (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
+        (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
     if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
