@@ -1412,10 +1412,10 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
 #define GPUARENA__UNIT      ((uint64_t)256)      /* cudaMalloc promises this alignment: the finest block */
 #define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
-#define GPUARENA__MAX_TOTAL ((uint64_t)1 << 62)  /* no device has more: sums of its figures do not wrap */
-#define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
-#define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
-#define GPUARENA__MULTI_STREAM      UINT32_MAX   /* a node's record: in no bin, on the arena's list */
+static const uint64_t GPUARENA__MAX_TOTAL = (uint64_t)1 << 62; /* no device has more: sums do not wrap */
+static const uint32_t GPUARENA__MAGIC = 0x67706172u,           /* a living arena; */
+                      GPUARENA__FORKED = 0x666f726bu,          /*   the parent process's, in a child */
+                      GPUARENA__MULTI_STREAM = UINT32_MAX;     /* a node's record: in no bin, on a list */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
@@ -1759,13 +1759,13 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
-#define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors and owners */
+enum { GPUARENA__PAGE_LOG2 = 21 };               /* of addresses, for anchors and owners */
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
 typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
-#define GPUARENA__CHUNK_BYTES (sizeof(gpuarena__chunk) + GPUARENA__LINE)         /* of that allocation */
+enum { GPUARENA__CHUNK_BYTES = sizeof(gpuarena__chunk) + GPUARENA__LINE };       /* of that allocation */
 
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
@@ -2904,8 +2904,7 @@ typedef struct gpuarena__bin {                   /* where a size belongs */
                                                     up */
 } gpuarena__bin;
 
-#define GPUARENA__BYTES_OF_1 0x0101010101010101u
-#define GPUARENA__BYTES_OF_80 0x8080808080808080u
+static const uint64_t GPUARENA__BYTES_OF_1 = 0x0101010101010101u, GPUARENA__BYTES_OF_80 = 0x8080808080808080u;
 
 /* The bits below the leading one of a size, shifted to the top: three bits of the class, then six of the
    digest. The size is a multiple of 256. */
@@ -3307,7 +3306,7 @@ GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap,
 /* >>lookup =============================================================================================
    From the address of a live block to its node: a hash table. */
 
-#define GPUARENA__TABLE 256                      /* slots at creation */
+static const uint32_t GPUARENA__TABLE = 256;      /* slots at creation */
 
 static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 {
@@ -14018,10 +14017,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__ADD
 #undef GPUARENA__ASK
 #undef GPUARENA__ASK_CALL
-#undef GPUARENA__BYTES_OF_1
-#undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CAPTURE_ENTRIES
-#undef GPUARENA__CHUNK_BYTES
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
@@ -14030,9 +14026,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
 #undef GPUARENA__FD_ENTRIES
-#undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
-#undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__HANDLE_PART
 #undef GPUARENA__INLINE
 #undef GPUARENA__IPC_ENTRIES
@@ -14041,19 +14035,15 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__NOINLINE
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD
-#undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
-#undef GPUARENA__MAX_TOTAL
 #undef GPUARENA__MEMORY_ENTRIES
 #undef GPUARENA__NEVER
-#undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
 #undef GPUARENA__RULES
 #undef GPUARENA__SET
 #undef GPUARENA__STEPPED
 #undef GPUARENA__STORE
-#undef GPUARENA__TABLE
 #undef GPUARENA__TABLES
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
