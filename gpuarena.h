@@ -13242,8 +13242,8 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     return done && gpuarena__nodes_reserve(arena, 1);
 }
 
-/* Frees the tail of a live block, which is no block of its own in the statistics or the table: cuts the block
-   in two with the same uses. Host memory is reserved. */
+/* Ends a live block's room and frees its tail, which is no block of its own in the statistics or the table:
+   cuts the block in two with the same uses. Host memory is reserved. */
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
@@ -13251,6 +13251,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     uint32_t use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
+    gpuarena__room_end(arena, index);
     node->size &= ~GPUARENA__STATE_BITS;
     rest = gpuarena__block_cut(arena, NULL, index, node, keep);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
@@ -13279,7 +13280,6 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
         || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error)
         || !gpuarena__tail_reserve(arena, node)) return 0;   /* others may have had it meanwhile */
     *freed_on = gpuarena__freed_on(arena, node, stream);
-    gpuarena__room_end(arena, index);
     gpuarena__tail_free(arena, index, keep, *freed_on);
     return 1;
 }
@@ -13449,7 +13449,6 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
         done = 0;
-        gpuarena__room_end(arena, index);
         use_at = node->use_at;
         node->use_at = 0;
         gpuarena__tail_free(arena, index, had, arena->streams.ordered ? GPUARENA__MULTI_STREAM : 0);
