@@ -8078,21 +8078,6 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     plan->seen = fresh;
 }
 
-/* Ends the step in progress. */
-static void gpuarena__plan_leave(gpuarena *arena)
-{
-    gpuarena__plan *now = arena->plans.now;
-    if (!now) return;
-    arena->plans.now = NULL;
-    gpuarena__update_fast_path(arena);
-    if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
-    else if (now->state == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
-        gpuarena__plan_fail(now);
-    else now->clean = arena->plans.missed ? 0 : now->clean + 1;
-    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-    now->fresh.count = 0;
-}
-
 /* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
 static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
 {
@@ -8132,11 +8117,20 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan;
+    gpuarena__plan *now = plans->now, *plan;
     if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
         return;
     plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
-    gpuarena__plan_leave(arena);
+    if (now) {
+        plans->now = NULL;
+        gpuarena__update_fast_path(arena);
+        if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
+        else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
+            gpuarena__plan_fail(now);
+        else now->clean = plans->missed ? 0 : now->clean + 1;
+        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+        now->fresh.count = 0;
+    }
     if (!kind) return;
     plan = gpuarena__plan_of(plans, kind);
     plan->step = ++plans->step;
