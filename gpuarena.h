@@ -13418,14 +13418,15 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
    if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
    its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but may still be cleared. */
+   but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
-    uint32_t use_at;
+    uint32_t use_at, freed_on;
+    gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
@@ -13443,9 +13444,13 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
         done = 0;
+        freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
+        if (arena->streams.ordered
+            && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
+            freed_on = GPUARENA__MULTI_STREAM;
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, arena->streams.ordered ? GPUARENA__MULTI_STREAM : 0);
+        gpuarena__tail_free(arena, index, had, freed_on);
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
