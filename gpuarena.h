@@ -1395,10 +1395,10 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
 #define GPUARENA__UNIT      ((uint64_t)256)      /* cudaMalloc promises this alignment: the finest block */
 #define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
-#define GPUARENA__MAX_TOTAL ((uint64_t)1 << 62)  /* no device has more: sums of its figures do not wrap */
-#define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
-#define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
-#define GPUARENA__MULTI_STREAM      UINT32_MAX   /* a node's record: in no bin, on the arena's list */
+static const uint64_t GPUARENA__MAX_TOTAL = (uint64_t)1 << 62; /* no device has more: sums do not wrap */
+static const uint32_t GPUARENA__MAGIC = 0x67706172u,           /* a living arena; */
+                      GPUARENA__FORKED = 0x666f726bu,          /*   the parent process's, in a child */
+                      GPUARENA__MULTI_STREAM = UINT32_MAX;     /* a node's record: in no bin, on a list */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
@@ -1737,13 +1737,13 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
-#define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors and owners */
+enum { GPUARENA__PAGE_LOG2 = 21 };               /* of addresses, for anchors and owners */
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
 typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
     void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
-#define GPUARENA__CHUNK_BYTES (sizeof(gpuarena__chunk) + GPUARENA__LINE)         /* of that allocation */
+enum { GPUARENA__CHUNK_BYTES = sizeof(gpuarena__chunk) + GPUARENA__LINE };       /* of that allocation */
 
 /* Unused nodes: a stack, linked by next. */
 typedef struct gpuarena__pool { uint32_t first, count; } gpuarena__pool;
@@ -2863,8 +2863,7 @@ typedef struct gpuarena__bin {                   /* where a size belongs */
                                                     up */
 } gpuarena__bin;
 
-#define GPUARENA__BYTES_OF_1 0x0101010101010101u
-#define GPUARENA__BYTES_OF_80 0x8080808080808080u
+static const uint64_t GPUARENA__BYTES_OF_1 = 0x0101010101010101u, GPUARENA__BYTES_OF_80 = 0x8080808080808080u;
 
 /* The bits below the leading one of a size, shifted to the top: three bits of the class, then six of the
    digest. The size is a multiple of 256. */
@@ -3272,7 +3271,7 @@ GPUARENA__INLINE void gpuarena__free_pull(gpuarena *arena, gpuarena__heap *heap,
 /* >>lookup =============================================================================================
    From the address of a live block to its node: a hash table. */
 
-#define GPUARENA__TABLE 256                      /* slots at creation */
+static const uint32_t GPUARENA__TABLE = 256;      /* slots at creation */
 
 static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 {
@@ -8047,21 +8046,6 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     plan->seen = fresh;
 }
 
-/* Ends the step in progress. */
-static void gpuarena__plan_leave(gpuarena *arena)
-{
-    gpuarena__plan *now = arena->plans.now;
-    if (!now) return;
-    arena->plans.now = NULL;
-    gpuarena__update_fast_path(arena);
-    if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
-    else if (now->state == GPUARENA__PLAN_ENDS || arena->plans.missed > now->seen.count / 8)
-        gpuarena__plan_fail(now);
-    else now->clean = arena->plans.missed ? 0 : now->clean + 1;
-    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-    now->fresh.count = 0;
-}
-
 /* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
 static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
 {
@@ -8101,11 +8085,20 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan;
+    gpuarena__plan *now = plans->now, *plan;
     if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
         return;
     plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
-    gpuarena__plan_leave(arena);
+    if (now) {
+        plans->now = NULL;
+        gpuarena__update_fast_path(arena);
+        if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
+        else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
+            gpuarena__plan_fail(now);
+        else now->clean = plans->missed ? 0 : now->clean + 1;
+        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+        now->fresh.count = 0;
+    }
     if (!kind) return;
     plan = gpuarena__plan_of(plans, kind);
     plan->step = ++plans->step;
@@ -12158,7 +12151,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
 {
     uint64_t tight = gpuarena__segment_bytes(arena, req, 1);
     uint32_t index;
-    gpuarena__error ignored = gpuarena__no_error(), longer = *error;
+    gpuarena__error longer = *error;
     gpuarena__range *range;
     if (gpuarena__is_one_way(arena, req, need, error)) return 0;
     index = gpuarena__grow(arena, need, wish, req->stream, error);
@@ -12174,7 +12167,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
                                                                 can use it */
         if (error->result == GPUARENA_OK)
             gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-        (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
+        (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
     if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
@@ -13156,8 +13149,8 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     return gpuarena__nodes_reserve(arena, count);
 }
 
-/* Frees the tail of a live block, which is no block of its own in the statistics or the table: cuts the block
-   in two with the same uses. Host memory is reserved. */
+/* Ends a live block's room and frees its tail, which is no block of its own in the statistics or the table:
+   cuts the block in two with the same uses. Host memory is reserved. */
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
@@ -13165,6 +13158,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     uint32_t use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
+    gpuarena__room_end(arena, index);
     node->size &= ~GPUARENA__STATE_BITS;
     rest = gpuarena__block_cut(arena, NULL, index, node, keep);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
@@ -13193,7 +13187,6 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
         || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error)
         || !gpuarena__tail_reserve(arena, node)) return 0;   /* others may have had it meanwhile */
     *freed_on = gpuarena__freed_on(arena, node, stream);
-    gpuarena__room_end(arena, index);
     gpuarena__tail_free(arena, index, keep, *freed_on);
     return 1;
 }
@@ -13338,14 +13331,15 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 /* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
    if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
    its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but may still be cleared. */
+   but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
-    uint32_t use_at;
+    uint32_t use_at, freed_on;
+    gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (again && !gpuarena__is_lost(arena, error)) {
@@ -13363,10 +13357,13 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (done && !gpuarena__scrub_new(arena, index, node->address + had, stream, error)) {
         done = 0;
-        gpuarena__room_end(arena, index);
+        freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
+        if (arena->streams.ordered
+            && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
+            freed_on = GPUARENA__MULTI_STREAM;
         use_at = node->use_at;
         node->use_at = 0;
-        gpuarena__tail_free(arena, index, had, arena->streams.ordered ? GPUARENA__MULTI_STREAM : 0);
+        gpuarena__tail_free(arena, index, had, freed_on);
         node->use_at = use_at;
     }
     arena->nodes.kept_count--;
@@ -13931,10 +13928,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__ADD
 #undef GPUARENA__ASK
 #undef GPUARENA__ASK_CALL
-#undef GPUARENA__BYTES_OF_1
-#undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CAPTURE_ENTRIES
-#undef GPUARENA__CHUNK_BYTES
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
@@ -13943,9 +13937,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
 #undef GPUARENA__FD_ENTRIES
-#undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
-#undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__HANDLE_PART
 #undef GPUARENA__INLINE
 #undef GPUARENA__IPC_ENTRIES
@@ -13954,19 +13946,15 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__NOINLINE
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD
-#undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
-#undef GPUARENA__MAX_TOTAL
 #undef GPUARENA__MEMORY_ENTRIES
 #undef GPUARENA__NEVER
-#undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
 #undef GPUARENA__RULES
 #undef GPUARENA__SET
 #undef GPUARENA__STEPPED
 #undef GPUARENA__STORE
-#undef GPUARENA__TABLE
 #undef GPUARENA__TABLES
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
