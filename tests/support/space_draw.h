@@ -403,7 +403,7 @@ static size_t draw_busy_last_use(space_op *ops, uint64_t like)
     return draw(2) ? 4 : 3;
 }
 
-/* What graphs left is used up outside, and before that is done the set ends, or its next capture begins and may run. */
+/* What graphs left is used up outside. Before that is done the set ends, or its next capture begins and may run. */
 static size_t draw_busy_recycle(space_op *ops, uint64_t like)
 {
     size_t count = 0;
@@ -415,15 +415,13 @@ static size_t draw_busy_recycle(space_op *ops, uint64_t like)
         ops[count++] = (space_op){ SPACE_WORK, slot, user, draw(40000), 0, 0 };
         ops[count++] = (space_op){ SPACE_FREE, slot, user, 0, 0, SPACE_NEXT };
     }
-    ops[count++] = (space_op){ draw(2) ? SPACE_CAPTURE : SPACE_LETGO, set, stream, draw(3), 0, 0 };
-    if (ops[count - 1].kind == SPACE_LETGO) {
-        ops[count - 1].stream = user;
-        for (int at = 0; at < 6; at++)
-            ops[count++] = (space_op){ SPACE_ALLOC, draw_busy_slot(like), stream, draw_busy_bytes(like), 0, SPACE_NEXT };
-        return count;
+    int ends = draw(2) == 0;
+    ops[count++] = (space_op){ ends ? SPACE_LETGO : SPACE_CAPTURE, set, ends ? user : stream, draw(3), 0, 0 };
+    for (int at = 0; at < 6; at++) {
+        int slot = draw_busy_slot(like);
+        ops[count++] = (space_op){ SPACE_ALLOC, slot, stream, draw_busy_bytes(like), 0, SPACE_NEXT };
     }
-    for (int at = 0; at < 6; at++)
-        ops[count++] = (space_op){ SPACE_ALLOC, draw_busy_slot(like), stream, draw_busy_bytes(like), 0, SPACE_NEXT };
+    if (ends) return count;
     ops[count++] = (space_op){ SPACE_CAPTURE, set, stream, 0, 0, 0 };
     for (int at = 0; at < SPACE_GRAPHS; at++)
         ops[count++] = (space_op){ SPACE_GRAPH, at, draw_busy_stream(like), 0, 0, SPACE_LAUNCH };
