@@ -319,7 +319,8 @@ static space_op draw_busy_fault(uint64_t like)
     static const int kinds[] = { SIM_CALL_EVENT_WITH_FLAGS, SIM_CALL_EVENT_RECORD, SIM_CALL_EVENT_QUERY,
                                  SIM_CALL_STREAM_WAIT_EVENT, SIM_CALL_DEVICE_SYNCHRONIZE, SIM_CALL_OBTAIN,
                                  SIM_CALL_EVENT_RECORD, SIM_CALL_EVENT_QUERY, SIM_CALL_STREAM_WAIT_EVENT,
-                                 SIM_CALL_STREAM_IS_CAPTURING, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE,
+                                 SIM_CALL_STREAM_IS_CAPTURING, SIM_CALL_STREAM_WAIT_EVENT,
+                                 SIM_CALL_STREAM_WAIT_EVENT, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE,
                                  SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP, SIM_CALL_VM_DESTROY,
                                  SIM_CALL_VM_RELEASE };
     space_op op = { SPACE_FAULT, kinds[draw(COUNT(kinds))], 0, 0, 1 + (draw(2) ? 0 : draw(3)), SPACE_BRIEF };
@@ -402,7 +403,7 @@ static size_t draw_busy_last_use(space_op *ops, uint64_t like)
     return draw(2) ? 4 : 3;
 }
 
-/* What graphs left is used up outside, and the set's next capture begins, and may run, before that is done. */
+/* What graphs left is used up outside. Before that is done the set ends, or its next capture begins and may run. */
 static size_t draw_busy_recycle(space_op *ops, uint64_t like)
 {
     size_t count = 0;
@@ -414,9 +415,13 @@ static size_t draw_busy_recycle(space_op *ops, uint64_t like)
         ops[count++] = (space_op){ SPACE_WORK, slot, user, draw(40000), 0, 0 };
         ops[count++] = (space_op){ SPACE_FREE, slot, user, 0, 0, SPACE_NEXT };
     }
-    ops[count++] = (space_op){ SPACE_CAPTURE, set, stream, draw(3), 0, 0 };
-    for (int at = 0; at < 6; at++)
-        ops[count++] = (space_op){ SPACE_ALLOC, draw_busy_slot(like), stream, draw_busy_bytes(like), 0, SPACE_NEXT };
+    int ends = draw(2) == 0;
+    ops[count++] = (space_op){ ends ? SPACE_LETGO : SPACE_CAPTURE, set, ends ? user : stream, draw(3), 0, 0 };
+    for (int at = 0; at < 6; at++) {
+        int slot = draw_busy_slot(like);
+        ops[count++] = (space_op){ SPACE_ALLOC, slot, stream, draw_busy_bytes(like), 0, SPACE_NEXT };
+    }
+    if (ends) return count;
     ops[count++] = (space_op){ SPACE_CAPTURE, set, stream, 0, 0, 0 };
     for (int at = 0; at < SPACE_GRAPHS; at++)
         ops[count++] = (space_op){ SPACE_GRAPH, at, draw_busy_stream(like), 0, 0, SPACE_LAUNCH };
