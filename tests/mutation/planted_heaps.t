@@ -74,8 +74,8 @@ my @planted = (
      q@    return NULL;@],
 );
 
-planted(test => 'tests/property/test_space.c', seconds => 12, mistakes => \@planted,
-        environment => 'GPUARENA_SPACE_KIND=busy GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=100000',
+planted(test => 'tests/property/test_space.c', seconds => 60, mistakes => \@planted,
+        environment => 'GPUARENA_SPACE_KIND=busy GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=400000',
         found => sub {
             my ($result) = @_;
             my ($found) = $result =~ /^not ok \d+ - (.*)$/m;
