@@ -432,8 +432,12 @@ static size_t draw_busy(space_op *ops, size_t most)
 {
     uint64_t like = draw_busy_like();
     size_t count = 0;
-    if (like & BUSY_HEAPS) ops[count++] = (space_op){ SPACE_HEAPS, 0, 0, 0, 0, 0 };
+    uint64_t heaps_at = like & BUSY_HEAPS ? 0 : draw(2 * most);
     while (count + 48 < most) {
+        if (count >= heaps_at) {
+            ops[count++] = (space_op){ SPACE_HEAPS, 0, 0, 0, 0, 0 };
+            heaps_at = UINT64_MAX;
+        }
         if (like & BUSY_CAPTURES && draw(100) == 0) count += draw_busy_recycle(&ops[count], like);
         else if (like & BUSY_ENDS && draw(50) == 0) count += draw_busy_last_use(&ops[count], like);
         else {
