@@ -122,8 +122,9 @@
        these are too few, the host waits for streams that freed others, event by event: at once if the limit
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
-     - An arena with one stream may use a quarter of that share at once, and a page more for every two that
-       have moved. So a program in which few pages need to move stays further below the share.
+     - Of a share below 1, an arena that has had one stream alone, and no request for every stream, may use a
+       quarter at once, and a page more for every two that have moved. So a program in which few pages need to
+       move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
        a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
@@ -134,7 +135,8 @@
        memory is stranded, except for plans.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones. Where there is one stream and such a request is of
-       whole pages and gets new ones, it begins at a page, unless that would strand more than said above.
+       whole pages and gets new ones, it begins at a page, unless what is left
+       before it and what is stranded exceed together what is said above.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole.
@@ -908,10 +910,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
      Results    OK, or one of those listed. INVALID_ARGUMENT also for an arena that is NULL or destroyed, for
-                NULL where something is to be read, written or called, and for GPUARENA_OWN_STREAM. A call on
-                an arena may also return REENTRANT (called from a callback of the arena: see CALLBACKS) and
-                FORKED (the arena belongs to the parent process; the failure is recorded for the thread alone,
-                and figures read as zero).
+                NULL where something is to be read, written or called, and for GPUARENA_OWN_STREAM, except in
+                calls that free or resize. A call on an arena may also return REENTRANT (called from a
+                callback of the arena: see CALLBACKS) and FORKED (the arena belongs to the parent process; the
+                failure is recorded for the thread alone, and figures read as zero).
      Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
@@ -1049,7 +1051,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free;
+                failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
+                INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
@@ -1139,7 +1142,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 
 /* Exports the live block whose base is ptr, and writes in *shared how others import it. From now on the block
    can be neither freed nor resized. It may be exported again, for another process.
-     Results    NOT_SUPPORTED (failure.detail says why); of the pointer as gpuarena_free.
+     Results    NOT_SUPPORTED (failure.detail says why); of the pointer as gpuarena_free, INVALID_ARGUMENT
+                for NULL.
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
@@ -1152,7 +1156,7 @@ GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint
                                                 uint64_t *bytes);
 
 /* Ends all exports of a block: it may be freed again. Every importer must have ended its import.
-     Results    INVALID_ARGUMENT (the block is not exported); of the pointer as gpuarena_free. */
+     Results    INVALID_ARGUMENT (the block is not exported, or NULL); of the pointer as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
 
 /* Imports a block that another process exported on the same device, or on one that may be its peer. *ptr
@@ -1941,9 +1945,10 @@ typedef struct gpuarena__tags {
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
-/* Heaps. Once two threads have named streams, each has a heap, whose lock alone hits and frees of the streams
-   that it named first hold. A heap owns the pages of addresses in which its nodes start; pages of the arena
-   itself are changed with all locks alone. All locks: the arena's and those of all heaps. Invariants:
+/* Heaps. Once two threads have named streams, each of them has a heap. Hits and frees on the streams that a
+   thread named first hold its heap's lock alone. A heap owns the pages of addresses in which its nodes start;
+   pages of the arena itself are changed with all locks alone. All locks: the arena's and those of all heaps.
+   Invariants:
      owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
@@ -4553,9 +4558,10 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* Host memory for one more range: the range itself with its anchors, and four nodes, which are kept: one for
-   the range and three for blocks that are split off. NULL: no host memory. */
-enum { GPUARENA__RANGE_NODES = 4 };
+/* Host memory for one more range: the range itself with its anchors, and five nodes, which are kept: one for
+   the range, three for blocks that are split off, one for a use of a capture set's block. NULL: no host
+   memory. */
+enum { GPUARENA__RANGE_NODES = 5 };
 static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
     size_t size = gpuarena__range_bytes(bytes);
@@ -4884,13 +4890,29 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     return heap->number;
 }
 
-/* Gives a record that has no blocks yet the heap of this thread: the one it has, a new one, or one that other
-   threads have. */
+/* A heap whose streams are all forgotten, so that a new record may have it; 0: there is none. */
+static uint32_t gpuarena__heap_vacant(const gpuarena *arena)
+{
+    uint32_t number, at;
+    for (number = arena->heaps.count; number; number--) {
+        for (at = 1; at < arena->streams.count; at++) {
+            const gpuarena__stream *stream = &arena->streams.list[at];
+            if (stream->heap == number && stream->state != GPUARENA__CLOSED) break;
+        }
+        if (at == arena->streams.count) return number;
+    }
+    return 0;
+}
+
+/* Gives a record that has no blocks yet the heap of this thread: the one it has, one that no thread needs, a
+   new one, or, when there can be no more, another thread's. */
 static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
 {
     uint64_t thread = gpuarena__thread_number();
     uint32_t number = arena->heaps.count;
+    arena->streams.list[record].heap = 0;
     while (number && arena->heaps.list[number]->thread != thread) number--;
+    if (!number && (number = gpuarena__heap_vacant(arena)) != 0) arena->heaps.list[number]->thread = thread;
     if (!number) number = gpuarena__heap_make(arena, thread);
     arena->streams.list[record].heap = number ? number : 1 + (uint32_t)(thread % arena->heaps.count);
 }
@@ -5906,7 +5928,7 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
         - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
-/* Tells whether much is stranded, or would be if `more` were. */
+/* Tells whether stranded bytes and `more` exceed what growth by large handles allows. */
 static int gpuarena__strands_much(const gpuarena *arena, uint64_t more)
 {
     return gpuarena__stranded(arena) + more
@@ -6280,8 +6302,10 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
 }
 
 /* The alignment of a request's places in a gap. Where there is one stream, a large block of whole pages
-   begins at a page if the gap has room: otherwise it shares a page with both neighbours, as do such blocks
-   behind it. What is left before it is stranded until small blocks fill it, so not while much is. */
+   begins at a page if the gap has room: otherwise it shares its first and its last page with its neighbours.
+   What is left before it is stranded until small blocks fill it, so not if that and what is stranded already
+   exceed the bound. If the gap begins inside a page that is partly live, that part counts twice: so measured,
+   memory is lowest. */
 static uint64_t gpuarena__place_alignment(const gpuarena *arena, const gpuarena__request *req,
                                           const gpuarena__gap *gap)
 {
@@ -6692,8 +6716,8 @@ static uint64_t gpuarena__peak(gpuarena *arena)
 }
 
 /* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it. An arena with one
-   stream gets a quarter of them at once, and the rest by a page for two that have moved: so memory stays
-   lower where few need to move. */
+   stream gets a quarter of them at once, and one page more for every two that have moved: so memory
+   stays lower where few need to move. */
 static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -7092,7 +7116,8 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
 }
 
 /* Splits a free node that does not begin at this alignment, if the request fits behind that, and there is
-   host memory: four nodes, as three are taken later. Returns the part for the request. */
+   host memory: four nodes, one for this cut and three that take_found asks for. Returns the part for the
+   request. */
 static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t alignment)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -8905,17 +8930,19 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
     if (at == sizeof config->name)
         return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
 #define X(group, entry, bits) all++; set += config->driver->group.entry != NULL;
-#define GROUP(entries, is_wrong, why) \
+#define GPUARENA__GROUP(entries, is_wrong, why) \
     all = set = 0; \
     entries(X) \
     if (is_wrong) return gpuarena__refuse(out, why);
-    GROUP(GPUARENA__MEMORY_ENTRIES, set < all, "driver.memory: info, obtain and give_back must all be set")
-    GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
-    GROUP(GPUARENA__EVENT_ENTRIES, set % all, "driver.events: set all of its functions, or none")
-    GROUP(GPUARENA__CAPTURE_ENTRIES, set % all, "driver.capture: set both of its functions, or none")
-    GROUP(GPUARENA__IPC_ENTRIES, set % all, "driver.ipc: set all of its functions, or none")
-    GROUP(GPUARENA__FD_ENTRIES, set % all, "driver.fd: set both of its functions, or none")
-#undef GROUP
+    GPUARENA__GROUP(GPUARENA__MEMORY_ENTRIES, set < all,
+                    "driver.memory: info, obtain and give_back must all be set")
+    GPUARENA__GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
+    GPUARENA__GROUP(GPUARENA__EVENT_ENTRIES, set % all, "driver.events: set all of its functions, or none")
+    GPUARENA__GROUP(GPUARENA__CAPTURE_ENTRIES, set % all,
+                    "driver.capture: set both of its functions, or none")
+    GPUARENA__GROUP(GPUARENA__IPC_ENTRIES, set % all, "driver.ipc: set all of its functions, or none")
+    GPUARENA__GROUP(GPUARENA__FD_ENTRIES, set % all, "driver.fd: set both of its functions, or none")
+#undef GPUARENA__GROUP
 #undef X
     return 1;
 }
@@ -10397,37 +10424,38 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
     return 1;
 }
 
-/* The bytes of all host memory of an arena, its struct and that of its ranges left out. ends 1: frees it. */
+/* The bytes of all host memory of an arena, its struct and that of its ranges left out. ends 1: frees it
+   all. */
 static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
 {
     uint64_t sum = 0;
     uint32_t at;
-#define PIECE(memory, bytes) \
+#define GPUARENA__PIECE(memory, bytes) \
     sum += (memory) ? (bytes) : 0; \
     if (ends) gpuarena__host_free(arena, (memory), (bytes))
     for (at = 1; at <= arena->heaps.count; at++) {
         const gpuarena__heap *heap = arena->heaps.list[at];
-        PIECE(heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
-        PIECE(heap->memory, sizeof *heap + GPUARENA__LINE);
+        GPUARENA__PIECE(heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        GPUARENA__PIECE(heap->memory, sizeof *heap + GPUARENA__LINE);
     }
     for (at = 0; at < arena->nodes.chunk_count; at++) {
         const gpuarena__node *first = gpuarena__node_at(arena, at << GPUARENA__CHUNK_LOG2);
-        PIECE(((const gpuarena__chunk *)(const void *)first)->memory, GPUARENA__CHUNK_BYTES);
+        GPUARENA__PIECE(((const gpuarena__chunk *)(const void *)first)->memory, GPUARENA__CHUNK_BYTES);
     }
     for (at = 1; at < arena->streams.count; at++) {
         gpuarena__bins *bins = arena->streams.list[at].bins;
-        PIECE(bins->foreign, sizeof *bins);
-        if (bins != &arena->bins) { PIECE(bins, sizeof *bins); }
+        GPUARENA__PIECE(bins->foreign, sizeof *bins);
+        if (bins != &arena->bins) { GPUARENA__PIECE(bins, sizeof *bins); }
     }
     for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
         const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
-        PIECE(sequence->list, sequence->room * sizeof *sequence->list);
+        GPUARENA__PIECE(sequence->list, sequence->room * sizeof *sequence->list);
     }
-    PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
-#define X(table, room) PIECE(arena->table, arena->room * sizeof *arena->table);
+    GPUARENA__PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
+#define X(table, room) GPUARENA__PIECE(arena->table, arena->room * sizeof *arena->table);
     GPUARENA__TABLES(X)
 #undef X
-#undef PIECE
+#undef GPUARENA__PIECE
     return sum;
 }
 
@@ -11025,7 +11053,6 @@ static gpuarena_result gpuarena__may_enter(gpuarena *arena)
 
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
-    GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
     gpuarena__unlock(arena);
     return result;
 }
@@ -11208,7 +11235,8 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
 }
 
 /* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
-   or, if `device` is not 0, whether the whole tree would hold at most so many bytes. */
+   or, if `device` is not 0, whether the whole tree would hold at most so many bytes: those that it holds and
+   those that are free on the device. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes, uint64_t device)
 {
@@ -12036,7 +12064,7 @@ static int gpuarena__request_check(const gpuarena *arena, const gpuarena_request
     if (request->room_bytes) whole = arena->paged.page_bytes;
     req->bytes = gpuarena__whole(request->bytes, whole);
     req->room = gpuarena__whole(request->room_bytes, whole);
-    /* instead of free blocks, a segment of just its size. GPUARENA_ALLOC_TRY would always fail then */
+    /* with config.debug, a segment of just its size, not free blocks. GPUARENA_ALLOC_TRY would always fail */
     if (arena->config.debug && !gpuarena__needs_new(req))
         req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
     return 1;
@@ -12050,7 +12078,7 @@ static int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
     if (req->stream == GPUARENA_ANY_STREAM) return gpuarena__streams_part(arena);
     req->record = gpuarena__stream_enter(arena, req->stream);
     req->home = arena->streams.list[req->record].home;
-    return req->record != 0 && (!req->home || gpuarena__nodes_reserve(arena, 4));    /* one for a use */
+    return req->record != 0 && (!req->home || gpuarena__nodes_reserve(arena, 4));    /* see take_found */
 }
 
 /* Tells whether free blocks serve a request now or after waits; `takes` says which waits. Works before the
@@ -12506,7 +12534,8 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
-    if (!gpuarena__nodes_reserve(arena, req->home ? 4 : 3) || !gpuarena__lookup_reserve(arena))
+    if (!gpuarena__nodes_reserve(arena, req->home ? 4 : 3)     /* three for cuts, one for a use in a set */
+        || !gpuarena__lookup_reserve(arena))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
     if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT) {
@@ -12882,7 +12911,8 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     return may;
 }
 
-/* A request in an arena that has heaps: its stream's heap serves it, or it is served with all locks. */
+/* A request that the hit path does not take: its stream's heap serves it if there are heaps, else it is
+   served with all locks. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_heap(gpuarena *arena, void **ptr, uint64_t bytes,
                                                         gpuarena_stream stream, uint32_t tag)
 {
@@ -13376,8 +13406,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (bytes) gpuarena__prepare_free(arena, stream);
-    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = *slot;
@@ -13425,8 +13455,11 @@ static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    uint32_t record = arena->streams.ordered ? gpuarena__stream_enter(arena, stream) : 0,
-             index = gpuarena__node_around(arena, gpuarena__address(inside));
+    uint32_t record = 0, index = gpuarena__node_around(arena, gpuarena__address(inside));
+    if (index && gpuarena__node_live(gpuarena__node_at(arena, index)) && arena->streams.ordered) {
+        record = gpuarena__stream_enter(arena, stream);      /* may call the driver: others free meanwhile */
+        index = gpuarena__node_around(arena, gpuarena__address(inside));
+    }
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
     if (arena->streams.ordered)
