@@ -146,7 +146,7 @@ endif
 
 # What contains the header is not optimised: with sanitizers that is built longer than it runs. The simulated device and
 # the workloads are. And what the round without sanitizers runs in full is drawn less often here.
-ASAN_LESS ?= GPUARENA_SPACE_OPS=200000 GPUARENA_FAILURES=999
+ASAN_LESS = GPUARENA_SPACE_OPS='$(or $(GPUARENA_SPACE_OPS),200000)' GPUARENA_FAILURES='$(or $(GPUARENA_FAILURES),999)'
 
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \

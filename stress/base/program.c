@@ -64,8 +64,11 @@ void program_page(FILE *out, const char *text)
     fputs(rest, out);
 }
 
+jmp_buf *program_rescue;
+
 static void program_out_of_memory(void)
 {
+    if (program_rescue) longjmp(*program_rescue, 1);
     program_say("no host memory\n");
     exit(EXIT_HARNESS);
 }

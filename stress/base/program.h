@@ -4,6 +4,7 @@
 #ifndef STRESS_BASE_PROGRAM_H
 #define STRESS_BASE_PROGRAM_H
 
+#include <setjmp.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,7 +18,9 @@ void program_say(const char *format, ...) PROBLEM_FORMAT(1, 2);
 /* A page of help: where it calls the program `stress`, it is written with the name. */
 void program_page(FILE *out, const char *text);
 
-/* Zeroed host memory for so many items; free it. Without any the program ends: one line on stderr, EXIT_HARNESS. */
+/* Zeroed host memory for so many items; free it. Without any the program goes on at program_rescue, once that is
+   set; else it ends: one line on stderr, EXIT_HARNESS. */
+extern jmp_buf *program_rescue;
 void *program_need(size_t count, size_t item_bytes);
 void  program_must(int failed);                  /* likewise, where something else asked for memory and failed */
 /* Likewise: a copy of so many bytes of a text; a text that is written to a stream, and there when that is closed. */

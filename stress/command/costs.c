@@ -1,7 +1,6 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-#include <string.h>
 
 #include "../measure/costs.h"
 #include "../run/plan.h"

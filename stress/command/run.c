@@ -80,6 +80,7 @@ typedef struct run {
     uint64_t           cases;                    /* rows that came by, of all shards */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
+    int                is_out_of_memory;         /* a row had no host memory: no more are run */
     int                exit_code;                /* the highest so far */
 } run;
 
@@ -159,6 +160,7 @@ static int run_ends(run *self, size_t row_count)
 {
     problem why = { 0, "" };
     size_t left = row_count - self->rows.count;
+    if (self->is_out_of_memory) return 1;
     if (left && interrupt_signal()) {
         run_partial(self, interrupt_name());
         run_raise(self, interrupt_exit());
@@ -184,6 +186,25 @@ static unsigned run_parts(run *self, int is_baseline)
     return self->record;
 }
 
+/* 0: there was no host memory for it, and what it holds is lost. */
+static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
+{
+    const pass_settings *settings = &self->plan.settings;
+    const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
+                                 self->asked->values[CLI_TIMES].number };
+    jmp_buf rescue;
+    if (setjmp(rescue)) {
+        program_rescue = NULL;
+        return 0;
+    }
+    program_rescue = &rescue;
+    if (self->kind == ROW_CAPACITY) capacity_row(job, settings, made, outcome);
+    else if (self->kind == ROW_BATCH) batch_row(job, settings, &varied, made, outcome);
+    else runner_row(job, settings, made, outcome);
+    program_rescue = NULL;
+    return 1;
+}
+
 /* 1: it failed, and nobody knows what the device is worth now. */
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
@@ -194,12 +215,15 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
                              is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
-    const pass_settings *settings = &self->plan.settings;
-    const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
-                                 self->asked->values[CLI_TIMES].number };
-    if (self->kind == ROW_CAPACITY) capacity_row(&job, settings, made, &outcome);
-    else if (self->kind == ROW_BATCH) batch_row(&job, settings, &varied, made, &outcome);
-    else runner_row(&job, settings, made, &outcome);
+    self->is_out_of_memory = !run_row(self, &job, made, &outcome);
+    if (self->is_out_of_memory) {
+        self->rows.count--;
+        progress_clear(&self->progress);
+        program_say("%s: no host memory; it is left out, what is finished is written\n", label);
+        run_partial(self, "there was no host memory");
+        run_raise(self, EXIT_HARNESS);
+        return 1;
+    }
     self->record_bytes += record_bytes(made->recording);
     progress_clear(&self->progress);
     if (run_interrupted(self, outcome.status)) return 1;

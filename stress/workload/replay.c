@@ -545,7 +545,24 @@ static int snapshot_judge(const char *path, int status, const replay_content *sa
     return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
 }
 
-/* The importer writes a trace, or nothing but what is wrong. */
+/* What a command writes, with its files redirected. status: as of waitpid. 0, or -1 with a problem. */
+static int replay_run(const char *command, const char *redirected, replay_content *into, stream_builder *builder,
+                      int *status)
+{
+    char *whole;
+    size_t length;
+    FILE *text = program_stream(&whole, &length);
+    fprintf(text, "%s %s", command, redirected);
+    fclose(text);
+    FILE *out = popen(whole, "r");
+    free(whole);
+    if (!out) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
+    int failed = replay_fill(out, into, builder);
+    *status = pclose(out);
+    return failed;
+}
+
+/* The importer writes a trace. If it fails, it is run again for what it says of that. */
 static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
     char importer[PROGRAM_PATH_BYTES], *command;
@@ -558,12 +575,14 @@ static int replay_convert(const char *path, replay_content *into, stream_builder
     cli_print_word(text, importer);
     fputs(" --quiet -- ", text);
     cli_print_word(text, path);
-    fputs(" </dev/null 2>&1", text);
+    fputs(" </dev/null", text);
     fclose(text);
-    FILE *trace = popen(command, "r");
+    int status, failed = replay_run(command, "2>/dev/null", into, builder, &status);
+    if (!failed && status) {                     /* once more, for what it says of that */
+        into->length = 0;
+        failed = replay_run(command, "2>&1 >/dev/null", into, builder, &status);
+    }
     free(command);
-    if (!trace) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
-    int failed = replay_fill(trace, into, builder), status = pclose(trace);
     return failed ? -1 : snapshot_judge(path, status, into, builder);
 }
 

@@ -217,8 +217,10 @@ int main(void)
     uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
     all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
     test_keys();
+    int ran = 0;
     for (size_t at = 0; at < COUNT(kinds) && !(all_small && at); at++) {
         if (only && strcmp(only, kinds[at].name)) continue;
+        ran = 1;
         uint64_t most = only ? ops : ops / kinds[at].one_in;
         for (uint64_t own = seed, did = 0; did < most; did += program.count, own++) {
             if (!kinds[at].run(own, &program)[0]) continue;
@@ -227,6 +229,7 @@ int main(void)
         }
         CHECK_MSG(1, "%s programs: nothing is found", kinds[at].name);
     }
+    CHECK_MSG(ran, "there are programs of the kind that is asked for");
     if (!only && !all_small && ops >= 50000) test_it_all_happened(ops);
     printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
     return tap_done();
