@@ -3091,18 +3091,6 @@ static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t
     return bytes < others || (bytes == others && one->address < other->address) ? left : right;
 }
 
-/* The block behind `index` in a class: in its slots, then in its list. index 0: the first. Returns 0 behind
-   the last. */
-GPUARENA__INLINE uint32_t gpuarena__class_block(const gpuarena *arena, const gpuarena__bins *bins,
-                                                uint32_t number, uint32_t index)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t behind = bins->digests[number];
-    if (index && node->size & GPUARENA__OVERFLOW) return node->as.list.after;
-    if (index) behind &= ~(uint64_t)255 << node->as.slot % 64;
-    return behind ? bins->nodes[number * 8 + gpuarena__lowest_bit(behind) / 8] : bins->overflow[number];
-}
-
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
    the slots and lists of the request's class and of larger ones until a class has one; then the trees. */
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
@@ -5109,14 +5097,20 @@ GPUARENA__INLINE void gpuarena__blocks_each(const gpuarena *arena, uint32_t reco
                                             gpuarena__show *show, void *user)
 {
     const gpuarena__bins *bins;
-    uint32_t n, number, index;
+    uint32_t n, number, slot, index;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
         gpuarena__tree_each(arena, bins->root[1], show, user);
         gpuarena__tree_each(arena, bins->root[0], show, user);
         number = gpuarena__bin_of(least).number;
-        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++)
-            for (index = 0; (index = gpuarena__class_block(arena, bins, number, index)) != 0;)
-                show(arena, index, user);
+        for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+            uint64_t taken = bins->digests[number];
+            for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
+                slot = gpuarena__lowest_bit(taken) / 8;
+                show(arena, bins->nodes[number * 8 + slot], user);
+            }
+            index = bins->overflow[number];
+            for (; index; index = gpuarena__node_at(arena, index)->as.list.after) show(arena, index, user);
+        }
     }
 }
 
@@ -9250,15 +9244,19 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* The largest request that the free blocks in these bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->as.tree.longest;     /* the sentinel's is 0 */
-    uint64_t surplus = gpuarena__node_at(arena, bins->root[1])->as.tree.longest & ~GPUARENA__STATE_BITS;
-    uint32_t word = GPUARENA__CLASS_WORDS, number, index = 0;
+    const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
+    uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
     while (word && !bins->taken[word - 1]) word--;
     if (!word-- || largest) return largest;      /* blocks in the tree are longer than all others */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
-    while ((index = gpuarena__class_block(arena, bins, number, index)) != 0)
+    for (slot = 0; slot < 8; slot++)
+        if (bins->digests[number] >> (8 * slot) & 255)
+            largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
+    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    return gpuarena__max(largest, surplus);
+    node = gpuarena__node_at(arena, bins->root[1]);
+    return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
 }
 
 /* The largest free block that there would be once all work is done, or that whole pages could be moved
