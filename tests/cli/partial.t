@@ -91,20 +91,4 @@ is(join(' ', grep { slurp("$folder/capacity.$_") !~ m{shard 0\\?/2: 1 of 2 rows}
 is(ended('INT', 'both', 'raw,segments,paged', '--shard', '1/2'), 130, 'SIGINT: exit 130');
 says('both', 'shard 1/2: 3 of 6 rows', csv => 1, json => 1, series => 1, latency => 1);
 says('both', 'partial: 2 of 3 rows, then SIGINT', json => 1, md => 1, junit => 1, html => 1);
-
-# ---- one whose memory ran out
-if ($stress =~ m{/asan/}) {
-    skip('out of host memory: a sanitizer needs more address space than there is');
-} else {
-    my ($told, $limit) = ('', 30_000);           # the least that is enough for the plan and not for the row
-    while ($told !~ m{^stress: uniform:n=400000/raw: no host memory}m && $limit < 300_000) {
-        $limit += 3000;
-        $told = qx(ulimit -v $limit; '$stress' run -w uniform:n=60,uniform:n=400000 -p raw,segments --no-timing -q --out csv='$folder/memory.csv' 2>&1);
-    }
-    is($? >> 8, 4, 'out of host memory: exit 4');
-    ok($limit < 300_000, 'the row that lacks it is named') or print "#   $told";
-    my @lines = split /\n/, slurp("$folder/memory.csv");
-    is(scalar(rows(join("\n", @lines[0 .. $#lines - 1]) . "\n")), 2, 'the rows before it are written');
-    is($lines[-1], '# partial: 2 of 4 rows, then there was no host memory', 'and the file says that they are not all');
-}
 done();
