@@ -69,6 +69,7 @@ static void test_repeats(void)
         }
     }
     CHECK(!repeats_of(&none, &list, 1) && !repeats_of(&none, &list, 2));
+    repeats_free(&none);
     CHECK(repeats_of(&one, &list, 0) && one.count == 2 && one.ns.count == 2);
     const histogram *sum = one.sums[REPEATS_ALLOC];
     CHECK_U64(sum->count, ==, 2000);
