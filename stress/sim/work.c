@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "memory.h"
 
 /* ---- Graphs: a growing list of nodes */
 
