@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "array.h"
-#include "splitmix64.h"
 
 /* ---- FNV-1a over the eight bytes of a word */
 
@@ -21,10 +20,12 @@ uint64_t digest_word(uint64_t digest, uint64_t word)
 
 enum { DEVICE_TABLE_FIRST = 64 };                /* slots */
 
-/* Mixed, as numbers are often dense, or 2 MiB apart. */
+/* The finaliser of splitmix64: numbers are often dense, or 2 MiB apart. */
 static size_t device_table_home(const device_table *self, uint64_t address)
 {
-    return (size_t)splitmix64_mix(address) & (self->capacity - 1);
+    uint64_t mixed = (address ^ address >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return (size_t)(mixed ^ mixed >> 31) & (self->capacity - 1);
 }
 
 /* Ends, since half of the slots are empty. */

@@ -9,8 +9,14 @@
 
 enum { COSTS_LINE_BYTES = 200 };
 
-static const struct { const char *name, *meaning; } costs_rows[SIM_COST_KINDS] = {
-#define X(name, text, fixed, per_mib, what) { text, what },
+static const char *const costs_names[SIM_COST_KINDS] = {
+#define X(name, text, fixed, per_mib, what) text,
+    SIM_COSTS(X)
+#undef X
+};
+
+static const char *const costs_meanings[SIM_COST_KINDS] = {
+#define X(name, text, fixed, per_mib, what) what,
     SIM_COSTS(X)
 #undef X
 };
@@ -67,7 +73,7 @@ static slice costs_take_word(slice *line)
 static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
 {
     for (int i = 0; i < SIM_COST_KINDS; i++) {
-        if (slice_is(word, costs_rows[i].name)) {
+        if (slice_is(word, costs_names[i])) {
             *kind = (sim_cost_kind)i;
             if (file->seen[i]) return costs_expected(file, word, "each name once");
             file->seen[i] = 1;
@@ -77,7 +83,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
     char expected[512] = "one of";
     for (int i = 0; i < SIM_COST_KINDS; i++) {
         size_t length = strlen(expected);
-        snprintf(expected + length, sizeof expected - length, " %s", costs_rows[i].name);
+        snprintf(expected + length, sizeof expected - length, " %s", costs_names[i]);
     }
     return costs_expected(file, word, expected);
 }
@@ -160,13 +166,13 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
 
 const char *sim_costs_name(sim_cost_kind kind)
 {
-    return costs_rows[kind].name;
+    return costs_names[kind];
 }
 
 void sim_costs_write_line(sim_cost_kind kind, const sim_cost *cost, FILE *out)
 {
-    fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_rows[kind].name, cost->fixed_ns, cost->per_mib_ns,
-            costs_rows[kind].meaning);
+    fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_names[kind], cost->fixed_ns, cost->per_mib_ns,
+            costs_meanings[kind]);
 }
 
 int sim_costs_write(const sim_costs *costs, FILE *out)

@@ -1,0 +1,209 @@
+/* First call, fork and exit. The order at the end: handler of the first call, destructors, findings, status 3. */
+#include "call.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../sim/sim.h"
+#include "../sim/engine.h"
+#include "options.h"
+
+enum { LIFE_INITIALIZATION_ERROR = 3, LIFE_EXIT_FINDINGS = 3 };
+
+typedef struct life {
+    int      begun;                              /* a call was made: the exit handler is registered */
+    int      forked;                             /* the parent had begun */
+    int      unloading;                          /* the exit handler has run */
+    sim     *own;                                /* GPUARENA_SIM's; NULL: not needed yet */
+    int      own_without_devices;
+    sim     *attached;
+    uint64_t epoch;
+    int      findings_pass;                      /* of GPUARENA_SIM, as is the report */
+    char     report[OPTIONS_TEXT];
+} life;
+
+static life life_state;
+static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void life_lock(void)
+{
+    pthread_mutex_lock(&life_mutex);
+}
+
+void life_unlock(void)
+{
+    pthread_mutex_unlock(&life_mutex);
+}
+
+static void life_unload(void)
+{
+    life_lock();
+    life_state.unloading = 1;
+    life_unlock();
+}
+
+static void life_fork_child(void)
+{
+    life_state.forked = life_state.begun;
+    life_unlock();
+}
+
+/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
+   Fails for want of memory alone, and then a child is not told that it is one. */
+__attribute__((constructor)) static void life_load(void)
+{
+    (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
+}
+
+int life_begin(void)
+{
+    if (!life_state.begun) {
+        life_state.begun = 1;
+        (void)atexit(life_unload);               /* fails for want of memory alone: unloading is then not seen */
+    }
+    return life_state.forked ? LIFE_INITIALIZATION_ERROR : life_state.unloading ? SIM_UNLOADING : SIM_SUCCESS;
+}
+
+/* A program must not run on another device than the one that was asked for, so it does not run at all. */
+static void life_refuse(const char *text)
+{
+    fflush(NULL);
+    fprintf(stderr, "gpuarena sim: GPUARENA_SIM: %s\n", text);
+    _exit(EXIT_USAGE);
+}
+
+static void life_make_own(void)
+{
+    static options read;                         /* large, and read once */
+    problem why = { 0, "" };
+    if (options_read(getenv("GPUARENA_SIM"), &read, &why)) life_refuse(why.text);
+    read.machine.costs = &read.costs;
+    read.machine.faults = read.faults;
+    life_state.own = sim_create(&read.machine, &why);
+    life_state.own_without_devices = read.machine.device_count == 0;
+    if (!life_state.own) life_refuse(why.text);
+    life_state.own->runtime_work_ns = read.work_ns;
+    life_state.own->runtime_skips_kernels = read.skips_kernels;
+    life_state.findings_pass = read.findings_pass;
+    snprintf(life_state.report, sizeof life_state.report, "%s", read.report);
+}
+
+/* A machine may lie where another one lay: numbers tell them apart. */
+static sim *life_number(sim *machine)
+{
+    static uint64_t last;
+    if (machine->runtime_serial == 0) machine->runtime_serial = ++last;
+    return machine;
+}
+
+sim *life_machine(void)
+{
+    if (life_state.attached) return life_number(life_state.attached);
+    if (!life_state.own) life_make_own();
+    return life_state.own_without_devices ? NULL : life_number(life_state.own);
+}
+
+int life_is_own(const sim *machine)
+{
+    return machine == life_state.own;
+}
+
+uint64_t life_epoch(void)
+{
+    return life_state.epoch;
+}
+
+__attribute__((visibility("default"))) void cudart_attach(sim *machine)
+{
+    life_lock();
+    if (life_state.attached != machine) {
+        life_state.attached = machine;
+        life_state.epoch++;
+    }
+    life_unlock();
+}
+
+__attribute__((visibility("default"))) sim *cudart_machine(void)
+{
+    life_lock();
+    sim *machine = life_begin() == SIM_SUCCESS ? life_machine() : NULL;
+    life_unlock();
+    return machine;
+}
+
+__attribute__((visibility("default"))) const char *cudart_build(void)
+{
+    return sim_build();
+}
+
+static uint64_t life_print_findings(const sim *machine)
+{
+    uint64_t count = sim_finding_count(machine), shown = 0;
+    const char *text;
+    if (count == 0) return 0;
+    fprintf(stderr, "gpuarena sim: %" PRIu64 " finding%s:\n", count, count == 1 ? "" : "s");
+    while ((text = sim_finding(machine, shown)) != NULL) {
+        fprintf(stderr, "  %s\n", text);
+        shown++;
+    }
+    if (shown < count) fprintf(stderr, "  and %" PRIu64 " more\n", count - shown);
+    return count;
+}
+
+/* A device: its peak, then a line for each kind of call that was made: how often, and virtual nanoseconds in all. */
+static void life_write_report(FILE *out, const sim *machine)
+{
+#define LIFE_NAME(name, text, cuda_name, code, cost, trait) #cuda_name,
+    static const char *const names[] = { SIM_CALLS(LIFE_NAME) };
+    sim_counters counters;
+    for (int device = 0; device < machine->device_count; device++) {
+        sim_get_counters(machine, device, &counters);
+        fprintf(out, "device %d peak %" PRIu64 "\n", device, counters.held_peak_bytes);
+        for (int kind = 0; kind < SIM_CALL_KINDS; kind++) {
+            if (counters.calls[kind] > 0) {
+                fprintf(out, "call %s %" PRIu64 " %" PRIu64 "\n", names[kind], counters.calls[kind],
+                        counters.vns[kind]);
+            }
+        }
+    }
+    fprintf(out, "clock %" PRIu64 "\nskipped %" PRIu64 "\n", sim_now_ns(machine), machine->runtime_skipped_kernels);
+    refused_print(out);
+}
+
+static void life_print_report(const sim *machine)
+{
+    int is_stderr = strcmp(life_state.report, "-") == 0;
+    FILE *out = is_stderr ? stderr : fopen(life_state.report, "w");
+    if (out) life_write_report(out, machine);
+    if (!out || (!is_stderr && fclose(out))) {
+        fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.report);
+    }
+}
+
+/* After all exit handlers and the destructors of whatever uses this library. What still runs is told that the process
+   is ending, and does not come near the machine. */
+__attribute__((destructor)) static void life_end(void)
+{
+    life_lock();
+    life_state.unloading = 1;
+    if (life_state.forked || !life_state.own) {
+        life_unlock();
+        return;
+    }
+    if (life_state.own->runtime_skipped_kernels > 0) {
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is "
+                "not judged\n", life_state.own->runtime_skipped_kernels);
+    }
+    if (life_state.report[0]) life_print_report(life_state.own);
+    uint64_t findings = life_print_findings(life_state.own);
+    sim_destroy(life_state.own);
+    life_state.own = NULL;
+    if (findings > 0 && !life_state.findings_pass) {
+        fflush(NULL);
+        _exit(LIFE_EXIT_FINDINGS);
+    }
+    life_unlock();
+}
