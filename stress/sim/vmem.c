@@ -16,13 +16,14 @@ static int vmem_is_whole(uint64_t bytes)
 static int vmem_refuse(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
                        const char *why)
 {
-    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes at %s: %s", action, bytes, engine_name(device, address).text, why);
+    judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes at %s: %s", action, bytes,
+                 engine_name(device, address).text, why);
     return SIM_INVALID_VALUE;
 }
 
 static int vmem_no_host_memory(const sim_device *device, const char *action)
 {
-    ENGINE_REPORT(device, "no host memory left to simulate %s", action);
+    judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %s", action);
     return SIM_UNKNOWN;
 }
 
@@ -69,10 +70,10 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
     uint64_t offset;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    devmem_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
+    vspace_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
                                           &offset);
-    if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
+    if (result != VSPACE_OK) {
+        return result == VSPACE_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
     }
     *address = engine_address(device, offset);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
@@ -166,11 +167,12 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     vspace_page *page = vmem_page(machine, handle);
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_DESTROY);
     if (!page || page->device != device->ordinal) {
-        ENGINE_REPORT(device, "destroy of a handle that this device does not have");
+        judge_report(&machine->judge, device->ordinal, "destroy of a handle that this device does not have");
         return SIM_INVALID_VALUE;
     }
     if (bytes != page->bytes && bytes != VMEM_ANY_BYTES) {
-        ENGINE_REPORT(device, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes, page->bytes);
+        judge_report(&machine->judge, device->ordinal, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes,
+                     page->bytes);
         return SIM_INVALID_VALUE;
     }
     handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
@@ -183,8 +185,8 @@ vspace_page *vmem_exported(const sim_device *device, uint64_t handle)
 {
     vspace_page *page = vmem_page(device->sim, handle);
     if (page && page->is_shared) return page;
-    ENGINE_REPORT(device, "export of %s",
-                  page ? "memory that was not created to be exported" : "a handle that there is not");
+    judge_report(&device->sim->judge, device->ordinal, "export of %s",
+                 page ? "memory that was not created to be exported" : "a handle that there is not");
     return NULL;
 }
 
@@ -192,7 +194,7 @@ int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
 {
     vspace_page *page = vmem_page(device->sim, exported);
     if (!page) {
-        ENGINE_REPORT(device, "import of memory whose handle was given up");
+        judge_report(&device->sim->judge, device->ordinal, "import of memory whose handle was given up");
         return SIM_INVALID_VALUE;
     }
     *handle = vmem_refer(device->sim, page);
