@@ -1,4 +1,4 @@
-/* Begins and ends calls. */
+/* Begins and ends calls; last errors, their names, and versions. Must not know which call an error came from. */
 #include "call.h"
 
 #include <string.h>
@@ -36,9 +36,9 @@ int call_put(int *to, int value)
     return to ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-sim_device *call_find_device(const call *self, int ordinal)
+sim_device *call_device(const call *self, int ordinal)
 {
-    return ordinal >= 0 && ordinal < self->machine->device_count ? &self->machine->devices[ordinal] : NULL;
+    return engine_device(self->machine, ordinal);
 }
 
 int call_open(call *self, sim_call kind)
@@ -50,49 +50,35 @@ int call_open(call *self, sim_call kind)
         self->code = cudaErrorNoDevice;
         return 0;
     }
-    self->device = call_find_device(self, self->thread->device);
+    self->device = call_device(self, self->thread->device);
     if (life_is_own(self->machine)) {
         sim_begin_op(self->machine, self->machine->faults.calls[SIM_CALL_KINDS] + 1);
     }
     return 1;
 }
 
-static int call_take_answer(call *self, fault_answer answer)
+int call_serve(call *self, sim_device *device, uint64_t bytes)
 {
+    if (device) self->device = device;
+    if (!engine_call_is(self->kind, SIM_BARE) && !engine_call_is(self->kind, SIM_EXPORT)) {
+        engine_open_context(self->device);
+        self->thread->has_context = 1;
+    }
+    fault_answer answer = work_begin_call(self->device, self->kind, bytes, engine_call_name(self->kind));
     self->code = answer.code;
     self->lie = answer.lie;
     self->cost_ns = engine_call_ns(self->device, self->kind);
     return self->code == SIM_SUCCESS;
 }
 
-int call_serve(call *self, sim_device *device, uint64_t bytes)
+int call_begin(call *self, sim_call kind)
 {
-    self->device = device;
-    return call_take_answer(self, engine_begin_call(device, self->kind, bytes));
-}
-
-static int call_begin_on(call *self, sim_device *device, uint64_t bytes)
-{
-    engine_open_context(device);
-    self->thread->has_context = 1;
-    return call_serve(self, device, bytes);
-}
-
-int call_begin(call *self, sim_call kind, uint64_t bytes)
-{
-    return call_open(self, kind) ? call_begin_on(self, self->device, bytes) : 0;
+    return call_open(self, kind) && call_serve(self, NULL, 0);
 }
 
 int call_begin_at(call *self, sim_call kind, const void *ptr)
 {
-    if (!call_open(self, kind)) return 0;
-    sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
-    return call_begin_on(self, owner ? owner : self->device, 0);
-}
-
-int call_begin_bare(call *self, sim_call kind)
-{
-    return call_open(self, kind) ? call_take_answer(self, engine_begin_bare_call(self->device, kind)) : 0;
+    return call_open(self, kind) && call_serve(self, engine_owner(self->machine, (uint64_t)(uintptr_t)ptr), 0);
 }
 
 int call_end_driver(call *self)
@@ -110,4 +96,72 @@ cudaError_t call_end(call *self)
         *last = self->code;
     }
     return (cudaError_t)call_end_driver(self);
+}
+
+/* ---- Last errors, their names, and versions */
+
+/* A child of fork and a process that is ending hear of nothing else. */
+CUDART_EXPORT cudaError_t cudaGetLastError(void)
+{
+    call self;
+    int code = call_enter(&self);
+    if (code == SIM_SUCCESS) {
+        code = self.thread->last_error;
+        if (codes_status(code) != GPUARENA_STATUS_LOST) self.thread->last_error = SIM_SUCCESS;
+    }
+    call_leave(&self);
+    return (cudaError_t)code;
+}
+
+CUDART_EXPORT cudaError_t cudaPeekAtLastError(void)
+{
+    call self;
+    int code = call_enter(&self);
+    if (code == SIM_SUCCESS) code = self.thread->last_error;
+    call_leave(&self);
+    return (cudaError_t)code;
+}
+
+CUDART_EXPORT const char *cudaGetErrorName(cudaError_t error)
+{
+    return codes_name((int)error);
+}
+
+CUDART_EXPORT const char *cudaGetErrorString(cudaError_t error)
+{
+    return codes_text((int)error);
+}
+
+CUDART_EXPORT cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    call self;
+    int code = call_enter(&self);
+    if (code == SIM_SUCCESS && !version) {
+        code = self.thread->last_error = SIM_INVALID_VALUE;
+    } else if (code == SIM_SUCCESS) {
+        *version = CUDART_VERSION;
+    }
+    call_leave(&self);
+    return (cudaError_t)code;
+}
+
+/* Without a driver, and with one that only pretends, the version is 0; without a device it is the driver's. */
+CUDART_EXPORT cudaError_t cudaDriverGetVersion(int *version)
+{
+    call self;
+    int found = CUDART_VERSION;
+    if (!call_begin(&self, SIM_CALL_DRIVER_GET_VERSION)) {
+        if (self.code == cudaErrorInsufficientDriver || self.code == cudaErrorStubLibrary) {
+            found = 0;
+            self.code = SIM_SUCCESS;
+        } else if (self.code == cudaErrorNoDevice) {
+            self.code = SIM_SUCCESS;
+        }
+    }
+    if (self.code == SIM_SUCCESS && !version) {
+        self.code = SIM_INVALID_VALUE;
+    } else if (self.code == SIM_SUCCESS) {
+        *version = found;
+    }
+    return call_end(&self);
 }

@@ -43,14 +43,14 @@ typedef struct call {
 } call;
 
 /* 1: the call is to be served, which sets code and cost_ns. 0: code says why not. call_end in both cases.
-     call_begin       reaches the current device: creates its context, fails if it is lost. bytes: of cudaMalloc or 0
-     call_begin_at    the same, for the device whose address it is; the current one if it is no device's
-     call_begin_bare  reaches no device
-     call_open, then call_serve: reaches the device given, which needs no context */
-int call_begin(call *self, sim_call kind, uint64_t bytes);
+     call_begin     for the current device
+     call_begin_at  for the device whose address it is; the current one if it is no device's
+     call_open      1: there is a machine, and self->device is the current one; then
+     call_serve     for the device given; NULL: the current one. Creates its context, unless the kind's trait says
+                    that it needs none. bytes: of a kind whose faults look at sizes, else 0 */
+int call_begin(call *self, sim_call kind);
 int call_begin_at(call *self, sim_call kind, const void *ptr);
-int call_begin_bare(call *self, sim_call kind);
-int call_open(call *self, sim_call kind);        /* 1: there is a machine, and self->device is the current one */
+int call_open(call *self, sim_call kind);
 int call_serve(call *self, sim_device *device, uint64_t bytes);
 cudaError_t call_end(call *self);                /* keeps the last error */
 int call_end_driver(call *self);                 /* of the driver's interface, which has no last error */
@@ -65,12 +65,14 @@ void call_leave(call *self);
     if (begun) self.code = (answer); \
     return call_end(&self)
 
-/* Such a function, whole. */
-#define CUDART_FUNCTION(name, parameters, begun, answer) \
-    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(begun, answer); }
+/* Such a function, whole; and one that begins at an address. */
+#define CUDART_FUNCTION(name, parameters, answer) \
+    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin(&self, SIM_CALL_OF_##name), answer); }
+#define CUDART_FUNCTION_AT(name, parameters, ptr, answer) \
+    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin_at(&self, SIM_CALL_OF_##name, ptr), answer); }
 
 int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
-sim_device *call_find_device(const call *self, int ordinal);     /* NULL: there is none */
+sim_device *call_device(const call *self, int ordinal);      /* NULL: there is none */
 
 /* ---- The life of the substitute in its process: the machine that serves, first call, fork, exit. It must not know
         what calls do. Everything here but life_lock is called with the lock held */
@@ -89,8 +91,6 @@ uint64_t life_epoch(void);                       /* changes with the machine */
 
 /* ---- What the simulated device says of itself: one table for attributes and properties */
 
-/* 1: the toolkit knows the attribute. Features that are not served are 0. */
-int attributes_read(const sim_device *device, int attribute, int *value);
 int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute);  /* of one that the toolkit knows */
 
 /* ---- Which functions that are not served were called */
@@ -108,10 +108,8 @@ typedef struct host_block {
     int         is_managed;
 } host_block;
 
-void *host_obtain(const sim_device *owner, uint64_t bytes, int is_managed);      /* whole pages; NULL: no memory */
-int   host_give_back(void *ptr, int is_managed, uint64_t *bytes);    /* 1, or 0: no such block's base that is held */
-void  host_reset(const sim_device *owner);                       /* gives back what this device's calls obtained */
-const host_block *host_find(const void *ptr);                    /* that ptr lies in; NULL: none */
+void  host_reset(const sim_device *owner);       /* gives back what this device's calls obtained */
+const host_block *host_find(const void *ptr);    /* that ptr lies in; NULL: none */
 
 /* ---- Streams by the runtime's handles, and the names of calls in programs compiled with per-thread default
         streams */
@@ -119,22 +117,24 @@ const host_block *host_find(const void *ptr);                    /* that ptr lie
 /* CUDART_THREAD_FORM(cudaX, cudaX_ptsz)(..) { .. }: the same call where stream 0 is the calling thread's. */
 #define CUDART_THREAD_FORM(name, form) CUDART_EXPORT __typeof__(name) form; cudaError_t form
 /* A function that is one call with a stream, in both forms. */
-#define CUDART_STREAM_FUNCTION(name, parameters, begun, answer) \
-    CUDART_FUNCTION(name, parameters, begun, answer) \
+#define CUDART_STREAM_FUNCTION(name, parameters, answer) \
+    CUDART_EXPORT cudaError_t name parameters \
+    { \
+        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), answer); \
+    } \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters \
     { \
         stream = stream_of_thread(stream); \
-        CALL_DOES(begun, answer); \
+        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), answer); \
     }
 /* The form that the suffix _ptsz names, of a call that has such arguments there. */
 #define CUDART_PER_THREAD(name, parameters, arguments) \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters { return name arguments; }
 
-int stream_check(call *self, cudaStream_t stream);           /* 1, or 0 and work_find_stream's code */
+int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_begin, and the stream is one */
 cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */
 
-/* Work of one command: as long as the machine says that work of the runtime takes. act, payload: launch.h */
-int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes,
-                   const char *action);
+/* Work of one command: as long as the machine says that work of the runtime takes. act, payload: sim/work.h */
+int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes);
 
 #endif

@@ -17,8 +17,8 @@
    SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
 
    What serves and what does not:
-   - Calls are counted from 1, all kinds of calls.h together, and findings say "op N" for the Nth.
-   - Streams, events and captures are the simulated machine's (streams.h, event.h, capture.h). Work takes virtual
+   - Calls are counted from 1, all kinds of sim/base.h together, and findings say "op N" for the Nth.
+   - Streams, events and captures are the simulated machine's (sim/work.h). Work takes virtual
      time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
      fills are uses of device memory, by the cudaMalloc that it lies in: access.h judges their order. Without work=NS
      streams are always idle, but for cudart_kernel's work.

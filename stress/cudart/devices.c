@@ -7,15 +7,132 @@
 #include "../sim/memory.h"
 #include "call.h"
 
-CUDART_FUNCTION(cudaGetDeviceCount, (int *count), call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT),
-                call_put(count, self.machine->device_count))
-CUDART_FUNCTION(cudaGetDevice, (int *device), call_begin_bare(&self, SIM_CALL_GET_DEVICE),
-                call_put(device, self.thread->device))
+/* ---- Attributes: the limits of a device of compute capability 9.0, and its place on the bus */
+
+/* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, and
+   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED. */
+enum { ATTRIBUTES_VIRTUAL_MEMORY = 102, ATTRIBUTES_FILE_DESCRIPTORS = 103 };
+
+/* All others are 0. */
+static const struct { enum cudaDeviceAttr attribute; int value; } attributes_table[] = {
+    { cudaDevAttrMaxThreadsPerBlock,             1024 },
+    { cudaDevAttrMaxBlockDimX,                   1024 },
+    { cudaDevAttrMaxBlockDimY,                   1024 },
+    { cudaDevAttrMaxBlockDimZ,                   64 },
+    { cudaDevAttrMaxGridDimX,                    2147483647 },
+    { cudaDevAttrMaxGridDimY,                    65535 },
+    { cudaDevAttrMaxGridDimZ,                    65535 },
+    { cudaDevAttrMaxSharedMemoryPerBlock,        48 << 10 },
+    { cudaDevAttrMaxSharedMemoryPerBlockOptin,   227 << 10 },
+    { cudaDevAttrMaxSharedMemoryPerMultiprocessor, 228 << 10 },
+    { cudaDevAttrReservedSharedMemoryPerBlock,   1 << 10 },
+    { cudaDevAttrTotalConstantMemory,            64 << 10 },
+    { cudaDevAttrWarpSize,                       32 },
+    { cudaDevAttrMaxPitch,                       2147483647 },
+    { cudaDevAttrMaxRegistersPerBlock,           65536 },
+    { cudaDevAttrMaxRegistersPerMultiprocessor,  65536 },
+    { cudaDevAttrMaxThreadsPerMultiProcessor,    2048 },
+    { cudaDevAttrMaxBlocksPerMultiprocessor,     32 },
+    { cudaDevAttrMultiProcessorCount,            132 },
+    { cudaDevAttrL2CacheSize,                    50 << 20 },
+    { cudaDevAttrTextureAlignment,               512 },
+    { cudaDevAttrTexturePitchAlignment,          32 },
+    { cudaDevAttrSurfaceAlignment,               512 },
+    { cudaDevAttrCanMapHostMemory,               1 },
+    { cudaDevAttrManagedMemory,                  1 },
+    { cudaDevAttrConcurrentManagedAccess,        1 },
+    { cudaDevAttrMemoryPoolsSupported,           1 },
+    { cudaDevAttrUnifiedAddressing,              1 },
+    { cudaDevAttrConcurrentKernels,              1 },
+    { cudaDevAttrStreamPrioritiesSupported,      1 },
+    { cudaDevAttrComputeCapabilityMajor,         9 },
+    { cudaDevAttrComputeCapabilityMinor,         0 },
+};
+
+/* 1: the toolkit knows the attribute. Features that are not served are 0. */
+static int attributes_read(const sim_device *device, int attribute, int *value)
+{
+    if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return 0;
+    *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1
+           : attribute == ATTRIBUTES_VIRTUAL_MEMORY || attribute == ATTRIBUTES_FILE_DESCRIPTORS
+                 ? !device->sim->without_vm : 0;
+    for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
+        if ((int)attributes_table[i].attribute == attribute) *value = attributes_table[i].value;
+    }
+    return 1;
+}
+
+int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
+{
+    int value = 0;
+    attributes_read(device, (int)attribute, &value);
+    return value;
+}
+
+/* ---- Properties: made of attributes, in the struct of the toolkit that this is built with */
+
+static void properties_limits(const sim_device *device, struct cudaDeviceProp *filled)
+{
+    filled->sharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlock);
+    filled->sharedMemPerBlockOptin = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    filled->sharedMemPerMultiprocessor = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    filled->reservedSharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrReservedSharedMemoryPerBlock);
+    filled->regsPerBlock = attributes_of(device, cudaDevAttrMaxRegistersPerBlock);
+    filled->regsPerMultiprocessor = attributes_of(device, cudaDevAttrMaxRegistersPerMultiprocessor);
+    filled->warpSize = attributes_of(device, cudaDevAttrWarpSize);
+    filled->memPitch = (size_t)attributes_of(device, cudaDevAttrMaxPitch);
+    filled->maxThreadsPerBlock = attributes_of(device, cudaDevAttrMaxThreadsPerBlock);
+    filled->maxThreadsPerMultiProcessor = attributes_of(device, cudaDevAttrMaxThreadsPerMultiProcessor);
+    filled->maxBlocksPerMultiProcessor = attributes_of(device, cudaDevAttrMaxBlocksPerMultiprocessor);
+    for (int i = 0; i < 3; i++) {
+        filled->maxThreadsDim[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxBlockDimX + i));
+        filled->maxGridSize[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxGridDimX + i));
+    }
+    filled->totalConstMem = (size_t)attributes_of(device, cudaDevAttrTotalConstantMemory);
+    filled->textureAlignment = (size_t)attributes_of(device, cudaDevAttrTextureAlignment);
+    filled->texturePitchAlignment = (size_t)attributes_of(device, cudaDevAttrTexturePitchAlignment);
+    filled->surfaceAlignment = (size_t)attributes_of(device, cudaDevAttrSurfaceAlignment);
+}
+
+static void properties_fill(const sim_device *device, struct cudaDeviceProp *filled)
+{
+    memset(filled, 0, sizeof *filled);
+    snprintf(filled->name, sizeof filled->name, "gpuarena simulated device");
+    snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", device->ordinal);
+    filled->totalGlobalMem = device->memory.capacity_bytes;
+    filled->major = attributes_of(device, cudaDevAttrComputeCapabilityMajor);
+    filled->minor = attributes_of(device, cudaDevAttrComputeCapabilityMinor);
+    filled->multiProcessorCount = attributes_of(device, cudaDevAttrMultiProcessorCount);
+    filled->l2CacheSize = attributes_of(device, cudaDevAttrL2CacheSize);
+    filled->canMapHostMemory = attributes_of(device, cudaDevAttrCanMapHostMemory);
+    filled->unifiedAddressing = attributes_of(device, cudaDevAttrUnifiedAddressing);
+    filled->concurrentKernels = attributes_of(device, cudaDevAttrConcurrentKernels);
+    filled->streamPrioritiesSupported = attributes_of(device, cudaDevAttrStreamPrioritiesSupported);
+    filled->pciBusID = attributes_of(device, cudaDevAttrPciBusId);
+    properties_limits(device, filled);
+}
+
+static int properties_of(const call *self, struct cudaDeviceProp *properties, int device)
+{
+    const sim_device *found = call_device(self, device);
+    if (!found || !properties) return found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+    properties_fill(found, properties);
+    return SIM_SUCCESS;
+}
+
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
+CUDART_FUNCTION(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device),
+                properties_of(&self, properties, device))
+
+/* ---- Devices */
+
+CUDART_FUNCTION(cudaGetDeviceCount, (int *count), call_put(count, self.machine->device_count))
+CUDART_FUNCTION(cudaGetDevice, (int *device), call_put(device, self.thread->device))
 
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */
 static int devices_select(call *self, int ordinal)
 {
-    sim_device *found = call_find_device(self, ordinal);
+    sim_device *found = call_device(self, ordinal);
     if (!found) return cudaErrorInvalidDevice;
     if (CUDART_VERSION >= 12000) {
         if (found->lost_code) return found->lost_code;
@@ -26,8 +143,7 @@ static int devices_select(call *self, int ordinal)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaSetDevice, (int device), call_begin_bare(&self, SIM_CALL_SET_DEVICE),
-                devices_select(&self, device))
+CUDART_FUNCTION(cudaSetDevice, (int device), devices_select(&self, device))
 
 /* One way to wait at most, and nothing that is unknown. */
 static int devices_flags_fit(unsigned flags)
@@ -39,7 +155,7 @@ static int devices_flags_fit(unsigned flags)
 #if CUDART_VERSION >= 12000
 static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
 {
-    sim_device *found = call_find_device(self, ordinal);
+    sim_device *found = call_device(self, ordinal);
     if (!found) return cudaErrorInvalidDevice;
     if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
         return SIM_INVALID_VALUE;
@@ -50,35 +166,32 @@ static int devices_initialise(const call *self, int ordinal, unsigned device_fla
 }
 
 CUDART_FUNCTION(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags),
-                call_begin_bare(&self, SIM_CALL_INIT_DEVICE), devices_initialise(&self, device, device_flags, flags))
+                devices_initialise(&self, device, device_flags, flags))
 #endif
 
 static int devices_attribute(const call *self, int *value, int attribute, int device)
 {
-    const sim_device *found = call_find_device(self, device);
+    const sim_device *found = call_device(self, device);
     if (!found) return cudaErrorInvalidDevice;
     return value && attributes_read(found, attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
 CUDART_FUNCTION(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
-                call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE),
                 devices_attribute(&self, value, (int)attribute, device))
 
 static int devices_bus(const call *self, char *text, int bytes, int device)
 {
     char address[16];
     int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
-    if (!call_find_device(self, device)) return cudaErrorInvalidDevice;
+    if (!call_device(self, device)) return cudaErrorInvalidDevice;
     if (!text || bytes <= length) return SIM_INVALID_VALUE;
     memcpy(text, address, (size_t)length + 1);
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaDeviceGetPCIBusId, (char *text, int bytes, int device),
-                call_begin_bare(&self, SIM_CALL_DEVICE_GET_PCI_BUS_ID), devices_bus(&self, text, bytes, device))
+CUDART_FUNCTION(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), devices_bus(&self, text, bytes, device))
 
-CUDART_FUNCTION(cudaDeviceSynchronize, (void), call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0),
-                work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
+CUDART_FUNCTION(cudaDeviceSynchronize, (void), work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
 
 static int devices_reset(sim_device *device)
 {
@@ -91,7 +204,7 @@ static int devices_reset(sim_device *device)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaDeviceReset, (void), call_begin(&self, SIM_CALL_DEVICE_RESET, 0), devices_reset(self.device))
+CUDART_FUNCTION(cudaDeviceReset, (void), devices_reset(self.device))
 
 /* There is no profiler. */
 CUDART_EXPORT cudaError_t cudaProfilerStart(void)
@@ -117,26 +230,23 @@ static int devices_get_flags(const sim_device *device, unsigned *flags)
     return flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags), call_begin(&self, SIM_CALL_SET_DEVICE_FLAGS, 0),
-                devices_set_flags(self.device, flags))
-CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), call_begin(&self, SIM_CALL_GET_DEVICE_FLAGS, 0),
-                devices_get_flags(self.device, flags))
+CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags), devices_set_flags(self.device, flags))
+CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), devices_get_flags(self.device, flags))
 
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
 
 static int peers_can(const call *self, int *can, int device, int peer)
 {
-    if (!call_find_device(self, device) || !call_find_device(self, peer)) return cudaErrorInvalidDevice;
+    if (!call_device(self, device) || !call_device(self, peer)) return cudaErrorInvalidDevice;
     return call_put(can, device != peer);
 }
 
-CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer),
-                call_begin_bare(&self, SIM_CALL_CAN_ACCESS_PEER), peers_can(&self, can, device, peer))
+CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer), peers_can(&self, can, device, peer))
 
 /* The peer's bit, or 0: not a peer of the current device. */
 static unsigned peers_bit(const call *self, int peer)
 {
-    return call_find_device(self, peer) && peer != self->device->ordinal ? 1u << peer : 0;
+    return call_device(self, peer) && peer != self->device->ordinal ? 1u << peer : 0;
 }
 
 static int peers_enable(call *self, int peer, unsigned flags)
@@ -148,8 +258,7 @@ static int peers_enable(call *self, int peer, unsigned flags)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags),
-                call_begin(&self, SIM_CALL_ENABLE_PEER_ACCESS, 0), peers_enable(&self, peer, flags))
+CUDART_FUNCTION(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), peers_enable(&self, peer, flags))
 
 static int peers_disable(call *self, int peer)
 {
@@ -158,5 +267,4 @@ static int peers_disable(call *self, int peer)
     return !bit ? cudaErrorInvalidDevice : was & bit ? SIM_SUCCESS : cudaErrorPeerAccessNotEnabled;
 }
 
-CUDART_FUNCTION(cudaDeviceDisablePeerAccess, (int peer), call_begin(&self, SIM_CALL_DISABLE_PEER_ACCESS, 0),
-                peers_disable(&self, peer))
+CUDART_FUNCTION(cudaDeviceDisablePeerAccess, (int peer), peers_disable(&self, peer))

@@ -1,47 +1,114 @@
-/* Driver functions that every program asks for: versions, names of codes, devices, information. */
+/* Driver functions: how they are found by name; versions, devices, contexts, kernels, and memory that no stream
+   orders. Each device has one context, its primary one. With kernels=skip modules load unread, every kernel is found
+   in them, and a launch is a command of its stream that touches nothing; without it all answer
+   CUDA_ERROR_NOT_SUPPORTED.
+   Must not know what the runtime's calls of the same meaning do. */
 #include "driver.h"
 
+#include <stdio.h>
 #include <string.h>
 
-DRIVER_EXPORT cuInit(unsigned int flags)
-{
-    return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"   /* functions that programs still call */
+#endif
 
-DRIVER_EXPORT cuDriverGetVersion(int *version)
-{
-    if (!version) return CUDA_ERROR_INVALID_VALUE;
-    *version = CUDART_VERSION;
-    return CUDA_SUCCESS;
-}
+/* ---- Functions by their names: the runtime's way and the driver's, in the form that each toolkit has */
 
-DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
-{
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = codes_driver_name((int)error);
-    return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+extern const driver_row *const __start_driver_rows[] __attribute__((visibility("hidden")));
+extern const driver_row *const __stop_driver_rows[] __attribute__((visibility("hidden")));
 
-/* The runtime's numbers and texts are the driver's, where both have them. */
-DRIVER_EXPORT cuGetErrorString(CUresult error, const char **text)
+/* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. per_thread: the form in
+   which stream 0 is the calling thread's; it is served for functions that have no stream. */
+static const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known)
 {
-    if (!text) return CUDA_ERROR_INVALID_VALUE;
-    *text = codes_driver_name((int)error) ? codes_text((int)error) : NULL;
-    return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-DRIVER_EXPORT cuDeviceGet(CUdevice *device, int ordinal)
-{
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE)) {
-        if (!device || !call_find_device(&self, ordinal)) {
-            self.code = device ? cudaErrorInvalidDevice : SIM_INVALID_VALUE;
-        } else {
-            *device = ordinal;
+    const driver_row *found = NULL;
+    *known = 0;
+    for (const driver_row *const *at = __start_driver_rows; at < __stop_driver_rows; at++) {
+        const driver_row *row = *at;
+        if (strcmp(row->name, name) == 0 && !(per_thread && row->has_stream)) {
+            *known = 1;
+            if (row->since <= version && (!found || row->since > found->since)) found = row;
         }
     }
-    return (CUresult)call_end_driver(&self);
+    return found;
 }
+
+/* The query result's values, which only toolkits from 12.0 on name. */
+enum { ENTRY_FOUND = 0, ENTRY_NOT_FOUND = 1, ENTRY_TOO_OLD = 2 };
+
+/* What is not served is not found, which is no error: the runtime's own way. */
+static int entry_find(const char *name, void **function, unsigned version, unsigned long long flags, int *result)
+{
+    const unsigned long long most = cudaEnablePerThreadDefaultStream;
+    if (!name || name[0] == '\0' || !function || flags > most || version > CUDART_VERSION) {
+        return SIM_INVALID_VALUE;
+    }
+    int known;
+    const driver_row *row = driver_find(name, version, flags == cudaEnablePerThreadDefaultStream, &known);
+    *result = row ? ENTRY_FOUND : known ? ENTRY_TOO_OLD : ENTRY_NOT_FOUND;
+    *function = NULL;
+    if (row) {                                   /* ISO C has no cast for this; POSIX promises equal bytes */
+        memcpy(function, &row->function, sizeof *function);
+    }
+    return SIM_SUCCESS;
+}
+
+/* The driver's own way: what is not found is an error. Versions beyond its own find the newest. */
+static int entry_look_up(const char *name, void **function, int version, cuuint64_t flags, int *result)
+{
+    unsigned asked = version > CUDART_VERSION ? CUDART_VERSION : (unsigned)version;
+    int code = version < 0 ? SIM_INVALID_VALUE : entry_find(name, function, asked, flags, result);
+    return code == SIM_SUCCESS && *result != ENTRY_FOUND ? CUDA_ERROR_NOT_FOUND : code;
+}
+
+#if CUDART_VERSION >= 12000
+DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags,
+                               CUdriverProcAddressQueryResult *told)
+{
+    int result = ENTRY_NOT_FOUND, code = entry_look_up(name, function, version, flags, &result);
+    if (told) *told = (CUdriverProcAddressQueryResult)result;
+    return (CUresult)code;
+}
+
+static int entry_tell(const char *name, void **function, unsigned version, unsigned long long flags,
+                      enum cudaDriverEntryPointQueryResult *told)
+{
+    int result = ENTRY_NOT_FOUND, code = entry_find(name, function, version, flags, &result);
+    if (told && code == SIM_SUCCESS) *told = (enum cudaDriverEntryPointQueryResult)result;
+    return code;
+}
+
+CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags,
+                                          enum cudaDriverEntryPointQueryResult *told),
+                entry_tell(name, function, CUDART_VERSION, flags, told))
+#else
+DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
+{
+    int result = ENTRY_NOT_FOUND;
+    return (CUresult)entry_look_up(name, function, version, flags, &result);
+}
+
+/* Without a query result, a name that is not found is an error. */
+static int entry_demand(const char *name, void **function, unsigned long long flags)
+{
+    int result = ENTRY_NOT_FOUND, code = entry_find(name, function, CUDART_VERSION, flags, &result);
+    return code == SIM_SUCCESS && result != ENTRY_FOUND ? cudaErrorSymbolNotFound : code;
+}
+
+CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags),
+                entry_demand(name, function, flags))
+#endif
+CUDART_ALSO(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
+
+#if CUDART_VERSION >= 12050
+CUDART_FUNCTION(cudaGetDriverEntryPointByVersion, (const char *name, void **function, unsigned int version,
+                                                   unsigned long long flags,
+                                                   enum cudaDriverEntryPointQueryResult *told),
+                entry_tell(name, function, version, flags, told))
+CUDART_ALSO(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz);
+#endif
+
+/* ---- Versions, names of codes, devices */
 
 void driver_keep_error(void)
 {
@@ -63,42 +130,377 @@ CUresult driver_answer(cudaError_t code)
     return codes_is_of_driver((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Those that are one call of the runtime. Attributes have its numbers, and a few more that it does not know. */
-#define DRIVER_COMMON_CALLS(X) \
-    X(cuDeviceGetCount, 2000, (int *count), cudaGetDeviceCount(count)) \
-    X(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute attribute, CUdevice device), \
-      cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)attribute, device)) \
-    X(cuMemGetInfo, 3020, (size_t *free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
-DRIVER_COMMON_CALLS(DRIVER_FUNCTION)
+DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags), flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)call_put(version, CUDART_VERSION))
 
-static const driver_row driver_rows[] = {
-    DRIVER_COMMON_CALLS(DRIVER_FUNCTION_ROW)
-    DRIVER_ROW(cuInit, 2000),
-    DRIVER_ROW(cuDriverGetVersion, 2020),
-    DRIVER_ROW(cuGetErrorName, 6000),
-    DRIVER_ROW(cuGetErrorString, 6000),
-    DRIVER_ROW(cuDeviceGet, 2000),
-    { NULL, 0, NULL },
-};
-
-/* The first is the one of functions that take a stream. */
-static const driver_row *const driver_groups[] = {
-    driver_stream_rows, driver_rows, driver_vm_rows, driver_context_rows, driver_memory_rows,
-    driver_share_rows,
-    driver_kernel_rows, driver_refused_rows,
-};
-
-const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known)
+DRIVER(cuGetErrorName, 6000, (CUresult error, const char **name))
 {
-    const driver_row *found = NULL;
-    *known = 0;
-    for (size_t group = per_thread ? 1 : 0; group < sizeof driver_groups / sizeof driver_groups[0]; group++) {
-        for (const driver_row *row = driver_groups[group]; row->name; row++) {
-            if (strcmp(row->name, name) == 0) {
-                *known = 1;
-                if (row->since <= version && (!found || row->since > found->since)) found = row;
-            }
-        }
-    }
-    return found;
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    *name = codes_driver_name((int)error);
+    return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+/* The runtime's numbers and texts are the driver's, where both have them. */
+DRIVER(cuGetErrorString, 6000, (CUresult error, const char **text))
+{
+    if (!text) return CUDA_ERROR_INVALID_VALUE;
+    *text = codes_driver_name((int)error) ? codes_text((int)error) : NULL;
+    return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+DRIVER_CALL(cuDeviceGet, 2000, (CUdevice *device, int ordinal), call_begin(&self, SIM_CALL_GET_DEVICE),
+            device && !call_device(&self, ordinal) ? cudaErrorInvalidDevice : call_put(device, ordinal))
+
+/* Attributes have the runtime's numbers, and a few more that it does not know. */
+DRIVER_FUNCTION(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute attribute, CUdevice device),
+                cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)attribute, device))
+DRIVER_FUNCTION(cuDeviceGetCount, 2000, (int *count), cudaGetDeviceCount(count))
+DRIVER_FUNCTION(cuDeviceGetPCIBusId, 4010, (char *text, int bytes, CUdevice device),
+                cudaDeviceGetPCIBusId(text, bytes, device))
+DRIVER_FUNCTION(cuDeviceCanAccessPeer, 4000, (int *can, CUdevice device, CUdevice peer),
+                cudaDeviceCanAccessPeer(can, device, peer))
+DRIVER_TAKES(cuDeviceGetName, 2000, (char *name, int bytes, CUdevice device), name && bytes > 0,
+             struct cudaDeviceProp, cudaGetDeviceProperties(&made, device),
+             snprintf(name, (size_t)bytes, "%s", made.name))
+DRIVER_TAKES(cuDeviceGetUuid, 9020, (CUuuid *uuid, CUdevice device), uuid, struct cudaDeviceProp,
+             cudaGetDeviceProperties(&made, device), memcpy(uuid, &made.uuid, sizeof *uuid))
+DRIVER_TAKES(cuDeviceTotalMem, 3020, (size_t *bytes, CUdevice device), bytes, struct cudaDeviceProp,
+             cudaGetDeviceProperties(&made, device), *bytes = made.totalGlobalMem)
+DRIVER_TAKES(cuDeviceComputeCapability, 2000, (int *major, int *minor, CUdevice device), major && minor,
+             struct cudaDeviceProp, cudaGetDeviceProperties(&made, device),
+             (*major = made.major, *minor = made.minor))
+
+/* ---- A device's context */
+
+struct CUctx_st { char unused; };                /* its place in the table is its device */
+static struct CUctx_st context_table[SIM_MAX_DEVICES];
+
+/* -1: no context. */
+static int context_device(CUcontext context)
+{
+    for (int i = 0; i < SIM_MAX_DEVICES; i++) {
+        if (context == &context_table[i]) return i;
+    }
+    return -1;
+}
+
+/* NULL: of no device. */
+static CUcontext context_of(int ordinal)
+{
+    return ordinal < 0 ? NULL : &context_table[ordinal];
+}
+
+static CUresult context_open(int ordinal, int opens, int *is_open)
+{
+    call self;
+    if (call_open(&self, SIM_CALL_SET_DEVICE)) {
+        sim_device *found = call_device(&self, ordinal);
+        self.code = found ? found->lost_code : CUDA_ERROR_INVALID_DEVICE;
+        if (found && opens) engine_open_context(found);
+        if (found) *is_open = found->has_context;
+    }
+    return (CUresult)call_end_driver(&self);
+}
+
+DRIVER(cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device))
+{
+    int is_open;
+    CUresult code = context ? context_open(device, 1, &is_open) : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) *context = context_of(device);
+    return code;
+}
+
+/* It stays until the device is reset. */
+DRIVER(cuDevicePrimaryCtxRelease, 7000, (CUdevice device))
+{
+    int is_open;
+    return context_open(device, 0, &is_open);
+}
+
+DRIVER(cuDevicePrimaryCtxGetState, 7000, (CUdevice device, unsigned int *flags, int *active))
+{
+    int is_open;
+    CUresult code = flags && active ? context_open(device, 0, &is_open) : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) {
+        *flags = 0;
+        *active = is_open;
+    }
+    return code;
+}
+
+/* ---- The thread's current context */
+
+/* The device of the thread's current context; -1: it has none. *code: why there is no answer at all. */
+static int context_current(int *code)
+{
+    call self;
+    *code = call_enter(&self);
+    int ordinal = *code == SIM_SUCCESS && self.thread->has_context ? self.thread->device : -1;
+    call_leave(&self);
+    return ordinal;
+}
+
+static CUresult context_make_current(int ordinal)
+{
+    call self;
+    CUresult code = ordinal >= 0 ? DRIVER_DOES(cudaSetDevice(ordinal)) : CUDA_SUCCESS;
+    if (code != CUDA_SUCCESS) return code;
+    code = (CUresult)call_enter(&self);
+    self.thread->has_context = ordinal >= 0;     /* whatever the runtime's version makes of its call */
+    call_leave(&self);
+    return code;
+}
+
+DRIVER(cuCtxGetCurrent, 4000, (CUcontext *context))
+{
+    int code, ordinal = context_current(&code);
+    if (!context) return CUDA_ERROR_INVALID_VALUE;
+    *context = context_of(ordinal);
+    return (CUresult)code;
+}
+
+DRIVER(cuCtxSetCurrent, 4000, (CUcontext context))
+{
+    int ordinal = context_device(context);
+    return context && ordinal < 0 ? CUDA_ERROR_INVALID_CONTEXT : context_make_current(ordinal);
+}
+
+static int context_push(call *self, int ordinal)
+{
+    if (self->code != SIM_SUCCESS) return self->code;
+    if (self->thread->stack_count == CALL_CONTEXTS) return CUDA_ERROR_NOT_SUPPORTED;
+    self->thread->stack[self->thread->stack_count++] = ordinal;
+    return SIM_SUCCESS;
+}
+
+DRIVER(cuCtxPushCurrent, 4000, (CUcontext context))
+{
+    call self;
+    int code, was = context_current(&code);
+    if (context_device(context) < 0) {
+        return context ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    }
+    call_enter(&self);
+    code = context_push(&self, was);
+    call_leave(&self);
+    return code == SIM_SUCCESS ? cuCtxSetCurrent(context) : (CUresult)code;
+}
+
+/* What was current before the push is so again; without a push, nothing is. */
+DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
+{
+    call self;
+    int code, top = context_current(&code), below = -1;
+    if (top < 0) return code == SIM_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)code;
+    call_enter(&self);
+    if (self.thread->stack_count > 0) below = self.thread->stack[--self.thread->stack_count];
+    call_leave(&self);
+    if (context) *context = context_of(top);
+    return context_make_current(below);
+}
+
+DRIVER(cuCtxGetDevice, 2000, (CUdevice *device))
+{
+    int code, ordinal = context_current(&code);
+    return device && ordinal < 0 ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)call_put(device, ordinal);
+}
+
+DRIVER(cuCtxGetApiVersion, 3020, (CUcontext context, unsigned int *version))
+{
+    if (!version || (context && context_device(context) < 0)) {
+        return version ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    }
+    *version = 3020;                             /* of contexts since CUDA 3.2 */
+    return CUDA_SUCCESS;
+}
+
+#if CUDA_VERSION >= 12000
+DRIVER(cuCtxGetId, 12000, (CUcontext context, unsigned long long *id))
+{
+    int code = SIM_SUCCESS, ordinal = context ? context_device(context) : context_current(&code);
+    if (!id || ordinal < 0) return id ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    *id = (unsigned long long)ordinal + 1;
+    return (CUresult)code;
+}
+#endif
+
+DRIVER_FUNCTION(cuCtxGetFlags, 7000, (unsigned int *flags), cudaGetDeviceFlags(flags))
+DRIVER_FUNCTION(cuCtxSynchronize, 2000, (void), cudaDeviceSynchronize())
+DRIVER_FUNCTION(cuCtxGetStreamPriorityRange, 5050, (int *least, int *greatest),
+                cudaDeviceGetStreamPriorityRange(least, greatest))
+
+/* ---- Modules and kernels */
+
+static char kernel_stand_in;                     /* its address stands for all modules, libraries and kernels */
+
+static CUresult kernel_find(const void *source, void *handle)
+{
+    struct cudaFuncAttributes any;
+    CUresult code = DRIVER_DOES(cudaFuncGetAttributes(&any, &kernel_stand_in));
+    if (code == CUDA_SUCCESS) code = source && handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) *(void **)handle = &kernel_stand_in;
+    return code;
+}
+
+DRIVER_ANSWERS(cuModuleLoadData, 2000, (CUmodule *module, const void *image), kernel_find(image, module))
+DRIVER_ANSWERS(cuModuleLoadDataEx, 2010, (CUmodule *module, const void *image, unsigned int count,
+                                          CUjit_option *options, void **values),
+               ((void)count, (void)options, (void)values, kernel_find(image, module)))
+DRIVER_ANSWERS(cuModuleUnload, 2000, (CUmodule module), module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name),
+               module ? kernel_find(name, function) : CUDA_ERROR_INVALID_HANDLE)
+
+#if CUDA_VERSION >= 12000
+DRIVER_ANSWERS(cuLibraryLoadData, 12000, (CUlibrary *library, const void *image, CUjit_option *options,
+                                          void **values, unsigned int count, CUlibraryOption *library_options,
+                                          void **library_values, unsigned int library_count),
+               ((void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+                (void)library_count, kernel_find(image, library)))
+DRIVER_ANSWERS(cuLibraryUnload, 12000, (CUlibrary library), library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuLibraryGetKernel, 12000, (CUkernel *kernel, CUlibrary library, const char *name),
+               library ? kernel_find(name, kernel) : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuKernelGetFunction, 12000, (CUfunction *function, CUkernel kernel), kernel_find(kernel, function))
+#endif
+
+/* The numbers of those attributes that have an answer here. */
+DRIVER_TAKES(cuFuncGetAttribute, 2020, (int *value, CUfunction_attribute attribute, CUfunction function),
+             value && function, struct cudaFuncAttributes, cudaFuncGetAttributes(&made, function),
+             *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? made.maxThreadsPerBlock
+                    : attribute == CU_FUNC_ATTRIBUTE_NUM_REGS              ? made.numRegs
+                    : attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION           ? made.ptxVersion
+                    : attribute == CU_FUNC_ATTRIBUTE_BINARY_VERSION        ? made.binaryVersion
+                                                                           : 0)
+DRIVER_ANSWERS(cuFuncSetAttribute, 9000, (CUfunction function, CUfunction_attribute attribute, int value),
+               ((void)attribute, DRIVER_DOES(cudaFuncSetAttribute(function,
+                cudaFuncAttributeMaxDynamicSharedMemorySize, value))))
+
+DRIVER_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050,
+                (int *blocks, CUfunction function, int block_size, size_t shared_bytes),
+                cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared_bytes))
+
+/* With a stream, yet among these: skipped kernels are the same on either default stream. */
+DRIVER(cuLaunchKernel, 4000, (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                              unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                              unsigned int shared_bytes, CUstream stream, void **arguments, void **extra))
+{
+    dim3 grid = { grid_x, grid_y, grid_z }, block = { block_x, block_y, block_z };
+    (void)extra;
+    return DRIVER_DOES(cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream));
+}
+
+#if CUDA_VERSION >= 12000
+DRIVER(cuLaunchKernelEx, 11060, (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra))
+{
+    if (!config) return CUDA_ERROR_INVALID_VALUE;
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, arguments,
+                          extra);
+}
+#endif
+
+/* ---- Memory that no stream orders */
+
+DRIVER_FUNCTION(cuMemGetInfo, 3020, (size_t *free_bytes, size_t *total_bytes),
+                cudaMemGetInfo(free_bytes, total_bytes))
+DRIVER_TAKES(cuMemAlloc, 3020, (CUdeviceptr *address, size_t bytes), address && bytes > 0, void *,
+             cudaMalloc(&made, bytes), *address = (CUdeviceptr)(uintptr_t)made)
+DRIVER_TAKES(cuMemAllocManaged, 6000, (CUdeviceptr *address, size_t bytes, unsigned int flags), address, void *,
+             cudaMallocManaged(&made, bytes, flags), *address = (CUdeviceptr)(uintptr_t)made)
+DRIVER_FUNCTION(cuMemFree, 3020, (CUdeviceptr address), cudaFree((void *)(uintptr_t)address))
+DRIVER_FUNCTION(cuMemAllocHost, 3020, (void **ptr, size_t bytes), cudaMallocHost(ptr, bytes))
+DRIVER_FUNCTION(cuMemHostAlloc, 2020, (void **ptr, size_t bytes, unsigned int flags),
+                cudaHostAlloc(ptr, bytes, flags))
+DRIVER_FUNCTION(cuMemFreeHost, 2000, (void *ptr), cudaFreeHost(ptr))
+
+/* ---- Pools. The attributes' numbers are the runtime's */
+
+DRIVER(cuMemPoolCreate, 11020, (CUmemoryPool *pool, const CUmemPoolProps *props))
+{
+    struct cudaMemPoolProps asked;
+    memset(&asked, 0, sizeof asked);
+    if (!props) return CUDA_ERROR_INVALID_VALUE;
+    asked.allocType = (enum cudaMemAllocationType)props->allocType;
+    asked.handleTypes = (enum cudaMemAllocationHandleType)props->handleTypes;
+    asked.location.type = (enum cudaMemLocationType)props->location.type;
+    asked.location.id = props->location.id;
+#if CUDA_VERSION >= 12090
+    asked.maxSize = props->maxSize;
+#endif
+    return DRIVER_DOES(cudaMemPoolCreate(pool, &asked));
+}
+
+DRIVER(cuMemPoolSetAccess, 11020, (CUmemoryPool pool, const CUmemAccessDesc *list, size_t count))
+{
+    CUresult code = list || count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; code == CUDA_SUCCESS && i < count; i++) {
+        struct cudaMemAccessDesc one;
+        memset(&one, 0, sizeof one);
+        one.location.type = (enum cudaMemLocationType)list[i].location.type;
+        one.location.id = list[i].location.id;
+        one.flags = (enum cudaMemAccessFlags)list[i].flags;
+        code = DRIVER_DOES(cudaMemPoolSetAccess(pool, &one, 1));
+    }
+    return code;
+}
+
+DRIVER_FUNCTION(cuMemPoolDestroy, 11020, (CUmemoryPool pool), cudaMemPoolDestroy(pool))
+DRIVER_FUNCTION(cuMemPoolSetAttribute, 11020, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value),
+                cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)attribute, value))
+DRIVER_FUNCTION(cuMemPoolGetAttribute, 11020, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value),
+                cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value))
+DRIVER_FUNCTION(cuMemPoolTrimTo, 11020, (CUmemoryPool pool, size_t keep_bytes), cudaMemPoolTrimTo(pool, keep_bytes))
+DRIVER_FUNCTION(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *pool, CUdevice device),
+                cudaDeviceGetDefaultMemPool(pool, device))
+DRIVER_FUNCTION(cuDeviceGetMemPool, 11020, (CUmemoryPool *pool, CUdevice device), cudaDeviceGetMemPool(pool, device))
+DRIVER_FUNCTION(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool), cudaDeviceSetMemPool(device, pool))
+
+/* ---- What an address is: whose memory, and how much of it hangs together; nothing is known of the host's */
+
+typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
+
+/* The cudaMalloc or the one mapping that an address lies in. 0: neither. */
+static int pointer_find(const call *self, uint64_t address, pointer_place *found)
+{
+    uint64_t offset;
+    devmem_place place;
+    const vspace_mapping *mapped;
+    const sim_device *owner = engine_owner(self->machine, address);
+    if (!owner || !engine_offset(owner, address, &offset)) return 0;
+    found->device = owner;
+    if ((mapped = vspace_at(&owner->memory.virtual, offset)) != NULL) {
+        found->base = engine_address(owner, mapped->offset);
+        found->bytes = mapped->page->bytes;
+        return 1;
+    }
+    if (!devmem_find(&owner->memory, offset, &place)) return 0;
+    found->base = engine_address(owner, place.offset);
+    found->bytes = place.bytes;
+    return 1;
+}
+
+static int pointer_range(const call *self, CUdeviceptr address, CUdeviceptr *base, size_t *bytes)
+{
+    pointer_place found;
+    if (!pointer_find(self, address, &found)) return CUDA_ERROR_NOT_FOUND;
+    if (base) *base = found.base;
+    if (bytes) *bytes = found.bytes;
+    return SIM_SUCCESS;
+}
+
+DRIVER_CALL(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address),
+            call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_range(&self, address, base, bytes))
+
+static int pointer_describe(const call *self, CUpointer_attribute attribute, CUdeviceptr address, void *value)
+{
+    pointer_place found;
+    if (!value || !pointer_find(self, address, &found)) return SIM_INVALID_VALUE;
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:    *(unsigned *)value = CU_MEMORYTYPE_DEVICE; return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)value = address;           return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value = found.device->ordinal;     return SIM_SUCCESS;
+    default:                                  return SIM_NOT_SUPPORTED;
+    }
+}
+
+DRIVER_CALL(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),
+            call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_describe(&self, attribute, address, value))

@@ -2,24 +2,15 @@
    Must not know how functions are looked up, nor how memory is kept: vmem.h does. */
 #include "driver.h"
 
+#include "../sim/share.h"
 #include "../sim/vmem.h"
 
 enum { VM_HOST_PAGE_BYTES = 4096 };
 
-/* 1: the call goes on to `device`, NULL being the current one, which needs no context for it. */
-static int vm_begin(call *self, sim_device *device, uint64_t bytes, const char *name)
-{
-    if (!call_serve(self, device ? device : self->device, bytes)) return 0;
-    self->code = self->machine->without_vm ? SIM_NOT_SUPPORTED : work_check_unsafe(self->device, name);
-    return self->code == SIM_SUCCESS;
-}
-
-/* A call about a device's memory, and what it answers where it goes on; expressions in `self`. */
-#define VM_FUNCTION(name, parameters, kind, device, bytes, answer) \
-    DRIVER_EXPORT name parameters \
-    { \
-        CALL_DRIVER_DOES(call_open(&self, kind) && vm_begin(&self, device, bytes, #name), answer); \
-    }
+/* A function that is a call about the memory of `device`, NULL being the current one. */
+#define VM_FUNCTION(name, since, parameters, device, bytes, answer) \
+    DRIVER_CALL(name, since, parameters, call_open(&self, SIM_CALL_OF_##name) && call_serve(&self, device, bytes), \
+                answer)
 
 static sim_device *vm_owner(const call *self, CUdeviceptr address)
 {
@@ -29,7 +20,7 @@ static sim_device *vm_owner(const call *self, CUdeviceptr address)
 /* The device of a location, or NULL and the code. */
 static sim_device *vm_located(const call *self, const CUmemLocation *location, int *code)
 {
-    sim_device *found = call_find_device(self, location->id);
+    sim_device *found = call_device(self, location->id);
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
         *code = (int)location->type > CU_MEM_LOCATION_TYPE_DEVICE ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
         return NULL;
@@ -64,64 +55,64 @@ static sim_device *vm_described(const call *self, const CUmemAllocationProp *pro
     return *code == SIM_SUCCESS ? vm_located(self, &prop->location, code) : NULL;
 }
 
-DRIVER_EXPORT cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
-                                            CUmemAllocationGranularity_flags option)
+static int vm_granularity(const call *self, size_t *granularity, const CUmemAllocationProp *prop, unsigned option)
 {
-    call self;
-    if (call_begin_bare(&self, SIM_CALL_VM_GRANULARITY)) {
-        const sim_device *device = vm_described(&self, prop, &self.code);
-        if (device && (!granularity || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
-            self.code = SIM_INVALID_VALUE;
-        } else if (device) {
-            self.code = self.machine->without_vm ? SIM_NOT_SUPPORTED : SIM_SUCCESS;
-        }
-        if (self.code == SIM_SUCCESS) *granularity = SIM_GRANULE;
-    }
-    return (CUresult)call_end_driver(&self);
+    int code;
+    if (!vm_described(self, prop, &code)) return code;
+    if (!granularity || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) return SIM_INVALID_VALUE;
+    if (self->machine->without_vm) return SIM_NOT_SUPPORTED;
+    *granularity = SIM_GRANULE;
+    return SIM_SUCCESS;
 }
+
+DRIVER_CALL(cuMemGetAllocationGranularity, 10020, (size_t *granularity, const CUmemAllocationProp *prop,
+                                                   CUmemAllocationGranularity_flags option),
+            call_begin(&self, SIM_CALL_VM_GRANULARITY), vm_granularity(&self, granularity, prop, (unsigned)option))
 
 /* Of the current device's addresses. The hint is not taken. */
-DRIVER_EXPORT cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
-                                  unsigned long long flags)
+static int vm_reserve(call *self, CUdeviceptr *address, size_t bytes, size_t alignment, int fits)
 {
-    call self;
     uint64_t start;
-    if (call_open(&self, SIM_CALL_VM_RESERVE) && vm_begin(&self, NULL, bytes, "cuMemAddressReserve")) {
-        int fits = address && flags == 0 && hint % VM_HOST_PAGE_BYTES == 0;
-        self.code = fits ? vmem_reserve(self.device, bytes, alignment, &start, &self.cost_ns) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) *address = start;
-    }
-    return (CUresult)call_end_driver(&self);
+    int code = address && fits ? vmem_reserve(self->device, bytes, alignment, &start, &self->cost_ns)
+                               : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) *address = start;
+    return code;
 }
 
-VM_FUNCTION(cuMemAddressFree, (CUdeviceptr address, size_t bytes), SIM_CALL_VM_RELEASE, vm_owner(&self, address), 0,
-            vmem_release(self.device, address, bytes, &self.cost_ns))
-
-DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                          unsigned long long flags)
+static int vm_create(call *self, CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                     unsigned long long flags)
 {
-    call self;
-    if (call_open(&self, SIM_CALL_VM_CREATE)) {
-        int code;
-        uint64_t made;
-        sim_device *device = vm_described(&self, prop, &code);
-        if (vm_begin(&self, device, bytes, "cuMemCreate")) {
-            code = handle && flags == 0 ? code : SIM_INVALID_VALUE;
-            int is_shared = prop && prop->requestedHandleTypes != 0;
-            self.code = code == SIM_SUCCESS ? vmem_create(device, bytes, is_shared, &made, &self.cost_ns) : code;
-            if (self.code == SIM_SUCCESS) *handle = made;
-        }
-    }
-    return (CUresult)call_end_driver(&self);
+    int code;
+    uint64_t made;
+    sim_device *device = vm_described(self, prop, &code);
+    if (!handle || flags != 0) return SIM_INVALID_VALUE;
+    if (!device) return code;
+    code = vmem_create(device, bytes, prop->requestedHandleTypes != 0, &made, &self->cost_ns);
+    if (code == SIM_SUCCESS) *handle = made;
+    return code;
 }
 
-VM_FUNCTION(cuMemRelease, (CUmemGenericAllocationHandle handle), SIM_CALL_VM_DESTROY,
-            vmem_device_of(self.machine, handle), 0, vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns))
-VM_FUNCTION(cuMemMap, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                       unsigned long long flags),
-            SIM_CALL_VM_MAP, vmem_device_of(self.machine, handle), bytes,
+static sim_device *vm_device_of(const call *self, const CUmemAllocationProp *prop)
+{
+    int code;
+    return vm_described(self, prop, &code);
+}
+
+VM_FUNCTION(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
+                                         unsigned long long flags),
+            NULL, bytes, vm_reserve(&self, address, bytes, alignment, flags == 0 && hint % VM_HOST_PAGE_BYTES == 0))
+VM_FUNCTION(cuMemAddressFree, 10020, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
+            vmem_release(self.device, address, bytes, &self.cost_ns))
+VM_FUNCTION(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                                 unsigned long long flags),
+            vm_device_of(&self, prop), bytes, vm_create(&self, handle, bytes, prop, flags))
+VM_FUNCTION(cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
+            vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns))
+VM_FUNCTION(cuMemMap, 10020, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                              unsigned long long flags),
+            vmem_device_of(self.machine, handle), bytes,
             offset || flags ? SIM_INVALID_VALUE : vmem_map(self.device, address, bytes, handle, &self.cost_ns))
-VM_FUNCTION(cuMemUnmap, (CUdeviceptr address, size_t bytes), SIM_CALL_VM_UNMAP, vm_owner(&self, address), 0,
+VM_FUNCTION(cuMemUnmap, 10020, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
             vmem_unmap(self.device, address, bytes, &self.cost_ns))
 
 /* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
@@ -159,8 +150,9 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUm
     return code;
 }
 
-VM_FUNCTION(cuMemSetAccess, (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
-            SIM_CALL_VM_ACCESS, vm_owner(&self, address), bytes, vm_set_access(&self, address, bytes, list, count))
+VM_FUNCTION(cuMemSetAccess, 10020,
+            (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
+            vm_owner(&self, address), bytes, vm_set_access(&self, address, bytes, list, count))
 
 static int vm_find_flags(const call *self, const CUmemLocation *location, uint64_t address, unsigned long long *flags)
 {
@@ -177,21 +169,30 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
     return SIM_SUCCESS;
 }
 
-DRIVER_EXPORT cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
+DRIVER_CALL(cuMemGetAccess, 10020, (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address),
+            call_begin(&self, SIM_CALL_VM_GET_ACCESS), vm_find_flags(&self, location, address, flags))
+
+/* ---- Handles as file descriptors. Must not know how memory is found again: sim/share.h does */
+
+static int vm_export(const call *self, void *exported, CUmemGenericAllocationHandle handle,
+                     CUmemAllocationHandleType type, unsigned long long flags)
 {
-    CALL_DRIVER_DOES(call_begin_bare(&self, SIM_CALL_VM_GET_ACCESS),
-                     vm_find_flags(&self, location, address, flags));
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return SIM_NOT_SUPPORTED;
+    return flags ? SIM_INVALID_VALUE : share_export(self->device, SHARE_OTHERS, handle, exported);
 }
 
-const driver_row driver_vm_rows[] = {
-    DRIVER_ROW(cuMemGetAllocationGranularity, 10020),
-    DRIVER_ROW(cuMemAddressReserve, 10020),
-    DRIVER_ROW(cuMemAddressFree, 10020),
-    DRIVER_ROW(cuMemCreate, 10020),
-    DRIVER_ROW(cuMemRelease, 10020),
-    DRIVER_ROW(cuMemMap, 10020),
-    DRIVER_ROW(cuMemUnmap, 10020),
-    DRIVER_ROW(cuMemSetAccess, 10020),
-    DRIVER_ROW(cuMemGetAccess, 10020),
-    { NULL, 0, NULL },
-};
+static int vm_import(const call *self, CUmemGenericAllocationHandle *handle, int file, CUmemAllocationHandleType type)
+{
+    uint64_t made;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return SIM_NOT_SUPPORTED;
+    int code = handle ? share_import(self->device, SHARE_OTHERS, file, &made) : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) *handle = made;
+    return code;
+}
+
+VM_FUNCTION(cuMemExportToShareableHandle, 10020, (void *exported, CUmemGenericAllocationHandle handle,
+                                                  CUmemAllocationHandleType type, unsigned long long flags),
+            NULL, 0, vm_export(&self, exported, handle, type, flags))
+VM_FUNCTION(cuMemImportFromShareableHandle, 10020, (CUmemGenericAllocationHandle *handle, void *exported,
+                                                    CUmemAllocationHandleType type),
+            NULL, 0, vm_import(&self, handle, (int)(intptr_t)exported, type))

@@ -156,7 +156,7 @@ static uint64_t life_print_findings(const sim *machine)
 /* A device: its peak, then a line for each kind of call that was made: how often, and virtual nanoseconds in all. */
 static void life_write_report(FILE *out, const sim *machine)
 {
-#define LIFE_NAME(name, text, runtime_name, code, cost) runtime_name,
+#define LIFE_NAME(name, text, cuda_name, code, cost, trait) #cuda_name,
     static const char *const names[] = { SIM_CALLS(LIFE_NAME) };
     sim_counters counters;
     for (int device = 0; device < machine->device_count; device++) {

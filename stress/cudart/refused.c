@@ -42,12 +42,10 @@ static int refused_answer(uint64_t *count)
     int refused_##name(void) { return refused_answer(&refused_count_##name); }
 #define REFUSED_FOUND_FUNCTION(name, since) \
     static uint64_t refused_count_##name; \
-    static int refused_##name(void) { return refused_answer(&refused_count_##name); }
+    static int refused_##name(void) { return refused_answer(&refused_count_##name); } \
+    DRIVER_LIST(#name, refused_##name, since)
 REFUSED_LINKED(REFUSED_LINKED_FUNCTION)
 REFUSED_FOUND(REFUSED_FOUND_FUNCTION)
-
-#define REFUSED_ROW(name, since) { #name, since, (driver_function)refused_##name },
-const driver_row driver_refused_rows[] = { REFUSED_FOUND(REFUSED_ROW) { NULL, 0, NULL } };
 
 typedef struct refused_tally { const char *name; const uint64_t *count; } refused_tally;
 

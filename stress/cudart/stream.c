@@ -1,11 +1,12 @@
-/* Streams: made, destroyed, asked, waited for. */
+/* Streams, events, captures and graphs, as the runtime's calls. Must not know the rules of captures, nor what is
+   captured. */
 #include "call.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */
 
-int stream_check(call *self, cudaStream_t stream)
+int stream_begin(call *self, sim_call kind, cudaStream_t stream)
 {
-    return work_find_stream(self->device, stream, &self->code) != NULL;
+    return call_begin(self, kind) && work_find_stream(self->device, stream, &self->code) != NULL;
 }
 
 cudaStream_t stream_of_thread(cudaStream_t stream)
@@ -13,74 +14,61 @@ cudaStream_t stream_of_thread(cudaStream_t stream)
     return stream ? stream : cudaStreamPerThread;
 }
 
-int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes,
-                   const char *action)
+int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes)
 {
-    return launch_command(self->device, stream, self->machine->runtime_work_ns, act, payload, bytes, action);
+    return launch_command(self->device, stream, self->machine->runtime_work_ns, act, payload, bytes);
 }
 
-static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
+/* ---- Streams: made, destroyed, asked, waited for */
+
+/* Priorities mean nothing, and none is kept: any will do. */
+static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int priority)
 {
     void *made;
+    (void)priority;
     if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) return SIM_INVALID_VALUE;
     int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
     if (code == SIM_SUCCESS) *stream = made;
     return code;
 }
 
-CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), call_begin(&self, SIM_CALL_STREAM_CREATE, 0),
-                stream_make(&self, stream, cudaStreamDefault))
-CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
-                call_begin(&self, SIM_CALL_STREAM_WITH_FLAGS, 0), stream_make(&self, stream, flags))
-
-/* Priorities out of range are clamped, and mean nothing: any priority will do. */
-CUDART_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
+static int stream_priorities(int *least, int *greatest)
 {
-    (void)priority;
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_WITH_PRIORITY, 0), stream_make(&self, stream, flags));
+    if (least) *least = 0;
+    if (greatest) *greatest = STREAM_HIGHEST_PRIORITY;
+    return SIM_SUCCESS;
 }
-
-CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    call self;
-    if (call_begin(&self, SIM_CALL_PRIORITY_RANGE, 0)) {
-        if (least) *least = 0;
-        if (greatest) *greatest = STREAM_HIGHEST_PRIORITY;
-    }
-    return call_end(&self);
-}
-
-CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_DESTROY, 0),
-                work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
-CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
-                       call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0),
-                       work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
-CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream), call_begin(&self, SIM_CALL_STREAM_QUERY, 0),
-                       work_query_stream(self.device, stream, "cudaStreamQuery"))
 
 static int stream_flags(call *self, cudaStream_t stream, unsigned *flags)
 {
-    int code;
-    const stream_queue *found = work_find_stream(self->device, stream, &code);
-    if (!found || !flags) return found ? SIM_INVALID_VALUE : code;
+    const stream_queue *found = work_find_stream(self->device, stream, &self->code);
+    if (!flags) return SIM_INVALID_VALUE;
     *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
     return SIM_SUCCESS;
 }
 
+CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault, 0))
+CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
+                stream_make(&self, stream, flags, 0))
+CUDART_FUNCTION(cudaStreamCreateWithPriority, (cudaStream_t *stream, unsigned int flags, int priority),
+                stream_make(&self, stream, flags, priority))
+CUDART_FUNCTION(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), stream_priorities(least, greatest))
+CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
+                work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
+CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
+                       work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
+CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
+                       work_query_stream(self.device, stream, "cudaStreamQuery"))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
-                       call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0), stream_flags(&self, stream, flags))
-
-/* Priorities mean nothing, and none is kept. */
-CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
-                       call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream),
-                       call_put(priority, 0))
+                       stream_flags(&self, stream, flags))
+CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), call_put(priority, 0))
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
    functions here. */
 CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC, 0)) {
+    if (call_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC)) {
         const stream_queue *found = work_find_stream(self.device, stream, &self.code);
         self.code = !function ? SIM_INVALID_VALUE : found && found->capture ? SIM_NOT_SUPPORTED : self.code;
         if (self.code == SIM_SUCCESS) {
@@ -92,20 +80,213 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
     return code;
 }
 
+CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
+                  (stream_of_thread(stream), function, user))
+
 #if CUDART_VERSION >= 12000
-CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
+static int stream_id(call *self, cudaStream_t stream, unsigned long long *id)
 {
-    call self;
     uint64_t found;
-    if (call_begin(&self, SIM_CALL_STREAM_GET_ID, 0)) {
-        self.code = id ? work_stream_id(self.device, stream, &found) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) *id = found;
-    }
-    return call_end(&self);
+    int code = id ? work_stream_id(self->device, stream, &found) : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) *id = found;
+    return code;
 }
 
+CUDART_FUNCTION(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), stream_id(&self, stream, id))
 CUDART_PER_THREAD(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (stream_of_thread(stream), id))
 #endif
 
-CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
-                  (stream_of_thread(stream), function, user))
+/* ---- Events, timed by the virtual clock */
+
+static int event_make(call *self, cudaEvent_t *event, unsigned flags)
+{
+    const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+    void *made;
+    if (!event || flags & ~known || (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming))) {
+        return SIM_INVALID_VALUE;
+    }
+    int code = event_create(self->device, !(flags & cudaEventDisableTiming), &made);
+    if (code == SIM_SUCCESS) *event = made;
+    return code;
+}
+
+static int event_milliseconds(call *self, float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    int64_t ns;
+    int code = milliseconds ? event_elapsed(self->machine, start, end, &ns) : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) *milliseconds = (float)ns / 1e6f;
+    return code;
+}
+
+CUDART_FUNCTION(cudaEventCreate, (cudaEvent_t *event), event_make(&self, event, cudaEventDefault))
+CUDART_FUNCTION(cudaEventCreateWithFlags, (cudaEvent_t *event, unsigned int flags), event_make(&self, event, flags))
+CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_query(self.device, event, "cudaEventQuery"))
+CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event),
+                event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns))
+CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), event_destroy(self.machine, event))
+CUDART_FUNCTION(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+                event_milliseconds(&self, milliseconds, start, end))
+CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
+                       event_record(self.device, event, stream))
+CUDART_STREAM_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+                       flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
+                       : event_follow(self.device, stream, event, "cudaStreamWaitEvent"))
+
+/* An external event node of a capture is not served. */
+CUDART_STREAM_FUNCTION(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
+                       flags == cudaEventRecordDefault ? event_record(self.device, event, stream)
+                       : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
+
+/* ---- Captures */
+
+static int capture_status(call *self, cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    int found, code = status ? work_capture_status(self->device, stream, &found) : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) *status = (enum cudaStreamCaptureStatus)found;
+    return code;
+}
+
+CUDART_STREAM_FUNCTION(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+                       capture_status(&self, stream, status))
+
+#if CUDART_VERSION >= 12000
+/* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
+   is one node, of which nothing more can be asked, or none at the beginning. */
+typedef struct capture_answer {
+    enum cudaStreamCaptureStatus *status;
+    unsigned long long *id;
+    cudaGraph_t *made;
+    const cudaGraphNode_t **follows;
+    size_t *count;
+} capture_answer;
+
+static int capture_tell(call *self, cudaStream_t stream, const capture_answer *told)
+{
+    static char last_node;
+    static const cudaGraphNode_t last = (cudaGraphNode_t)(void *)&last_node;
+    int code = capture_status(self, stream, told->status);
+    if (code != SIM_SUCCESS || *told->status != cudaStreamCaptureStatusActive) return code;
+    const capture *active = work_find_stream(self->device, stream, &code)->capture;
+    if (told->id) *told->id = active->id;
+    if (told->made) *told->made = NULL;
+    if (told->follows) *told->follows = &last;
+    if (told->count) *told->count = active->graph->count > 0;
+    return SIM_SUCCESS;
+}
+
+static cudaError_t capture_ask(cudaStream_t stream, const capture_answer *told)
+{
+    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO), capture_tell(&self, stream, told));
+}
+
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
+#if CUDART_VERSION >= 13000
+#define CAPTURE_INFO_PARAMETERS \
+    (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made, \
+     const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges, size_t *count)
+#define CAPTURE_INFO_EDGES() if (edges) *edges = NULL            /* all are ordinary */
+#define CAPTURE_INFO_PER_THREAD cudaStreamGetCaptureInfo_ptsz
+#else
+#define CAPTURE_INFO_PARAMETERS \
+    (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made, \
+     const cudaGraphNode_t **follows, size_t *count)
+#define CAPTURE_INFO_EDGES() (void)0
+#define CAPTURE_INFO_PER_THREAD cudaStreamGetCaptureInfo_v2_ptsz
+#endif
+
+CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo CAPTURE_INFO_PARAMETERS
+{
+    capture_answer told = { status, id, made, follows, count };
+    CAPTURE_INFO_EDGES();
+    return capture_ask(stream, &told);
+}
+
+CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, CAPTURE_INFO_PER_THREAD) CAPTURE_INFO_PARAMETERS
+{
+    capture_answer told = { status, id, made, follows, count };
+    CAPTURE_INFO_EDGES();
+    return capture_ask(stream_of_thread(stream), &told);
+}
+#endif
+
+static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)
+{
+    int wanted = mode ? (int)*mode : -1;
+    int code = capture_exchange_mode(self->machine, &wanted);
+    if (code == SIM_SUCCESS) *mode = (enum cudaStreamCaptureMode)wanted;
+    return code;
+}
+
+CUDART_FUNCTION(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode),
+                capture_exchange(&self, mode))
+CUDART_STREAM_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+                       work_begin_capture(self.device, stream, (int)mode))
+
+/* ---- Graphs: made by captures, instantiated, launched, destroyed */
+
+/* A stream's capture ends, whether or not it made a graph; then *made is NULL. */
+static int graph_end_capture(const call *self, cudaStream_t stream, cudaGraph_t *made)
+{
+    graph *captured = NULL;
+    if (!made) return SIM_INVALID_VALUE;
+    int code = work_end_capture(self->device, stream, "cudaStreamEndCapture", &captured);
+    *made = work_keep_graph(self->machine, HANDLE_GRAPH, captured);
+    return captured && !*made ? SIM_OUT_OF_MEMORY : code;
+}
+
+CUDART_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
+                graph_end_capture(&self, stream, made))
+CUDART_PER_THREAD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
+                  (stream_of_thread(stream), made))
+
+static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
+{
+    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
+        return SIM_INVALID_VALUE;
+    }
+    void *handle = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, graph_copy(found));
+    if (handle) *made = handle;
+    return handle ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+}
+
+CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,
+                                                        unsigned long long flags)
+{
+    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE), graph_instantiate(&self, made, source, flags));
+}
+
+#if CUDART_VERSION >= 12000
+CUDART_ALSO(cudaGraphInstantiateWithFlags, cudaGraphInstantiate);
+#else
+CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, cudaGraphNode_t *failed,
+                                               char *text, size_t bytes)
+{
+    (void)failed;
+    if (text && bytes > 0) text[0] = '\0';
+    return cudaGraphInstantiateWithFlags(made, source, 0);
+}
+#endif
+
+/* How many nodes there are. They have no handles. */
+static int graph_count(const call *self, cudaGraph_t source, const cudaGraphNode_t *nodes, size_t *count)
+{
+    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    if (!found || !count || nodes) return found && count ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
+    *count = found->count;
+    return SIM_SUCCESS;
+}
+
+static int graph_launch(const call *self, cudaGraphExec_t exec, cudaStream_t stream)
+{
+    const graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
+    return found ? launch_graph(self->device, found, stream, self->machine->judge.op) : SIM_INVALID_VALUE;
+}
+
+CUDART_FUNCTION(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count),
+                graph_count(&self, source, nodes, count))
+CUDART_STREAM_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
+                       graph_launch(&self, exec, stream))
+CUDART_FUNCTION(cudaGraphDestroy, (cudaGraph_t value), work_drop_graph(self.machine, HANDLE_GRAPH, value))
+CUDART_FUNCTION(cudaGraphExecDestroy, (cudaGraphExec_t value),
+                work_drop_graph(self.machine, HANDLE_GRAPH_EXEC, value))

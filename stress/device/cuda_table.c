@@ -208,104 +208,87 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
     if (self->watch) self->watch(self->watch_user, kind, (uint64_t)(uintptr_t)address, bytes);
 }
 
-/* What cannot be put on the list would be lost: it is not even asked for. */
-static int cuda_table_memory_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                                    gpuarena_stream stream)
+/* An entry that is counted: what cannot be put on the list would be lost, and is not even asked for; and what becomes
+   of the list where it succeeds. */
+#define CUDA_TABLE_ENTRY(group, name, parameters, names, fits, booked) \
+    static int cuda_table_##group##_##name parameters \
+    { \
+        cuda_table *own = self->user; \
+        const gpuarena_driver *behind = &own->inner; \
+        if (!(fits)) return (int)cudaErrorUnknown; \
+        own->calls++; \
+        int code = behind->group.name names; \
+        if (!code) booked; \
+        return code; \
+    }
+
+static void cuda_table_obtained(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    if (device_ranges_reserve(&self->ranges[kind])) return (int)cudaErrorUnknown;
-    self->calls++;
-    int code = self->inner.memory.obtain(&self->inner, kind, ptr, bytes, stream);
-    if (code || !*ptr || !bytes) return code;
-    device_ranges_add(&self->ranges[kind], (uint64_t)(uintptr_t)*ptr, bytes);
-    cuda_table_tell(self, SIM_CALL_OBTAIN, *ptr, bytes);
+    if (!ptr || !bytes) return;
+    device_ranges_add(&self->ranges[kind], (uint64_t)(uintptr_t)ptr, bytes);
+    cuda_table_tell(self, SIM_CALL_OBTAIN, ptr, bytes);
     cuda_table_hold(self);
-    return code;
 }
 
-static int cuda_table_memory_give_back(const gpuarena_driver *table, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                       gpuarena_stream stream)
+static void cuda_table_gave_back(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    self->calls++;
-    int code = self->inner.memory.give_back(&self->inner, kind, ptr, bytes, stream);
-    if (code) return code;
     device_ranges_remove(&self->ranges[kind], (uint64_t)(uintptr_t)ptr);
     cuda_table_tell(self, SIM_CALL_GIVE_BACK, ptr, bytes);
-    return code;
 }
 
-static int cuda_table_vm_reserve(const gpuarena_driver *table, void **address, uint64_t bytes, uint64_t alignment)
+static void cuda_table_reserved(cuda_table *self, const void *address, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
-    self->calls++;
-    int code = self->inner.vm.reserve(&self->inner, address, bytes, alignment);
-    if (!code && *address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)*address, bytes);
-    return code;
+    if (address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)address, bytes);
 }
 
-static int cuda_table_vm_release(const gpuarena_driver *table, void *address, uint64_t bytes)
+static void cuda_table_released(cuda_table *self, const void *address)
 {
-    cuda_table *self = table->user;
     device_table *ranges = &self->pages.ranges;
     uint64_t from = (uint64_t)(uintptr_t)address;
-    self->calls++;
-    int code = self->inner.vm.release(&self->inner, address, bytes);
-    if (!code && device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
-    return code;
+    if (device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
 }
 
-static int cuda_table_vm_create(const gpuarena_driver *table, uint64_t *page, uint64_t bytes, uint32_t traits)
+static void cuda_table_created(cuda_table *self, uint64_t page, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
-    self->calls++;
-    int code = self->inner.vm.create(&self->inner, page, bytes, traits);
-    if (code) return code;
-    device_pages_create(&self->pages, *page, bytes);
+    device_pages_create(&self->pages, page, bytes);
     cuda_table_hold(self);
-    return code;
 }
 
-static int cuda_table_vm_destroy(const gpuarena_driver *table, uint64_t page, uint64_t bytes)
+static void cuda_table_mapped(cuda_table *self, const void *address, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    self->calls++;
-    int code = self->inner.vm.destroy(&self->inner, page, bytes);
-    if (!code) device_pages_destroy(&self->pages, page);
-    return code;
-}
-
-static int cuda_table_vm_map(const gpuarena_driver *table, void *address, uint64_t bytes, uint64_t page)
-{
-    cuda_table *self = table->user;
-    if (device_pages_reserve(&self->pages, bytes)) return (int)cudaErrorUnknown;
-    self->calls++;
-    int code = self->inner.vm.map(&self->inner, address, bytes, page);
-    if (code) return code;
     device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     cuda_table_tell(self, SIM_CALL_VM_MAP, address, bytes);
-    return code;
 }
 
-static int cuda_table_vm_access(const gpuarena_driver *table, void *address, uint64_t bytes, uint32_t mode)
+static void cuda_table_unmapped(cuda_table *self, const void *address, uint64_t bytes)
 {
-    cuda_table *self = table->user;
-    self->calls++;
-    return self->inner.vm.access(&self->inner, address, bytes, mode);
-}
-
-static int cuda_table_vm_unmap(const gpuarena_driver *table, void *address, uint64_t bytes)
-{
-    cuda_table *self = table->user;
-    self->calls++;
-    int code = self->inner.vm.unmap(&self->inner, address, bytes);
-    if (code) return code;
     device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
-    return code;
 }
+
+CUDA_TABLE_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
+                 !device_ranges_reserve(&own->ranges[kind]), cuda_table_obtained(own, kind, *ptr, bytes))
+CUDA_TABLE_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), 1,
+                 cuda_table_gave_back(own, kind, ptr, bytes))
+CUDA_TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
+                 (behind, address, bytes, alignment), !device_pages_reserve(&own->pages, 0),
+                 cuda_table_reserved(own, *address, bytes))
+CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
+                 1, cuda_table_released(own, address))
+CUDA_TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
+                 (behind, page, bytes, traits), !device_pages_reserve(&own->pages, 0),
+                 cuda_table_created(own, *page, bytes))
+CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), 1,
+                 device_pages_destroy(&own->pages, page))
+CUDA_TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
+                 (behind, address, bytes, page), !device_pages_reserve(&own->pages, bytes),
+                 cuda_table_mapped(own, address, bytes))
+CUDA_TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
+                 (behind, address, bytes, mode), 1, (void)0)
+CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), 1,
+                 cuda_table_unmapped(own, address, bytes))
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {

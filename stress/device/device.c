@@ -10,28 +10,17 @@
 #include "../sim/entries.h"
 #include "cuda_environment.h"
 
-typedef struct cuda_device cuda_device;
-
-/* ---- Streams, uses of memory that are written in order, contents by synchronous memset and memcpy */
+/* ---- CUDA's devices: streams, uses of memory that are written in order, contents by synchronous memset and
+        memcpy */
 
 #ifdef GPUARENA_NO_CUDA
 
-/* No device is CUDA's then: but for the opening, which says why, none of these is reached. */
-#define CUDA_DEVICE_NEVER(one, other) ((void)(one), (void)(other), 0)
-#define cuda_device_open(ordinal, driver, why) ((void)cuda_environment_count(why), (cuda_device *)NULL)
-#define cuda_device_close(self, why) CUDA_DEVICE_NEVER(self, why)
-#define cuda_device_count(self, counters) (void)CUDA_DEVICE_NEVER(self, counters)
-#define cuda_device_calls(self) (uint64_t)CUDA_DEVICE_NEVER(self, 0)
-#define cuda_device_watch(self, watch, user) (void)CUDA_DEVICE_NEVER(watch, user)
-#define cuda_device_holds(self, ptr, bytes) CUDA_DEVICE_NEVER(ptr, bytes)
-#define cuda_device_stream_create(self, stream, why) CUDA_DEVICE_NEVER(stream, why)
-#define cuda_device_stream_destroy(stream, why) CUDA_DEVICE_NEVER(stream, why)
-#define cuda_device_access(stream, ptr, bytes, owner, why) CUDA_DEVICE_NEVER(ptr, why)
-#define cuda_device_follow(self, stream, other, why) CUDA_DEVICE_NEVER(other, why)
-#define cuda_device_fill(stream, ptr, bytes, pattern, why) CUDA_DEVICE_NEVER(stream, why)
-#define cuda_device_verify(self, ptr, bytes, pattern, bad_offset, why) CUDA_DEVICE_NEVER(bad_offset, why)
+/* No device is CUDA's then: what there is to do on one is left out. */
+#define DEVICE_ON_CUDA(self, does)
 
 #else
+
+#define DEVICE_ON_CUDA(self, does) if (!(self)->machine) does
 
 #include <cuda_runtime_api.h>
 
@@ -39,11 +28,11 @@ typedef struct cuda_device cuda_device;
 
 enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_GRANULE = 2 << 20, CUDA_DEVICE_WINDOW = 4 << 20 };
 
-struct cuda_device {
+typedef struct cuda_device {
     cuda_table      table;
     cudaEvent_t     event;                       /* what streams follow each other by; NULL: none was needed yet */
     unsigned char  *window;                      /* host memory through which contents come back */
-};
+} cuda_device;
 
 /* 0: it did not. */
 static int cuda_device_failed(const char *call, cudaError_t code, problem *why)
@@ -96,34 +85,6 @@ static void cuda_device_count(const cuda_device *self, device_counters *counters
     counters->calls = self->table.calls;
     counters->held_bytes = cuda_table_held_bytes(&self->table);
     counters->held_peak_bytes = self->table.held_peak_bytes;
-}
-
-static uint64_t cuda_device_calls(const cuda_device *self)
-{
-    return self->table.calls;
-}
-
-static void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
-{
-    self->table.watch = watch;
-    self->table.watch_user = user;
-}
-
-static int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
-{
-    return cuda_table_holds(&self->table, ptr, bytes);
-}
-
-static int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)
-{
-    (void)self;
-    return cuda_device_failed("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
-                              why);
-}
-
-static int cuda_device_stream_destroy(gpuarena_stream stream, problem *why)
-{
-    return cuda_device_failed("cudaStreamDestroy", cudaStreamDestroy(stream), why);
 }
 
 /* One event will do: a stream waits for the record that was the latest when it was told to. */
@@ -305,18 +266,30 @@ void device_lock_close(device_lock *self)
 
 struct device {
     sim            *machine;                     /* NULL: CUDA */
+#ifndef GPUARENA_NO_CUDA
     cuda_device    *cuda;                        /* NULL: simulated */
+#endif
     gpuarena_driver driver;
     device_lock    *lock;                        /* NULL: not shared */
     uint64_t        op_ns, op;                   /* op: under way */
     int             is_unjudged;
 };
 
+static int device_connect_cuda(device *self, const device_config *config, problem *why)
+{
+#ifdef GPUARENA_NO_CUDA
+    (void)self, (void)config;
+    return cuda_environment_count(why);          /* which says why there is none */
+#else
+    self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
+    return self->cuda ? 0 : -1;
+#endif
+}
+
 static int device_connect(device *self, const device_config *config, problem *why)
 {
     if (config->is_cuda) {
-        self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
-        if (!self->cuda) return -1;
+        if (device_connect_cuda(self, config, why)) return -1;
     } else {
         self->op_ns = config->op_ns;
         self->is_unjudged = config->is_unjudged;
@@ -340,8 +313,10 @@ device *device_open(const device_config *config, problem *why)
 int device_close(device *self, problem *why)
 {
     problem unheard = { 0, "" };
+    int failed = 0;
     if (!self) return 0;
-    int failed = cuda_device_close(self->cuda, why ? why : &unheard);
+    if (!why) why = &unheard;
+    DEVICE_ON_CUDA(self, failed = cuda_device_close(self->cuda, why));
     sim_destroy(self->machine);
     device_lock_close(self->lock);
     free(self);
@@ -374,12 +349,16 @@ void device_thread(device *self, uint64_t thread)
 uint64_t device_calls(const device *self)
 {
     if (self->lock) return device_lock_called;
-    return self->machine ? sim_memory_calls(self->machine, 0) : cuda_device_calls(self->cuda);
+    DEVICE_ON_CUDA(self, return self->cuda->table.calls);
+    return sim_memory_calls(self->machine, 0);
 }
 
-static void device_count_simulated(const device *self, device_counters *counters)
+void device_count(const device *self, device_counters *counters)
 {
+    static const device_counters none;
     sim_counters counted;
+    *counters = none;
+    DEVICE_ON_CUDA(self, { cuda_device_count(self->cuda, counters); return; })
     sim_get_sums(self->machine, 0, &counted);
     counters->calls = counted.memory_calls;
     counters->call_vns = counted.memory_vns;
@@ -392,18 +371,10 @@ static void device_count_simulated(const device *self, device_counters *counters
     counters->lies_held = counted.lies_held;
 }
 
-void device_count(const device *self, device_counters *counters)
-{
-    static const device_counters none;
-    *counters = none;
-    if (self->machine) device_count_simulated(self, counters);
-    else cuda_device_count(self->cuda, counters);
-}
-
 void device_watch(device *self, sim_watch_fn *watch, void *user)
 {
-    if (self->machine) sim_watch(self->machine, watch, user);
-    else cuda_device_watch(self->cuda, watch, user);
+    DEVICE_ON_CUDA(self, { self->cuda->table.watch = watch; self->cuda->table.watch_user = user; return; })
+    sim_watch(self->machine, watch, user);
 }
 
 const char *device_finding(const device *self, uint64_t index)
@@ -431,25 +402,26 @@ int device_free_bytes(const device *self, uint64_t *free_bytes, problem *why)
 
 int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
 {
-    if (!self->machine) return cuda_device_stream_create(self->cuda, stream, why);
+    DEVICE_ON_CUDA(self, return cuda_device_failed("cudaStreamCreateWithFlags",
+                                                   cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), why));
     return device_failed(self, "creating a stream", sim_stream_create(self->machine, 0, 0, stream), why);
 }
 
 int device_stream_destroy(device *self, gpuarena_stream stream, problem *why)
 {
-    if (!self->machine) return cuda_device_stream_destroy(stream, why);
+    DEVICE_ON_CUDA(self, return cuda_device_failed("cudaStreamDestroy", cudaStreamDestroy(stream), why));
     return device_failed(self, "destroying a stream", sim_stream_destroy(self->machine, 0, stream), why);
 }
 
 int device_work(device *self, gpuarena_stream stream, uint64_t work_ns, problem *why)
 {
-    if (!self->machine) return 0;
+    DEVICE_ON_CUDA(self, return 0);
     return device_failed(self, "work on a stream", sim_work(self->machine, 0, stream, work_ns), why);
 }
 
 int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
 {
-    if (!self->machine) return cuda_device_access(stream, ptr, bytes, owner, why);
+    DEVICE_ON_CUDA(self, return cuda_device_access(stream, ptr, bytes, owner, why));
     if (self->is_unjudged) return 0;
     return device_failed(self, "use on a stream", sim_access(self->machine, 0, stream, ptr, bytes, owner, self->op),
                          why);
@@ -457,7 +429,7 @@ int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_
 
 int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
-    if (!self->machine) return cuda_device_follow(self->cuda, stream, other, why);
+    DEVICE_ON_CUDA(self, return cuda_device_follow(self->cuda, stream, other, why));
     int code = sim_stream_follow(self->machine, 0, stream, other);
     return device_failed(self, "a stream's wait for another", code, why);
 }
@@ -473,12 +445,14 @@ int device_rival(device *self, uint64_t bytes, int gives_back, problem *why)
 
 int device_holds(const device *self, const void *ptr, uint64_t bytes)
 {
-    return self->machine ? sim_holds(self->machine, 0, ptr, bytes) : cuda_device_holds(self->cuda, ptr, bytes);
+    DEVICE_ON_CUDA(self, return cuda_table_holds(&self->cuda->table, ptr, bytes));
+    return sim_holds(self->machine, 0, ptr, bytes);
 }
 
 int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
 {
-    if (!self->machine) return cuda_device_fill(stream, ptr, bytes, pattern, why);
+    (void)stream, (void)why;
+    DEVICE_ON_CUDA(self, return cuda_device_fill(stream, ptr, bytes, pattern, why));
     sim_fill(self->machine, 0, ptr, bytes, pattern);
     return 0;
 }
@@ -486,6 +460,7 @@ int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t 
 int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
                   problem *why)
 {
-    if (!self->machine) return cuda_device_verify(self->cuda, ptr, bytes, pattern, bad_offset, why);
+    (void)why;
+    DEVICE_ON_CUDA(self, return cuda_device_verify(self->cuda, ptr, bytes, pattern, bad_offset, why));
     return sim_verify(self->machine, 0, ptr, bytes, pattern, bad_offset);
 }

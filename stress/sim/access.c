@@ -3,39 +3,31 @@
 
 #include <inttypes.h>
 
-typedef struct access_name { char text[40]; } access_name;
+typedef struct access_text { char text[224]; } access_text;
 
-static access_name access_stream_name(uint64_t id)
+static engine_text access_stream(uint64_t id)
 {
-    access_name name = { "the legacy stream" };
-    if (id < STREAMS_LEGACY_ID) {
-        snprintf(name.text, sizeof name.text, "stream %" PRIu64, id);
-    }
+    engine_text name = { "the legacy stream" };
+    if (id < STREAMS_LEGACY_ID) snprintf(name.text, sizeof name.text, "stream %" PRIu64, id);
     return name;
 }
 
-static void access_report_unordered(const sim_device *device, const stream_queue *by, const access_range *range,
-                                    const touch *other)
+/* "op 3 on stream 1 uses 512 bytes at +0x200000"; of a graph: " launches a graph, captured at op 2, that uses". */
+static access_text access_uses(const sim_device *device, const stream_queue *by, const access_range *range,
+                               int of_graph)
 {
-    judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s uses %" PRIu64 " bytes at %s: not "
-                 "ordered after op %" PRIu64 " on %s", range->op, access_stream_name(by->id).text, range->bytes,
-                 engine_name(device, range->address).text, other->op, access_stream_name(other->stream).text);
-    judge_is_of_order(&device->sim->judge);
-}
-
-static void access_report_taken(const sim_device *device, const stream_queue *by, const access_range *range,
-                                const touch *other)
-{
-    judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s launches a graph, captured at op %"
-                 PRIu64 ", that uses %" PRIu64 " bytes at %s: handed to another since, who used them at op %" PRIu64
-                 " on %s",
-                 range->op, access_stream_name(by->id).text, range->captured_op, range->bytes,
-                 engine_name(device, range->address).text, other->op, access_stream_name(other->stream).text);
+    access_text said;
+    char captured[64] = "";
+    if (of_graph) snprintf(captured, sizeof captured, " launches a graph, captured at op %" PRIu64 ", that",
+                           range->captured_op);
+    snprintf(said.text, sizeof said.text, "op %" PRIu64 " on %s%s uses %" PRIu64 " bytes at %s", range->op,
+             access_stream(by->id).text, captured, range->bytes, engine_name(device, range->address).text);
+    return said;
 }
 
 static void access_report_host_memory(const sim_device *device)
 {
-    judge_report(&device->sim->judge, device->ordinal, "no host memory left to judge the order of uses");
+    ENGINE_REPORT(device, "no host memory left to judge the order of uses");
 }
 
 typedef touch_verdict (*access_change)(touches *all, uint32_t granule, uint32_t from, uint32_t to,
@@ -46,10 +38,8 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
                                  const touch_by *by, touch *other)
 {
     touch_verdict result = TOUCH_IN_ORDER;
-    uint64_t end = offset + bytes;
-    while (offset < end) {
+    for (DEVMEM_EACH(part, &memory->memory, offset, bytes)) {
         touch found;
-        devmem_part part = devmem_first_part(&memory->memory, offset, end);
         touch_by here = *by;
         here.latest.place = part.place;
         touch_verdict verdict = change(&memory->touches, part.granule, part.from, part.to, &here, &found);
@@ -58,7 +48,6 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
             *other = found;
             result = verdict;
         }
-        offset += part.to - part.from;
     }
     return result;
 }
@@ -80,21 +69,11 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
         && devmem_serves(&memory->memory, *offset, range->bytes, device->ordinal)) {
         return memory;
     }
-    judge_report(&machine->judge, device->ordinal, "op %" PRIu64 " on %s uses %" PRIu64 " bytes at %s, which are %s",
-                 range->op, access_stream_name(by->id).text, range->bytes, engine_name(device, range->address).text,
-                 access_lack(memory, *offset));
+    ENGINE_REPORT(device, "%s, which are %s", access_uses(device, by, range, 0).text, access_lack(memory, *offset));
     if (memory && vspace_reservation(&memory->memory.virtual, *offset) && !device->lost_code) {
         device->lost_code = SIM_ILLEGAL_ADDRESS;
     }
     return NULL;
-}
-
-static void access_report_remapped(const sim_device *device, const stream_queue *by, const access_range *range)
-{
-    judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s launches a graph, captured at op %"
-                 PRIu64 ", that uses %" PRIu64 " bytes at %s: unmapped since, and mapped anew", range->op,
-                 access_stream_name(by->id).text, range->captured_op, range->bytes,
-                 engine_name(device, range->address).text);
 }
 
 /* 1: a graph was captured with these addresses, and they were mapped anew since. */
@@ -111,23 +90,26 @@ static int access_was_remapped(const sim_device *memory, uint64_t offset, const 
 
 void access_use(sim_device *device, const stream_queue *by, const access_range *range)
 {
-    sim *machine = device->sim;
+    judge *book = &device->sim->judge;
     uint64_t offset;
     if (range->bytes == 0) return;
     sim_device *memory = access_find(device, by, range, &offset);
     if (!memory) return;
     if (access_was_remapped(memory, offset, range)) {
-        access_report_remapped(device, by, range);
+        ENGINE_REPORT(device, "%s: unmapped since, and mapped anew", access_uses(device, by, range, 1).text);
         return;
     }
     touch other;
     touch_by use = { { vclock_get(&by->seen, by->line), range->op, by->id, by->line, (uint32_t)range->is_launched,
-                       0 }, range->owner, range->captured_op, &by->seen, &machine->streams.host };
+                       0 }, range->owner, range->captured_op, &by->seen, &device->sim->streams.host };
     touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
-        access_report_unordered(device, by, range, &other);
+        ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
+                      other.op, access_stream(other.stream).text);
+        judge_is_of_order(book);
     } else if (verdict == TOUCH_TAKEN) {
-        access_report_taken(device, by, range, &other);
+        ENGINE_REPORT(device, "%s: handed to another since, who used them at op %" PRIu64 " on %s",
+                      access_uses(device, by, range, 1).text, other.op, access_stream(other.stream).text);
     } else if (verdict == TOUCH_NO_HOST_MEMORY) {
         access_report_host_memory(device);
     }
@@ -146,26 +128,33 @@ uint64_t access_owner_of(const sim_device *device, uint64_t address)
 static void access_report_not_after(const sim_device *device, const char *action, uint64_t bytes, const char *where,
                                     const touch *other)
 {
-    judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes%s: not known to be after op %" PRIu64
-                 " on %s", action, bytes, where, other->op, access_stream_name(other->stream).text);
+    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes%s: not known to be after op %" PRIu64 " on %s", action, bytes,
+                  where, other->op, access_stream(other->stream).text);
 }
 
-/* " at +0x200000": for the sentence above. */
-static engine_text access_where(const sim_device *device, uint64_t offset)
+static void access_report_at(const sim_device *device, const char *action, uint64_t offset, uint64_t bytes,
+                             const touch *other)
 {
-    engine_text where;
-    snprintf(where.text, sizeof where.text, " at %.40s", engine_name(device, engine_address(device, offset)).text);
-    return where;
+    char where[64];
+    snprintf(where, sizeof where, " at %s", engine_name(device, engine_address(device, offset)).text);
+    access_report_not_after(device, action, bytes, where, other);
+}
+
+/* The host, as whoever takes memory away. */
+static touch_by access_host(const sim_device *device)
+{
+    const vclock *host = &device->sim->streams.host;
+    const touch_by by = { { 0, 0, 0, 0, 0, 0 }, 0, 0, host, host };
+    return by;
 }
 
 void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
 {
     touch other;
-    sim *machine = device->sim;
-    const touch_by host = { { 0, 0, 0, 0, 0, 0 }, 0, 0, &machine->streams.host, &machine->streams.host };
+    const touch_by host = access_host(device);
     touch_verdict verdict = access_walk(device, offset, bytes, touches_end, &host, &other);
     if (verdict == TOUCH_UNORDERED) {
-        access_report_not_after(device, action, bytes, access_where(device, offset).text, &other);
+        access_report_at(device, action, offset, bytes, &other);
     } else if (verdict == TOUCH_NO_HOST_MEMORY) {
         access_report_host_memory(device);
     }
@@ -173,11 +162,10 @@ void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char 
 
 void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
 {
-    for (uint64_t at = offset; at < offset + bytes; at += SIM_GRANULE) {
+    for (DEVMEM_EACH(part, &device->memory, offset, bytes)) {
         touch other;
-        devmem_part part = devmem_first_part(&device->memory, at, offset + bytes);
         if (touches_pending(&device->touches, part.granule, part.place, &device->sim->streams.host, &other)) {
-            access_report_not_after(device, action, bytes, access_where(device, offset).text, &other);
+            access_report_at(device, action, offset, bytes, &other);
             return;
         }
     }
@@ -185,8 +173,7 @@ void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const cha
 
 void access_end_page(sim_device *device, const vspace_page *page, int is_reported, const char *action)
 {
-    sim *machine = device->sim;
-    const touch_by host = { { 0, 0, 0, 0, 0, 0 }, 0, 0, &machine->streams.host, &machine->streams.host };
+    const touch_by host = access_host(device);
     for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
         touch other;
         touch_verdict verdict = touches_end(&device->touches, page->granules[i], 0, (uint32_t)SIM_GRANULE, &host,

@@ -30,7 +30,7 @@ typedef struct address_range {
     uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
     slab    *slab;                               /* NULL: a block, or reserved addresses */
     int      file;                               /* of its contents, which other processes have, too; 0: none */
-    void    *tenant;                             /* whose a block is, if not a program's: a chunk of mempool.c */
+    void    *tenant;                             /* whose a block is, if not a program's: a chunk of memory.h */
     uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
     treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
     treap_node hole;                             /* by offset; its weight: what may still be placed inside, see

@@ -37,115 +37,127 @@ int             codes_is_of_driver(int code);    /* 0: listed, and the driver ha
 /* ---- kinds of call: what can be counted, made to fail and charged. One list, for engine, faults and substitute
         alike. The driver table has some, the libcudart substitute has all. */
 
-/* X(NAME, in faults, CUDA's name (the runtime's; the driver's: cuMem..), code of a fault that names none, cost): in
-   faults both names mean the kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part
-   alone; how much there was to do counts where memory is obtained or given back, and then chooses the row, and in
-   calls of virtual memory: vmem.h. */
+typedef enum sim_trait {                         /* of kinds of call: bits, and which of them occur together */
+    SIM_PLAIN = 0,
+    SIM_COUNTED = 1,                             /* the driver table has it, and it gets or gives memory */
+    SIM_UNSAFE = 2,                              /* captures forbid it, as they forbid cudaMalloc */
+    SIM_EXPORT = 4,                              /* devices without virtual memory refuse it; it needs no context */
+    SIM_BARE = 8,                                /* it reaches no device: a lost one does not stop it */
+    SIM_MEMORY = SIM_COUNTED | SIM_UNSAFE, SIM_IMPORT = SIM_UNSAFE | SIM_EXPORT, SIM_VIRTUAL = SIM_MEMORY | SIM_EXPORT
+} sim_trait;
+
+/* X(NAME, in faults, CUDA's name (the runtime's; the driver's: cuMem..), code of a fault that names none, cost,
+   trait): in faults both names mean the kind. By CUDA's name SIM_CALL_OBTAIN is SIM_CALL_OF_cudaMalloc. cost: a row
+   of costs.h, or NONE. A call that fails costs the row's fixed part alone; how much there was to do counts where
+   memory is obtained or given back, and then chooses the row, and in calls of virtual memory: vmem.h. */
 #define SIM_CALLS(X) \
-    X(OBTAIN,                 "obtain",    "cudaMalloc",                              2, MALLOC_BLOCK) \
-    X(GIVE_BACK,              "give_back", "cudaFree",                              999, FREE_SLAB) \
-    X(INFO,                   "info",      "cudaMemGetInfo",                        999, INFO) \
-    X(VM_RESERVE,             "reserve",   "cuMemAddressReserve",                     2, VM_RESERVE) \
-    X(VM_RELEASE,             "release",   "cuMemAddressFree",                      999, VM_RELEASE) \
-    X(VM_CREATE,              "create",    "cuMemCreate",                             2, VM_CREATE) \
-    X(VM_DESTROY,             "destroy",   "cuMemRelease",                          999, VM_DESTROY) \
-    X(VM_MAP,                 "map",       "cuMemMap",                                2, VM_MAP) \
-    X(VM_ACCESS,              "access",    "cuMemSetAccess",                          2, VM_ACCESS) \
-    X(VM_UNMAP,               "unmap",     "cuMemUnmap",                            999, VM_UNMAP) \
-    X(IPC_GET,                NULL,        "cudaIpcGetMemHandle",                   999, NONE) \
-    X(IPC_OPEN,               NULL,        "cudaIpcOpenMemHandle",                  999, NONE) \
-    X(IPC_CLOSE,              NULL,        "cudaIpcCloseMemHandle",                 999, NONE) \
-    X(VM_EXPORT,              NULL,        "cuMemExportToShareableHandle",          999, NONE) \
-    X(VM_IMPORT,              NULL,        "cuMemImportFromShareableHandle",        999, NONE) \
-    X(MALLOC_PITCH,           NULL,        "cudaMallocPitch",                         2, MALLOC_BLOCK) \
-    X(MALLOC_HOST,            NULL,        "cudaMallocHost",                          2, HOST_ALLOC) \
-    X(HOST_ALLOC,             NULL,        "cudaHostAlloc",                           2, HOST_ALLOC) \
-    X(FREE_HOST,              NULL,        "cudaFreeHost",                          999, HOST_FREE) \
-    X(MALLOC_MANAGED,         NULL,        "cudaMallocManaged",                       2, MANAGED) \
-    X(MALLOC_ASYNC,           NULL,        "cudaMallocAsync",                         2, ASYNC_HIT) \
-    X(MALLOC_FROM_POOL_ASYNC, NULL,        "cudaMallocFromPoolAsync",                 2, ASYNC_HIT) \
-    X(FREE_ASYNC,             NULL,        "cudaFreeAsync",                         999, ASYNC_FREE) \
-    X(POOL_CREATE,            NULL,        "cudaMemPoolCreate",                     999, NONE) \
-    X(POOL_DESTROY,           NULL,        "cudaMemPoolDestroy",                    999, NONE) \
-    X(POOL_GET,               NULL,        "cudaDeviceGetMemPool",                  999, NONE) \
-    X(POOL_GET_DEFAULT,       NULL,        "cudaDeviceGetDefaultMemPool",           999, NONE) \
-    X(POOL_SET,               NULL,        "cudaDeviceSetMemPool",                  999, NONE) \
-    X(POOL_SET_ATTRIBUTE,     NULL,        "cudaMemPoolSetAttribute",               999, NONE) \
-    X(POOL_GET_ATTRIBUTE,     NULL,        "cudaMemPoolGetAttribute",               999, NONE) \
-    X(POOL_TRIM,              NULL,        "cudaMemPoolTrimTo",                     999, NONE) \
-    X(POOL_SET_ACCESS,        NULL,        "cudaMemPoolSetAccess",                  999, NONE) \
-    X(POINTER_GET_ATTRIBUTES, NULL,        "cudaPointerGetAttributes",              999, NONE) \
-    X(MEMSET,                 NULL,        "cudaMemset",                            999, ISSUE) \
-    X(MEMSET_ASYNC,           NULL,        "cudaMemsetAsync",                       999, ISSUE) \
-    X(MEMSET_2D,              NULL,        "cudaMemset2D",                          999, ISSUE) \
-    X(MEMSET_2D_ASYNC,        NULL,        "cudaMemset2DAsync",                     999, ISSUE) \
-    X(MEMCPY,                 NULL,        "cudaMemcpy",                            999, ISSUE) \
-    X(MEMCPY_ASYNC,           NULL,        "cudaMemcpyAsync",                       999, ISSUE) \
-    X(MEMCPY_2D,              NULL,        "cudaMemcpy2D",                          999, ISSUE) \
-    X(MEMCPY_2D_ASYNC,        NULL,        "cudaMemcpy2DAsync",                     999, ISSUE) \
-    X(MEMCPY_PEER,            NULL,        "cudaMemcpyPeer",                        999, ISSUE) \
-    X(MEMCPY_PEER_ASYNC,      NULL,        "cudaMemcpyPeerAsync",                   999, ISSUE) \
-    X(GET_DEVICE_COUNT,       NULL,        "cudaGetDeviceCount",                    999, NONE) \
-    X(GET_DEVICE,             NULL,        "cudaGetDevice",                         999, GET_DEVICE) \
-    X(SET_DEVICE,             NULL,        "cudaSetDevice",                         999, SET_DEVICE) \
-    X(INIT_DEVICE,            NULL,        "cudaInitDevice",                        999, SET_DEVICE) \
-    X(DEVICE_GET_ATTRIBUTE,   NULL,        "cudaDeviceGetAttribute",                999, NONE) \
-    X(GET_DEVICE_PROPERTIES,  NULL,        "cudaGetDeviceProperties",               999, NONE) \
-    X(DEVICE_GET_PCI_BUS_ID,  NULL,        "cudaDeviceGetPCIBusId",                 999, NONE) \
-    X(DEVICE_SYNCHRONIZE,     NULL,        "cudaDeviceSynchronize",                 999, SYNC) \
-    X(DEVICE_RESET,           NULL,        "cudaDeviceReset",                       999, NONE) \
-    X(CAN_ACCESS_PEER,        NULL,        "cudaDeviceCanAccessPeer",               999, NONE) \
-    X(ENABLE_PEER_ACCESS,     NULL,        "cudaDeviceEnablePeerAccess",            999, NONE) \
-    X(DISABLE_PEER_ACCESS,    NULL,        "cudaDeviceDisablePeerAccess",           999, NONE) \
-    X(SET_DEVICE_FLAGS,       NULL,        "cudaSetDeviceFlags",                    999, NONE) \
-    X(GET_DEVICE_FLAGS,       NULL,        "cudaGetDeviceFlags",                    999, NONE) \
-    X(PRIORITY_RANGE,         NULL,        "cudaDeviceGetStreamPriorityRange",      999, NONE) \
-    X(DRIVER_GET_VERSION,     NULL,        "cudaDriverGetVersion",                  999, NONE) \
-    X(VM_GRANULARITY,         NULL,        "cuMemGetAllocationGranularity",         999, NONE) \
-    X(VM_GET_ACCESS,          NULL,        "cuMemGetAccess",                        999, NONE) \
-    X(ENTRY_POINT,            NULL,        "cudaGetDriverEntryPoint",               999, NONE) \
-    X(ENTRY_POINT_BY_VERSION, NULL,        "cudaGetDriverEntryPointByVersion",      999, NONE) \
-    X(STREAM_CREATE,          NULL,        "cudaStreamCreate",                      999, NONE) \
-    X(STREAM_WITH_FLAGS,      NULL,        "cudaStreamCreateWithFlags",             999, NONE) \
-    X(STREAM_WITH_PRIORITY,   NULL,        "cudaStreamCreateWithPriority",          999, NONE) \
-    X(STREAM_DESTROY,         NULL,        "cudaStreamDestroy",                     999, NONE) \
-    X(STREAM_SYNCHRONIZE,     NULL,        "cudaStreamSynchronize",                 999, SYNC) \
-    X(STREAM_QUERY,           NULL,        "cudaStreamQuery",                       999, EVENT_QUERY) \
-    X(STREAM_WAIT_EVENT,      NULL,        "cudaStreamWaitEvent",                   999, STREAM_WAIT) \
-    X(STREAM_GET_ID,          NULL,        "cudaStreamGetId",                       999, NONE) \
-    X(STREAM_GET_FLAGS,       NULL,        "cudaStreamGetFlags",                    999, NONE) \
-    X(STREAM_GET_PRIORITY,    NULL,        "cudaStreamGetPriority",                 999, NONE) \
-    X(LAUNCH_HOST_FUNC,       NULL,        "cudaLaunchHostFunc",                    999, ISSUE) \
-    X(STREAM_IS_CAPTURING,    NULL,        "cudaStreamIsCapturing",                 999, CAPTURE_QUERY) \
-    X(STREAM_CAPTURE_INFO,    NULL,        "cudaStreamGetCaptureInfo",              999, CAPTURE_QUERY) \
-    X(EXCHANGE_CAPTURE_MODE,  NULL,        "cudaThreadExchangeStreamCaptureMode",   999, NONE) \
-    X(BEGIN_CAPTURE,          NULL,        "cudaStreamBeginCapture",                999, NONE) \
-    X(END_CAPTURE,            NULL,        "cudaStreamEndCapture",                  999, NONE) \
-    X(GRAPH_INSTANTIATE,      NULL,        "cudaGraphInstantiate",                  999, NONE) \
-    X(GRAPH_GET_NODES,        NULL,        "cudaGraphGetNodes",                     999, NONE) \
-    X(GRAPH_LAUNCH,           NULL,        "cudaGraphLaunch",                       999, ISSUE) \
-    X(GRAPH_DESTROY,          NULL,        "cudaGraphDestroy",                      999, NONE) \
-    X(GRAPH_EXEC_DESTROY,     NULL,        "cudaGraphExecDestroy",                  999, NONE) \
-    X(EVENT_CREATE,           NULL,        "cudaEventCreate",                       999, EVENT_CREATE) \
-    X(EVENT_WITH_FLAGS,       NULL,        "cudaEventCreateWithFlags",              999, EVENT_CREATE) \
-    X(EVENT_RECORD,           NULL,        "cudaEventRecord",                       999, EVENT_RECORD) \
-    X(EVENT_RECORD_FLAGS,     NULL,        "cudaEventRecordWithFlags",              999, EVENT_RECORD) \
-    X(EVENT_QUERY,            NULL,        "cudaEventQuery",                        999, EVENT_QUERY) \
-    X(EVENT_SYNCHRONIZE,      NULL,        "cudaEventSynchronize",                  999, SYNC) \
-    X(EVENT_DESTROY,          NULL,        "cudaEventDestroy",                      999, EVENT_DESTROY) \
-    X(EVENT_ELAPSED_TIME,     NULL,        "cudaEventElapsedTime",                  999, NONE) \
-    X(LAUNCH_KERNEL,          NULL,        "cudaLaunchKernel",                      999, ISSUE) \
-    X(LAUNCH_KERNEL_EXC,      NULL,        "cudaLaunchKernelExC",                   999, ISSUE) \
-    X(LAUNCH_COOPERATIVE,     NULL,        "cudaLaunchCooperativeKernel",           999, ISSUE) \
-    X(FUNC_GET_ATTRIBUTES,    NULL,        "cudaFuncGetAttributes",                 999, NONE) \
-    X(FUNC_SET_ATTRIBUTE,     NULL,        "cudaFuncSetAttribute",                  999, NONE) \
-    X(OCCUPANCY,              NULL,        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 999, NONE)
+    X(OBTAIN,                 "obtain",    cudaMalloc,                              2, MALLOC_BLOCK,   MEMORY) \
+    X(GIVE_BACK,              "give_back", cudaFree,                              999, FREE_SLAB,      MEMORY) \
+    X(INFO,                   "info",      cudaMemGetInfo,                        999, INFO,           PLAIN) \
+    X(VM_RESERVE,             "reserve",   cuMemAddressReserve,                     2, VM_RESERVE,     VIRTUAL) \
+    X(VM_RELEASE,             "release",   cuMemAddressFree,                      999, VM_RELEASE,     VIRTUAL) \
+    X(VM_CREATE,              "create",    cuMemCreate,                             2, VM_CREATE,      VIRTUAL) \
+    X(VM_DESTROY,             "destroy",   cuMemRelease,                          999, VM_DESTROY,     VIRTUAL) \
+    X(VM_MAP,                 "map",       cuMemMap,                                2, VM_MAP,         VIRTUAL) \
+    X(VM_ACCESS,              "access",    cuMemSetAccess,                          2, VM_ACCESS,      VIRTUAL) \
+    X(VM_UNMAP,               "unmap",     cuMemUnmap,                            999, VM_UNMAP,       VIRTUAL) \
+    X(IPC_GET,                NULL,        cudaIpcGetMemHandle,                   999, NONE,           PLAIN) \
+    X(IPC_OPEN,               NULL,        cudaIpcOpenMemHandle,                  999, NONE,           UNSAFE) \
+    X(IPC_CLOSE,              NULL,        cudaIpcCloseMemHandle,                 999, NONE,           UNSAFE) \
+    X(VM_EXPORT,              NULL,        cuMemExportToShareableHandle,          999, NONE,           EXPORT) \
+    X(VM_IMPORT,              NULL,        cuMemImportFromShareableHandle,        999, NONE,           IMPORT) \
+    X(MALLOC_PITCH,           NULL,        cudaMallocPitch,                         2, MALLOC_BLOCK,   UNSAFE) \
+    X(MALLOC_HOST,            NULL,        cudaMallocHost,                          2, HOST_ALLOC,     UNSAFE) \
+    X(HOST_ALLOC,             NULL,        cudaHostAlloc,                           2, HOST_ALLOC,     MEMORY) \
+    X(FREE_HOST,              NULL,        cudaFreeHost,                          999, HOST_FREE,      MEMORY) \
+    X(MALLOC_MANAGED,         NULL,        cudaMallocManaged,                       2, MANAGED,        MEMORY) \
+    X(MALLOC_ASYNC,           NULL,        cudaMallocAsync,                         2, ASYNC_HIT,      COUNTED) \
+    X(MALLOC_FROM_POOL_ASYNC, NULL,        cudaMallocFromPoolAsync,                 2, ASYNC_HIT,      PLAIN) \
+    X(FREE_ASYNC,             NULL,        cudaFreeAsync,                         999, ASYNC_FREE,     COUNTED) \
+    X(POOL_CREATE,            NULL,        cudaMemPoolCreate,                     999, NONE,           PLAIN) \
+    X(POOL_DESTROY,           NULL,        cudaMemPoolDestroy,                    999, NONE,           PLAIN) \
+    X(POOL_GET,               NULL,        cudaDeviceGetMemPool,                  999, NONE,           PLAIN) \
+    X(POOL_GET_DEFAULT,       NULL,        cudaDeviceGetDefaultMemPool,           999, NONE,           PLAIN) \
+    X(POOL_SET,               NULL,        cudaDeviceSetMemPool,                  999, NONE,           PLAIN) \
+    X(POOL_SET_ATTRIBUTE,     NULL,        cudaMemPoolSetAttribute,               999, NONE,           PLAIN) \
+    X(POOL_GET_ATTRIBUTE,     NULL,        cudaMemPoolGetAttribute,               999, NONE,           PLAIN) \
+    X(POOL_TRIM,              NULL,        cudaMemPoolTrimTo,                     999, NONE,           PLAIN) \
+    X(POOL_SET_ACCESS,        NULL,        cudaMemPoolSetAccess,                  999, NONE,           PLAIN) \
+    X(POINTER_GET_ATTRIBUTES, NULL,        cudaPointerGetAttributes,              999, NONE,           PLAIN) \
+    X(MEMSET,                 NULL,        cudaMemset,                            999, ISSUE,          PLAIN) \
+    X(MEMSET_ASYNC,           NULL,        cudaMemsetAsync,                       999, ISSUE,          PLAIN) \
+    X(MEMSET_2D,              NULL,        cudaMemset2D,                          999, ISSUE,          PLAIN) \
+    X(MEMSET_2D_ASYNC,        NULL,        cudaMemset2DAsync,                     999, ISSUE,          PLAIN) \
+    X(MEMCPY,                 NULL,        cudaMemcpy,                            999, ISSUE,          PLAIN) \
+    X(MEMCPY_ASYNC,           NULL,        cudaMemcpyAsync,                       999, ISSUE,          PLAIN) \
+    X(MEMCPY_2D,              NULL,        cudaMemcpy2D,                          999, ISSUE,          PLAIN) \
+    X(MEMCPY_2D_ASYNC,        NULL,        cudaMemcpy2DAsync,                     999, ISSUE,          PLAIN) \
+    X(MEMCPY_PEER,            NULL,        cudaMemcpyPeer,                        999, ISSUE,          PLAIN) \
+    X(MEMCPY_PEER_ASYNC,      NULL,        cudaMemcpyPeerAsync,                   999, ISSUE,          PLAIN) \
+    X(GET_DEVICE_COUNT,       NULL,        cudaGetDeviceCount,                    999, NONE,           BARE) \
+    X(GET_DEVICE,             NULL,        cudaGetDevice,                         999, GET_DEVICE,     BARE) \
+    X(SET_DEVICE,             NULL,        cudaSetDevice,                         999, SET_DEVICE,     BARE) \
+    X(INIT_DEVICE,            NULL,        cudaInitDevice,                        999, SET_DEVICE,     BARE) \
+    X(DEVICE_GET_ATTRIBUTE,   NULL,        cudaDeviceGetAttribute,                999, NONE,           BARE) \
+    X(GET_DEVICE_PROPERTIES,  NULL,        cudaGetDeviceProperties,               999, NONE,           BARE) \
+    X(DEVICE_GET_PCI_BUS_ID,  NULL,        cudaDeviceGetPCIBusId,                 999, NONE,           BARE) \
+    X(DEVICE_SYNCHRONIZE,     NULL,        cudaDeviceSynchronize,                 999, SYNC,           PLAIN) \
+    X(DEVICE_RESET,           NULL,        cudaDeviceReset,                       999, NONE,           PLAIN) \
+    X(CAN_ACCESS_PEER,        NULL,        cudaDeviceCanAccessPeer,               999, NONE,           BARE) \
+    X(ENABLE_PEER_ACCESS,     NULL,        cudaDeviceEnablePeerAccess,            999, NONE,           PLAIN) \
+    X(DISABLE_PEER_ACCESS,    NULL,        cudaDeviceDisablePeerAccess,           999, NONE,           PLAIN) \
+    X(SET_DEVICE_FLAGS,       NULL,        cudaSetDeviceFlags,                    999, NONE,           PLAIN) \
+    X(GET_DEVICE_FLAGS,       NULL,        cudaGetDeviceFlags,                    999, NONE,           PLAIN) \
+    X(PRIORITY_RANGE,         NULL,        cudaDeviceGetStreamPriorityRange,      999, NONE,           PLAIN) \
+    X(DRIVER_GET_VERSION,     NULL,        cudaDriverGetVersion,                  999, NONE,           BARE) \
+    X(VM_GRANULARITY,         NULL,        cuMemGetAllocationGranularity,         999, NONE,           BARE) \
+    X(VM_GET_ACCESS,          NULL,        cuMemGetAccess,                        999, NONE,           BARE) \
+    X(ENTRY_POINT,            NULL,        cudaGetDriverEntryPoint,               999, NONE,           BARE) \
+    X(ENTRY_POINT_BY_VERSION, NULL,        cudaGetDriverEntryPointByVersion,      999, NONE,           BARE) \
+    X(STREAM_CREATE,          NULL,        cudaStreamCreate,                      999, NONE,           PLAIN) \
+    X(STREAM_WITH_FLAGS,      NULL,        cudaStreamCreateWithFlags,             999, NONE,           PLAIN) \
+    X(STREAM_WITH_PRIORITY,   NULL,        cudaStreamCreateWithPriority,          999, NONE,           PLAIN) \
+    X(STREAM_DESTROY,         NULL,        cudaStreamDestroy,                     999, NONE,           PLAIN) \
+    X(STREAM_SYNCHRONIZE,     NULL,        cudaStreamSynchronize,                 999, SYNC,           PLAIN) \
+    X(STREAM_QUERY,           NULL,        cudaStreamQuery,                       999, EVENT_QUERY,    PLAIN) \
+    X(STREAM_WAIT_EVENT,      NULL,        cudaStreamWaitEvent,                   999, STREAM_WAIT,    PLAIN) \
+    X(STREAM_GET_ID,          NULL,        cudaStreamGetId,                       999, NONE,           PLAIN) \
+    X(STREAM_GET_FLAGS,       NULL,        cudaStreamGetFlags,                    999, NONE,           PLAIN) \
+    X(STREAM_GET_PRIORITY,    NULL,        cudaStreamGetPriority,                 999, NONE,           PLAIN) \
+    X(LAUNCH_HOST_FUNC,       NULL,        cudaLaunchHostFunc,                    999, ISSUE,          PLAIN) \
+    X(STREAM_IS_CAPTURING,    NULL,        cudaStreamIsCapturing,                 999, CAPTURE_QUERY,  PLAIN) \
+    X(STREAM_CAPTURE_INFO,    NULL,        cudaStreamGetCaptureInfo,              999, CAPTURE_QUERY,  PLAIN) \
+    X(EXCHANGE_CAPTURE_MODE,  NULL,        cudaThreadExchangeStreamCaptureMode,   999, NONE,           BARE) \
+    X(BEGIN_CAPTURE,          NULL,        cudaStreamBeginCapture,                999, NONE,           PLAIN) \
+    X(END_CAPTURE,            NULL,        cudaStreamEndCapture,                  999, NONE,           PLAIN) \
+    X(GRAPH_INSTANTIATE,      NULL,        cudaGraphInstantiate,                  999, NONE,           PLAIN) \
+    X(GRAPH_GET_NODES,        NULL,        cudaGraphGetNodes,                     999, NONE,           PLAIN) \
+    X(GRAPH_LAUNCH,           NULL,        cudaGraphLaunch,                       999, ISSUE,          PLAIN) \
+    X(GRAPH_DESTROY,          NULL,        cudaGraphDestroy,                      999, NONE,           PLAIN) \
+    X(GRAPH_EXEC_DESTROY,     NULL,        cudaGraphExecDestroy,                  999, NONE,           PLAIN) \
+    X(EVENT_CREATE,           NULL,        cudaEventCreate,                       999, EVENT_CREATE,   PLAIN) \
+    X(EVENT_WITH_FLAGS,       NULL,        cudaEventCreateWithFlags,              999, EVENT_CREATE,   PLAIN) \
+    X(EVENT_RECORD,           NULL,        cudaEventRecord,                       999, EVENT_RECORD,   PLAIN) \
+    X(EVENT_RECORD_FLAGS,     NULL,        cudaEventRecordWithFlags,              999, EVENT_RECORD,   PLAIN) \
+    X(EVENT_QUERY,            NULL,        cudaEventQuery,                        999, EVENT_QUERY,    PLAIN) \
+    X(EVENT_SYNCHRONIZE,      NULL,        cudaEventSynchronize,                  999, SYNC,           PLAIN) \
+    X(EVENT_DESTROY,          NULL,        cudaEventDestroy,                      999, EVENT_DESTROY,  PLAIN) \
+    X(EVENT_ELAPSED_TIME,     NULL,        cudaEventElapsedTime,                  999, NONE,           PLAIN) \
+    X(LAUNCH_KERNEL,          NULL,        cudaLaunchKernel,                      999, ISSUE,          PLAIN) \
+    X(LAUNCH_KERNEL_EXC,      NULL,        cudaLaunchKernelExC,                   999, ISSUE,          PLAIN) \
+    X(LAUNCH_COOPERATIVE,     NULL,        cudaLaunchCooperativeKernel,           999, ISSUE,          PLAIN) \
+    X(FUNC_GET_ATTRIBUTES,    NULL,        cudaFuncGetAttributes,                 999, NONE,           PLAIN) \
+    X(FUNC_SET_ATTRIBUTE,     NULL,        cudaFuncSetAttribute,                  999, NONE,           PLAIN) \
+    X(OCCUPANCY,              NULL,        cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 999, NONE, PLAIN)
 
 typedef enum sim_call {
-#define X(name, text, runtime_name, code, cost) SIM_CALL_##name,
+#define X(name, text, cuda_name, code, cost, trait) SIM_CALL_##name,
     SIM_CALLS(X)
 #undef X
-    SIM_CALL_KINDS
+    SIM_CALL_KINDS,
+#define X(name, text, cuda_name, code, cost, trait) SIM_CALL_OF_##cuda_name = SIM_CALL_##name,
+    SIM_CALLS(X)
+#undef X
 } sim_call;
 
 /* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call
@@ -153,6 +165,7 @@ typedef enum sim_call {
 typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);
 
 typedef struct sim sim;
+typedef struct sim_device sim_device;           /* engine.h */
 typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x MiB a call, from reference figures */
 
 typedef struct sim_config {                      /* zero: default */

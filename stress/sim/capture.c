@@ -1,5 +1,5 @@
 /* Captures: begun, joined, issued to, ended. */
-#include "capture.h"
+#include "engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,16 +83,16 @@ capture *capture_find(const captures *all, uint64_t id)
     return found;
 }
 
-static int capture_enter(const capture_scene *scene, stream_queue *self, capture *joined, const stream_mark *mark)
+static int capture_enter(const sim_device *device, stream_queue *self, capture *joined, const stream_mark *mark)
 {
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
+    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     vclock_copy(&self->captured, &mark->seen);
     self->captured_ns = mark->end_ns;
     self->capture = joined;
     return SIM_SUCCESS;
 }
 
-int capture_begin(const capture_scene *scene, stream_queue *self, int mode)
+int capture_begin(sim_device *device, stream_queue *self, int mode)
 {
     static const stream_mark beginning;
     if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
@@ -101,50 +101,50 @@ int capture_begin(const capture_scene *scene, stream_queue *self, int mode)
     }
     capture *made = calloc(1, sizeof *made);
     graph *into = graph_create(self->device);
-    if (!made || !into || capture_enter(scene, self, made, &beginning)) {
+    if (!made || !into || capture_enter(device, self, made, &beginning)) {
         free(made);
         graph_destroy(into);
         return SIM_OUT_OF_MEMORY;
     }
-    made->id = ++scene->all->last_id;
-    made->thread = scene->thread;
+    made->id = ++device->sim->captures.last_id;
+    made->thread = engine_thread(device->sim);
     made->mode = (capture_mode)mode;
     made->origin = self;
     made->graph = into;
-    made->next = scene->all->list;
-    scene->all->list = made;
+    made->next = device->sim->captures.list;
+    device->sim->captures.list = made;
     return SIM_SUCCESS;
 }
 
 /* All streams leave the capture, and it is no more. */
-static void capture_drop(const capture_scene *scene, capture *ended)
+static void capture_drop(sim_device *device, capture *ended)
 {
-    capture **link = &scene->all->list;
+    capture **link = &device->sim->captures.list;
     while (*link != ended) link = &(*link)->next;
     *link = ended->next;
-    for (uint32_t i = 0; i < scene->streams->count; i++) {
-        stream_queue *other = scene->streams->list[i];
+    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
+        stream_queue *other = device->sim->streams.list[i];
         if (other->capture == ended) other->capture = NULL;
     }
     graph_destroy(ended->graph);
     free(ended);
 }
 
-void capture_abandon_device(const capture_scene *scene)
+void capture_abandon_device(sim_device *device)
 {
-    for (uint32_t i = 0; i < scene->streams->count; i++) {
-        const stream_queue *self = scene->streams->list[i];
-        if (self->capture && self->device == scene->device) {
-            capture_drop(scene, self->capture);
+    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
+        const stream_queue *self = device->sim->streams.list[i];
+        if (self->capture && self->device == device->ordinal) {
+            capture_drop(device, self->capture);
         }
     }
 }
 
 /* 1: some stream has captured work that the stream where the capture began has not joined. */
-static int capture_is_unjoined(const capture_scene *scene, const stream_queue *origin)
+static int capture_is_unjoined(const sim_device *device, const stream_queue *origin)
 {
-    for (uint32_t i = 0; i < scene->streams->count; i++) {
-        const stream_queue *other = scene->streams->list[i];
+    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
+        const stream_queue *other = device->sim->streams.list[i];
         if (other->capture == origin->capture
             && vclock_get(&other->captured, other->line) > vclock_get(&origin->captured, other->line)) {
             return 1;
@@ -153,28 +153,28 @@ static int capture_is_unjoined(const capture_scene *scene, const stream_queue *o
     return 0;
 }
 
-int capture_end(const capture_scene *scene, stream_queue *self, graph **made)
+int capture_end(sim_device *device, stream_queue *self, const char *action, graph **made)
 {
     capture *ended = self->capture;
     *made = NULL;
     if (!ended) return SIM_ILLEGAL_STATE;
-    if (ended->mode != CAPTURE_RELAXED && ended->thread != scene->thread) {
+    if (ended->mode != CAPTURE_RELAXED && ended->thread != engine_thread(device->sim)) {
         return SIM_CAPTURE_WRONG_THREAD;
     }
-    if (ended->origin != self) return capture_fail(scene, ended, SIM_CAPTURE_UNMATCHED);
+    if (ended->origin != self) return capture_fail(device, ended, action, SIM_CAPTURE_UNMATCHED);
     int code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
-        : capture_is_unjoined(scene, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
+        : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
         ended->graph = NULL;
     }
-    capture_drop(scene, ended);
+    capture_drop(device, ended);
     return code;
 }
 
-int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_ns)
+int capture_issue(const sim_device *device, stream_queue *self, uint64_t work_ns)
 {
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
+    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     graph *into = self->capture->graph;
     uint64_t *end_ns = &self->captured_ns;
     *end_ns = work_ns > UINT64_MAX - *end_ns ? UINT64_MAX : *end_ns + work_ns;
@@ -183,26 +183,26 @@ int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_
     return SIM_SUCCESS;
 }
 
-int capture_record(const capture_scene *scene, const stream_queue *self, stream_mark *mark)
+int capture_record(const sim_device *device, const stream_queue *self, stream_mark *mark)
 {
-    if (vclock_reserve(&mark->seen, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
+    if (vclock_reserve(&mark->seen, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     vclock_copy(&mark->seen, &self->captured);
     mark->end_ns = self->captured_ns;
     return SIM_SUCCESS;
 }
 
-int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, const stream_mark *mark)
+int capture_follow(sim_device *device, stream_queue *self, uint64_t id, const stream_mark *mark, const char *action)
 {
-    capture *joined = capture_find(scene->all, id);
+    capture *joined = capture_find(&device->sim->captures, id);
     if (!joined) return SIM_CAPTURED_EVENT;
     if (joined->is_invalid) return SIM_CAPTURE_INVALIDATED;
     if (self->kind == STREAM_LEGACY) return SIM_CAPTURE_IMPLICIT;
-    if (!self->capture) return capture_enter(scene, self, joined, mark);
+    if (!self->capture) return capture_enter(device, self, joined, mark);
     if (self->capture != joined) {
-        capture_fail(scene, self->capture, SIM_CAPTURE_MERGE);
-        return capture_fail(scene, joined, SIM_CAPTURE_MERGE);
+        capture_fail(device, self->capture, action, SIM_CAPTURE_MERGE);
+        return capture_fail(device, joined, action, SIM_CAPTURE_MERGE);
     }
-    if (vclock_reserve(&self->captured, streams_width(scene->streams))) return SIM_OUT_OF_MEMORY;
+    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     vclock_join(&self->captured, &mark->seen);
     self->captured_ns = mark->end_ns > self->captured_ns ? mark->end_ns : self->captured_ns;
     return SIM_SUCCESS;
@@ -232,8 +232,10 @@ static capture_thread *capture_add_thread(captures *all, uint64_t thread)
     return &all->threads[all->thread_count++];
 }
 
-int capture_exchange_mode(captures *all, uint64_t thread, int *mode)
+int capture_exchange_mode(sim *machine, int *mode)
 {
+    captures *all = &machine->captures;
+    uint64_t thread = engine_thread(machine);
     if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
     capture_thread *found = capture_find_thread(all, thread);
     found = found ? found : capture_add_thread(all, thread);
@@ -244,34 +246,37 @@ int capture_exchange_mode(captures *all, uint64_t thread, int *mode)
     return SIM_SUCCESS;
 }
 
-int capture_fail(const capture_scene *scene, capture *met, int code)
+int capture_fail(sim_device *device, capture *met, const char *action, int code)
 {
     if (!met->is_invalid) {
         met->is_invalid = 1;
-        judge_report(scene->judge, scene->device, "%s while stream %" PRIu64 " captures: answered %d, and the "
-                     "capture is invalid", scene->action, met->origin->id, code);
+        ENGINE_REPORT(device, "%s while stream %" PRIu64 " captures: answered %d, and the capture is invalid", action,
+                      met->origin->id, code);
     }
     return code;
 }
 
-int capture_check_unsafe(const capture_scene *scene)
+int capture_check_unsafe(sim_device *device, const char *action)
 {
     int code = SIM_SUCCESS;
-    capture_mode mode = scene->all->list ? capture_mode_of(scene->all, scene->thread) : CAPTURE_RELAXED;
-    for (capture *each = mode == CAPTURE_RELAXED ? NULL : scene->all->list; each; each = each->next) {
-        int is_own = each->thread == scene->thread;
+    const captures *all = &device->sim->captures;
+    uint64_t thread = engine_thread(device->sim);
+    capture_mode mode = all->list ? capture_mode_of(all, thread) : CAPTURE_RELAXED;
+    for (capture *each = mode == CAPTURE_RELAXED ? NULL : all->list; each; each = each->next) {
+        int is_own = each->thread == thread;
         if (is_own ? each->mode != CAPTURE_RELAXED : mode == CAPTURE_GLOBAL && each->mode == CAPTURE_GLOBAL) {
-            code = capture_fail(scene, each, SIM_CAPTURE_UNSUPPORTED);
+            code = capture_fail(device, each, action, SIM_CAPTURE_UNSUPPORTED);
         }
     }
     return code;
 }
 
-int capture_check_use(const capture_scene *scene, const stream_queue *self)
+int capture_check_use(const sim_device *device, const stream_queue *self)
 {
     if (self->capture) return self->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
-    for (uint32_t i = 0; self->kind == STREAM_LEGACY && scene->all->list && i < scene->streams->count; i++) {
-        const stream_queue *other = scene->streams->list[i];
+    const streams *all = &device->sim->streams;
+    for (uint32_t i = 0; self->kind == STREAM_LEGACY && device->sim->captures.list && i < all->count; i++) {
+        const stream_queue *other = all->list[i];
         if (other->capture && other->is_blocking && other->device == self->device) {
             return SIM_CAPTURE_IMPLICIT;
         }
@@ -279,15 +284,15 @@ int capture_check_use(const capture_scene *scene, const stream_queue *self)
     return SIM_SUCCESS;
 }
 
-int capture_check_wait(const capture_scene *scene, const stream_queue *self)
+int capture_check_wait(sim_device *device, const stream_queue *self, const char *action)
 {
-    int code = self ? capture_check_use(scene, self) : SIM_SUCCESS;
-    if (code == SIM_CAPTURE_IMPLICIT || !scene->all->list) return code;
-    for (uint32_t i = 0; i < scene->streams->count; i++) {
-        const stream_queue *other = scene->streams->list[i];
-        if (other->capture && (self ? other == self : other->device == scene->device)) {
-            code = capture_fail(scene, other->capture, SIM_CAPTURE_UNSUPPORTED);
+    int code = self ? capture_check_use(device, self) : SIM_SUCCESS;
+    if (code == SIM_CAPTURE_IMPLICIT || !device->sim->captures.list) return code;
+    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
+        const stream_queue *other = device->sim->streams.list[i];
+        if (other->capture && (self ? other == self : other->device == device->ordinal)) {
+            code = capture_fail(device, other->capture, action, SIM_CAPTURE_UNSUPPORTED);
         }
     }
-    return code != SIM_SUCCESS ? code : capture_check_unsafe(scene);
+    return code != SIM_SUCCESS ? code : capture_check_unsafe(device, action);
 }

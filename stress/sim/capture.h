@@ -57,36 +57,28 @@ typedef struct captures {                        /* zeroed: none; all threads' m
     uint32_t        thread_count, thread_capacity;
 } captures;
 
-typedef struct capture_scene {                   /* where a call is made */
-    captures   *all;
-    streams    *streams;
-    judge      *judge;
-    int         device;                          /* its ordinal */
-    uint64_t    thread;
-    const char *action;                          /* the call's name, for findings */
-} capture_scene;
-
 void captures_destroy(captures *all);
 capture *capture_find(const captures *all, uint64_t id);     /* NULL: it has ended */
 
-/* All answer with a code. */
-int capture_begin(const capture_scene *scene, stream_queue *self, int mode);
-int capture_end(const capture_scene *scene, stream_queue *self, graph **made);     /* NULL, if not successful */
-void capture_abandon_device(const capture_scene *scene);      /* captures that streams of the device are in */
-int capture_exchange_mode(captures *all, uint64_t thread, int *mode);
+/* All answer with a code. device: on which the call is made, by engine_thread. action: the call's name, for findings.
+   made: NULL, if it failed. */
+int  capture_begin(sim_device *device, stream_queue *self, int mode);
+int  capture_end(sim_device *device, stream_queue *self, const char *action, graph **made);
+void capture_abandon_device(sim_device *device);             /* captures that streams of the device are in */
+int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
 
 /* A call that is potentially unsafe; one that uses this stream, be it the legacy stream; one that waits for or asks
    this stream, or all of the device (self NULL). */
-int capture_check_unsafe(const capture_scene *scene);
-int capture_check_use(const capture_scene *scene, const stream_queue *self);
-int capture_check_wait(const capture_scene *scene, const stream_queue *self);
+int capture_check_unsafe(sim_device *device, const char *action);
+int capture_check_use(const sim_device *device, const stream_queue *self);
+int capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
 
 /* Invalidates a capture, which is a finding, and answers with the code. */
-int capture_fail(const capture_scene *scene, capture *met, int code);
+int capture_fail(sim_device *device, capture *met, const char *action, int code);
 
 /* A capturing stream's next piece of work; a point in it; what follows a point of the same capture, or joins it. */
-int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_ns);
-int capture_record(const capture_scene *scene, const stream_queue *self, stream_mark *mark);
-int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, const stream_mark *mark);
+int capture_issue(const sim_device *device, stream_queue *self, uint64_t work_ns);
+int capture_record(const sim_device *device, const stream_queue *self, stream_mark *mark);
+int capture_follow(sim_device *device, stream_queue *self, uint64_t id, const stream_mark *mark, const char *action);
 
 #endif

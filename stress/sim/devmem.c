@@ -6,6 +6,126 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "../base/array.h"
+
+/* ---- Virtual addresses: reservations in a treap; mappings as records, found from the granule of addresses that they
+        lie at */
+
+static void vspace_init(vspace *space, uint64_t from_offset, uint64_t end_offset)
+{
+    memset(space, 0, sizeof *space);
+    addresses_init(&space->reserved, from_offset, end_offset);
+    space->from_offset = space->high_offset = from_offset;
+}
+
+devmem_result vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset)
+{
+    uint64_t spare = alignment > SIM_GRANULE ? alignment - SIM_GRANULE : 0;
+    if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) return DEVMEM_FULL;
+    uint64_t gap = addresses_lowest_gap(&space->reserved, bytes + spare);
+    if (gap == ADDRESSES_NONE) return DEVMEM_FULL;
+    address_range *range = calloc(1, sizeof *range);
+    if (!range) return DEVMEM_HOST_MEMORY;
+    uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
+    range->offset = gap + (past > 0 ? alignment - past : 0);
+    range->bytes = bytes;
+    addresses_insert(&space->reserved, range);
+    space->reserved_bytes += bytes;
+    if (range->offset + bytes > space->high_offset) {
+        space->high_offset = range->offset + bytes;
+    }
+    *offset = range->offset;
+    return DEVMEM_OK;
+}
+
+address_range *vspace_reservation(const vspace *space, uint64_t offset)
+{
+    return addresses_at(&space->reserved, offset);
+}
+
+void vspace_release(vspace *space, address_range *reservation)
+{
+    space->reserved_bytes -= reservation->bytes;
+    addresses_remove(&space->reserved, reservation);
+    free(reservation);
+}
+
+static void vspace_destroy(vspace *space)
+{
+    address_range *range;
+    while ((range = addresses_lowest(&space->reserved)) != NULL) {
+        vspace_release(space, range);
+    }
+    mapping_destroy(&space->slots);
+    free(space->mappings);
+    free(space->idle);
+}
+
+static int vspace_reserve_record(vspace *space)
+{
+    if (space->idle_count > 0) return 0;
+    if (space->count == MAPPING_NONE - 1) return -1;
+    return ARRAY_RESERVE_BOTH(space->mappings, space->idle, space->capacity, space->count + 1);
+}
+
+static void vspace_set_slots(vspace *space, const vspace_mapping *mapped, uint32_t number)
+{
+    uint64_t start = mapped->offset - space->from_offset;
+    for (uint64_t at = start; at < start + mapped->page->bytes; at += SIM_GRANULE) {
+        mapping_set(&space->slots, at, number);
+    }
+}
+
+int vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial)
+{
+    if (vspace_reserve_record(space) || mapping_reserve(&space->slots, offset - space->from_offset, page->bytes)) {
+        return -1;
+    }
+    uint32_t number = space->idle_count > 0 ? space->idle[--space->idle_count] : space->count++;
+    const vspace_mapping made = { offset, serial, page, reservation, 0 };
+    space->mappings[number] = made;
+    vspace_set_slots(space, &made, number);
+    page->mapping_count++;
+    reservation->mapping_count++;
+    return 0;
+}
+
+void vspace_unmap(vspace *space, vspace_mapping *mapped)
+{
+    vspace_set_slots(space, mapped, MAPPING_NONE);
+    mapped->page->mapping_count--;
+    mapped->reservation->mapping_count--;
+    mapped->page = NULL;
+    space->idle[space->idle_count++] = (uint32_t)(mapped - space->mappings);
+}
+
+vspace_mapping *vspace_at(const vspace *space, uint64_t offset)
+{
+    uint32_t number = offset < space->from_offset ? MAPPING_NONE
+                                                  : mapping_get(&space->slots, offset - space->from_offset);
+    return number == MAPPING_NONE ? NULL : &space->mappings[number];
+}
+
+uint32_t vspace_mapping_count(const vspace *space)
+{
+    return space->count - space->idle_count;
+}
+
+/* 1: all of the range, within one reservation, is mapped with access for the device. O(mappings in the range). */
+static int vspace_reaches(const vspace *space, uint64_t offset, uint64_t bytes, int device)
+{
+    const address_range *range = vspace_reservation(space, offset);
+    if (!range || bytes > range->bytes - (offset - range->offset)) return 0;
+    for (uint64_t at = offset; at < offset + bytes;) {
+        const vspace_mapping *mapped = vspace_at(space, at);
+        if (!mapped || !(mapped->accessors >> device & 1)) return 0;
+        at = mapped->offset + mapped->page->bytes;
+    }
+    return 1;
+}
+
+/* ---- Blocks and slabs */
+
 void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
                  uint64_t address_end)
 {
@@ -18,8 +138,7 @@ void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t c
     memory->high_offset = SIM_GRANULE;
 }
 
-/* A child of fork may have the descriptor as well, and must not keep the lock. */
-static void devmem_close(int file)
+void devmem_close(int file)
 {
     if (!file) return;
     (void)flock(file, LOCK_UN);
@@ -165,16 +284,16 @@ int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
     return 1;
 }
 
-devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end)
+devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end)
 {
     uint64_t from = offset % SIM_GRANULE, left = end - offset;
     uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
-    devmem_part part = { 0, (uint32_t)from, (uint32_t)to, 0 };
-    const vspace_mapping *mapped = vspace_at(&memory->virtual, offset);
+    devmem_part part = { offset, end, 0, (uint32_t)from, (uint32_t)to, 0 };
+    const vspace_mapping *mapped = offset < end ? vspace_at(&memory->virtual, offset) : NULL;
     if (mapped) {
         part.granule = mapped->page->granules[(offset - mapped->offset) / SIM_GRANULE];
         part.place = mapped->serial;
-    } else {
+    } else if (offset < end) {
         part.granule = mapping_get(&memory->mapping, offset);
     }
     return part;
@@ -189,8 +308,7 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
         devmem_drop_range(memory, range);
         return;
     }
-    uint64_t end = place->offset + place->bytes;                    /* of a piece: within one granule */
-    devmem_part part = devmem_first_part(memory, place->offset, end);
+    devmem_part part = devmem_part_at(memory, place->offset, place->offset + place->bytes);      /* all of a piece */
     /* Forgetting may need host memory; without it old contents stay, which is what freed memory may hold as well. */
     granules_forget(&memory->granules, part.granule, part.from, part.to);
     work->in_slab = 1;
@@ -248,66 +366,47 @@ int devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int dev
 
 int devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
 {
-    uint64_t end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
-        if (granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern)) {
-            return -1;
-        }
-        offset += part.to - part.from;
+    for (DEVMEM_EACH(part, memory, offset, bytes)) {
+        if (granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern)) return -1;
     }
     return 0;
 }
 
 int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
 {
-    uint64_t start = offset, end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
+    for (DEVMEM_EACH(part, memory, offset, bytes)) {
         uint32_t bad = granules_matches(&memory->granules, part.granule, part.from, part.to, pattern);
         if (bad < part.to) {
-            *bad_offset = offset - start + (bad - part.from);
+            *bad_offset = part.offset - offset + (bad - part.from);
             return 0;
         }
-        offset += part.to - part.from;
     }
     return 1;
 }
 
-/* ---- Real bytes of a device's memory: walks over the granules behind a range */
+/* ---- Real bytes of a device's memory */
 
 int devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *source)
 {
-    const unsigned char *next = source;
-    uint64_t end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
+    for (DEVMEM_EACH(part, memory, offset, bytes)) {
+        const unsigned char *next = (const unsigned char *)source + (part.offset - offset);
         if (granules_write(&memory->granules, part.granule, part.from, part.to, next)) return -1;
-        next += part.to - part.from;
-        offset += part.to - part.from;
     }
     return 0;
 }
 
 void devmem_read(const devmem *memory, uint64_t offset, uint64_t bytes, void *target)
 {
-    unsigned char *next = target;
-    uint64_t end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
-        granules_read(&memory->granules, part.granule, part.from, part.to, next);
-        next += part.to - part.from;
-        offset += part.to - part.from;
+    for (DEVMEM_EACH(part, memory, offset, bytes)) {
+        granules_read(&memory->granules, part.granule, part.from, part.to,
+                      (unsigned char *)target + (part.offset - offset));
     }
 }
 
 int devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char value)
 {
-    uint64_t end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
+    for (DEVMEM_EACH(part, memory, offset, bytes)) {
         if (granules_set(&memory->granules, part.granule, part.from, part.to, value)) return -1;
-        offset += part.to - part.from;
     }
     return 0;
 }
@@ -317,7 +416,7 @@ int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t fro
     unsigned char buffer[16384];
     uint64_t end = from_offset + bytes;
     while (from_offset < end) {
-        devmem_part part = devmem_first_part(from, from_offset, end);
+        devmem_part part = devmem_part_at(from, from_offset, end);
         uint64_t count = part.to - part.from;
         unsigned char value;
         int failed;

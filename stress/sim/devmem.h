@@ -6,7 +6,53 @@
 
 #include "addresses.h"
 #include "granules.h"
-#include "vspace.h"
+
+typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL, DEVMEM_HOST_MEMORY } devmem_result;
+
+/* ---- Virtual addresses of one device: what is reserved, and which physical memory is mapped where. Reservations lie
+        above all addresses that obtains have. It must not know who may ask for what: callers have looked */
+
+/* Physical memory by a handle: granules, wherever they are mapped. It lives while it is referenced or mapped. */
+typedef struct vspace_page vspace_page;
+struct vspace_page {
+    uint64_t     bytes;
+    int          device, is_shared;              /* 1: created to be exported */
+    int          file;                           /* of its contents, since it was exported; 0: none */
+    uint32_t     reference_count;                /* handles of it that were not given up */
+    uint32_t     mapping_count;
+    vspace_page *previous, *next;                /* of the device's */
+    uint32_t     granules[];
+};
+
+typedef struct vspace_mapping {                  /* all of a page, somewhere */
+    uint64_t       offset, serial;               /* serial: never given again, from 1 */
+    vspace_page   *page;
+    address_range *reservation;
+    uint64_t       accessors;                    /* bit i: device i may use it */
+} vspace_mapping;
+
+typedef struct vspace {
+    addresses reserved;
+    uint64_t  from_offset, high_offset;          /* of its addresses, and the end of those ever reserved */
+    uint64_t  reserved_bytes;
+    mapping   slots;                             /* of granules of addresses, from from_offset on: which mapping */
+    vspace_mapping *mappings;
+    uint32_t *idle;                              /* numbers not in use */
+    uint32_t  count, capacity, idle_count;
+} vspace;
+
+/* At the lowest offset whose sum with `base` is a multiple of the alignment, a power of two. O(log reservations). */
+devmem_result  vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset);
+address_range *vspace_reservation(const vspace *space, uint64_t offset);     /* NULL: not reserved. O(log) */
+void           vspace_release(vspace *space, address_range *reservation);
+
+/* O(granules of the page). -1: no host memory, nothing done. A mapping is valid until the next map or unmap. */
+int  vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial);
+void vspace_unmap(vspace *space, vspace_mapping *mapped);
+vspace_mapping *vspace_at(const vspace *space, uint64_t offset);             /* NULL: nothing is mapped. O(1) */
+uint32_t vspace_mapping_count(const vspace *space);
+
+/* ---- All of the memory */
 
 /* Offsets count from the start of the device's addresses: first obtains' own, then those that can be reserved.
    Physical memory:
@@ -24,8 +70,6 @@ typedef struct devmem {
     int     (*tenant_holds)(const void *tenant, uint64_t offset, uint64_t bytes);    /* of address_range.tenant: 1: a
                                                     program may use this range of its memory */
 } devmem;
-
-typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL, DEVMEM_HOST_MEMORY } devmem_result;
 
 /* A held request. Valid until the next obtain or give back. */
 typedef struct devmem_place {
@@ -56,8 +100,10 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **tak
 void devmem_give_page(devmem *memory, vspace_page *page);
 
 /* What is behind a block, a slab or a page has its bytes in a file from now on, from `place` on: granules_share.
-   -1: no host memory, and part of it may have. `file` of a range or page is closed when that goes. */
+   -1: no host memory, and part of it may have. `file` of a range or page is closed when that goes. close: 0 is fine;
+   a child of fork may have the descriptor as well, and must not keep the lock. */
 int  devmem_share_range(devmem *memory, const address_range *range, int file, uint64_t place, int keep);
+void devmem_close(int file);
 int  devmem_share_page(devmem *memory, const vspace_page *page, int file, uint64_t place, int keep);
 
 /* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
@@ -77,10 +123,13 @@ int  devmem_has_given(const devmem *memory, uint64_t offset);
 int  devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* One granule's share of a range, for walks over what is behind it: the part of [offset, end) in offset's granule.
-   place: the serial of its mapping; 0: it was obtained. */
-typedef struct devmem_part { uint32_t granule, from, to; uint64_t place; } devmem_part;
-devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end);
+/* A walk over what is behind a range: each granule's share of it in turn. place: the serial of its mapping; 0: it was
+   obtained. */
+typedef struct devmem_part { uint64_t offset, end; uint32_t granule, from, to; uint64_t place; } devmem_part;
+#define DEVMEM_EACH(part, memory, offset, bytes) \
+    devmem_part part = devmem_part_at(memory, offset, (offset) + (bytes)); part.offset < part.end; \
+    part = devmem_part_at(memory, part.offset + (part.to - part.from), part.end)
+devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end);     /* nothing, at the end */
 
 /* Real bytes, of ranges that devmem_reaches. -1: no host memory, and part of the range may be done. The two ranges of
    a copy must be apart. */

@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,11 @@ int engine_offset(const sim_device *device, uint64_t address, uint64_t *offset)
     return address >= device->base_address && *offset < device->space_bytes;
 }
 
+sim_device *engine_device(const sim *machine, int ordinal)
+{
+    return ordinal >= 0 && ordinal < machine->device_count ? &machine->devices[ordinal] : NULL;
+}
+
 sim_device *engine_owner(const sim *machine, uint64_t address)
 {
     uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space, offset;
@@ -125,6 +131,11 @@ engine_text engine_name(const sim_device *device, uint64_t address)
     return name;
 }
 
+uint64_t engine_thread(const sim *machine)
+{
+    return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
+}
+
 void engine_open_context(sim_device *device)
 {
     if (!device->has_context) {
@@ -133,18 +144,26 @@ void engine_open_context(sim_device *device)
     }
 }
 
-/* 1: a call of the driver's table that gets or gives memory, plain, of other kinds, or virtual. */
-static const uint8_t engine_is_of_memory[SIM_CALL_KINDS] = {
-    [SIM_CALL_OBTAIN] = 1,       [SIM_CALL_GIVE_BACK] = 1,      [SIM_CALL_HOST_ALLOC] = 1, [SIM_CALL_FREE_HOST] = 1,
-    [SIM_CALL_MALLOC_MANAGED] = 1, [SIM_CALL_MALLOC_ASYNC] = 1, [SIM_CALL_FREE_ASYNC] = 1,
-    [SIM_CALL_VM_RESERVE] = 1,   [SIM_CALL_VM_RELEASE] = 1,     [SIM_CALL_VM_CREATE] = 1,  [SIM_CALL_VM_DESTROY] = 1,
-    [SIM_CALL_VM_MAP] = 1,       [SIM_CALL_VM_ACCESS] = 1,      [SIM_CALL_VM_UNMAP] = 1,
+static const struct { const char *name; sim_cost_kind cost; unsigned traits; } engine_kinds[SIM_CALL_KINDS] = {
+#define X(name, text, cuda_name, code, cost, trait) { #cuda_name, SIM_COST_##cost, SIM_##trait },
+    SIM_CALLS(X)
+#undef X
 };
+
+const char *engine_call_name(sim_call kind)
+{
+    return engine_kinds[kind].name;
+}
+
+int engine_call_is(sim_call kind, sim_trait trait)
+{
+    return (engine_kinds[kind].traits & trait) != 0;
+}
 
 static void engine_count_call(sim_device *device, sim_call kind)
 {
     device->calls[kind]++;
-    device->memory_calls += engine_is_of_memory[kind];
+    device->memory_calls += (uint64_t)engine_call_is(kind, SIM_COUNTED);
     faults_count(&device->sim->faults, kind);
 }
 
@@ -160,14 +179,9 @@ static fault_answer engine_answer(sim_device *device, sim_call kind, uint64_t by
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes)
 {
     fault_answer lost = { device->lost_code, FAULT_CALL };
+    int is_stopped = device->lost_code && !engine_call_is(kind, SIM_BARE);
     engine_count_call(device, kind);
-    return device->lost_code ? lost : engine_answer(device, kind, bytes);
-}
-
-fault_answer engine_begin_bare_call(sim_device *device, sim_call kind)
-{
-    engine_count_call(device, kind);
-    return engine_answer(device, kind, 0);
+    return is_stopped ? lost : engine_answer(device, kind, bytes);
 }
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
@@ -177,19 +191,14 @@ uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t b
 
 uint64_t engine_call_ns(const sim_device *device, sim_call kind)
 {
-    static const sim_cost_kind kinds[SIM_CALL_KINDS] = {
-#define X(name, text, runtime_name, code, cost) SIM_COST_##cost,
-        SIM_CALLS(X)
-#undef X
-    };
-    return engine_cost_ns(device, kinds[kind], 0);
+    return engine_cost_ns(device, engine_kinds[kind].cost, 0);
 }
 
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)
 {
     cost_ns += faults_stall_ns(&device->sim->faults, kind);
     device->vns[kind] += cost_ns;
-    device->memory_vns += engine_is_of_memory[kind] ? cost_ns : 0;
+    device->memory_vns += engine_call_is(kind, SIM_COUNTED) ? cost_ns : 0;
     engine_advance(device->sim, cost_ns);
     return code;
 }

@@ -34,7 +34,7 @@ void *handles_each(const handles *all, uint32_t index, handle_kind kind, void **
 void  handles_drop(handles *all, const void *value);         /* of an object */
 void  handles_destroy(handles *all);             /* the objects are the caller's */
 
-typedef struct sim_device {
+struct sim_device {
     sim     *sim;
     int      ordinal;
     int      has_context;                        /* 1: its creation has been charged */
@@ -46,8 +46,8 @@ typedef struct sim_device {
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
-    struct mempool *pools, *current_pool;       /* mempool.h; the first is the device's own. Current: the runtime's */
-} sim_device;
+    struct mempool *pools, *current_pool;       /* memory.h; the first is the device's own. Current: the runtime's */
+};
 
 typedef enum sim_bank { SIM_BANK_HOST, SIM_BANK_MANAGED, SIM_BANK_COUNT } sim_bank;
 
@@ -102,16 +102,25 @@ sim_device *engine_owner(const sim *machine, uint64_t address);
 typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 
+sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is none */
+
+/* A finding about what was done on a device. */
+#define ENGINE_REPORT(device, ...) judge_report(&(device)->sim->judge, (device)->ordinal, __VA_ARGS__)
+
+uint64_t engine_thread(const sim *machine);      /* the one that calls, or that sim_thread says is calling */
+
 /* The host's clock, which ends at 2^64 - 1. */
 void engine_advance(sim *machine, uint64_t ns);
 
 /* The first time: creates the device's context and charges the clock for it. */
 void engine_open_context(sim_device *device);
 
-/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. bare: the call does not
-   reach the device, so that a lost one does not stop it. */
+/* CUDA's name of a kind of call, and what is true of it. */
+const char *engine_call_name(sim_call kind);
+int engine_call_is(sim_call kind, sim_trait trait);
+
+/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. */
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
-fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */

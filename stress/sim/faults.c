@@ -75,10 +75,10 @@ const fault *faults_next_rival(faults *set, uint64_t op)
 
 enum { FAULTS_MOST_CODE = 9999, FAULTS_MOST_STALL_US = 1000000000 };
 
-typedef struct faults_kind { const char *name, *runtime_name; int code; } faults_kind;     /* name: NULL for none */
+typedef struct faults_kind { const char *name, *cuda_name; int code; } faults_kind;     /* name: NULL for none */
 
 static const faults_kind faults_kinds[SIM_CALL_KINDS + 1] = {
-#define X(name, text, runtime_name, code, cost) { text, runtime_name, code },
+#define X(name, text, cuda_name, code, cost, trait) { text, #cuda_name, code },
     SIM_CALLS(X)
 #undef X
     { "any", "any", SIM_UNKNOWN }
@@ -130,7 +130,7 @@ static int faults_read_stall(slice part, slice rest, fault *made, problem *why)
 
 static int faults_is_named(const faults_kind *kind, slice name)
 {
-    return slice_is(name, kind->runtime_name) || (kind->name && slice_is(name, kind->name));
+    return slice_is(name, kind->cuda_name) || (kind->name && slice_is(name, kind->name));
 }
 
 /* 1: the part is of the form KIND ">" ..., cut after the character, and the kind is one that has a size. */

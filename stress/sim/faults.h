@@ -12,11 +12,11 @@
             | "stall:" N ["=" US]           of 1,000 calls of access and unmap N, scattered but always the same ones,
                                             take US microseconds more; 2,000 if left out
      KIND   = "obtain" | "give_back" | "info" | "reserve" | "release" | "create" | "destroy" | "map" | "access" |
-              "unmap" | "any", or CUDA's name of any call in calls.h: obtain is cudaMalloc, give_back cudaFree, info
+              "unmap" | "any", or CUDA's name of any call in base.h: obtain is cudaMalloc, give_back cudaFree, info
               cudaMemGetInfo, reserve to unmap cuMemAddressReserve and so on; the others only libcudart's substitute
               serves (cudart/cudart.h)
      SIZED  = "obtain" | "reserve" | "create" | "map" | "access", or CUDA's name of these
-     CODE   = 1 .. 9999                     default: 2 where memory is asked for (calls.h), 999 for the others
+     CODE   = 1 .. 9999                     default: 2 where memory is asked for (base.h), 999 for the others
      SIZE   = decimal bytes ["K" | "M" | "G" | "T"]
 
    Calls are counted over all devices, those that fail or are lied to included. Of several parts that concern one call

@@ -1,242 +1,286 @@
-/* Obtain, give back, info: memory itself is devmem's; here are codes, costs, lies, and findings for what must not
+/* Obtain, give back, pools: memory itself is devmem's; here are codes, costs, lies, and findings for what must not
    be. */
 #include "memory.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "share.h"
 #include "work.h"
 
-/* Where a lying answer points: into the last granule of the lowest block, or to the first piece of the lowest slab;
-   or above all addresses that were ever used. 0: there is nothing to overlap. */
-static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
+/* ---- Pools: chunks that blocks tile, from the device and back */
+
+mempool *mempool_create(sim_device *device)
 {
-    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + SLAB_ALIGNMENT / 2;
-    const address_range *lowest = addresses_lowest(&device->memory.addresses);
-    if (!lowest) return 0;
-    return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
+    mempool *made = calloc(1, sizeof *made), **end = &device->pools;
+    if (!made) return NULL;
+    made->follow = made->opportunistic = made->internal = 1;
+    while (*end) end = &(*end)->next;
+    return *end = made;
 }
 
-/* 1: the lie was told. */
-static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t bytes)
+mempool *mempool_of(sim_device *device)
 {
-    sim *machine = device->sim;
-    if (lie == FAULT_NULL) {
-        *ptr = NULL;
-        return 1;
+    return device->pools ? device->pools : mempool_create(device);
+}
+
+/* among the free ones of its pool */
+static void mempool_list(mempool_block *block)
+{
+    mempool *pool = block->chunk->pool;
+    block->free_before = NULL;
+    block->free_after = pool->free;
+    if (pool->free) pool->free->free_before = block;
+    pool->free = block;
+}
+
+static void mempool_unlist(mempool_block *block)
+{
+    if (block->free_after) block->free_after->free_before = block->free_before;
+    *(block->free_before ? &block->free_before->free_after : &block->chunk->pool->free) = block->free_after;
+}
+
+static void mempool_drop_block(mempool_block *block)
+{
+    vclock_destroy(&block->freed.seen);
+    free(block);
+}
+
+/* What is behind the first bytes of a free block becomes one of its own; without host memory it stays. */
+static void mempool_split(mempool_block *block, uint64_t bytes)
+{
+    mempool_block *rest = block->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
+    if (!rest) return;
+    *rest = *block;
+    memset(&rest->freed.seen, 0, sizeof rest->freed.seen);
+    if (vclock_reserve(&rest->freed.seen, block->freed.seen.count)) {
+        free(rest);
+        return;
     }
-    uint64_t offset = memory_lie_offset(device, lie);
-    if (offset == 0 || bytes > device->memory.capacity_bytes) return 0;
-    sim_lie told = { device, engine_address(device, offset), bytes };
-    machine->lies[machine->lie_count++] = told;
-    *ptr = (void *)(uintptr_t)told.address;
+    vclock_copy(&rest->freed.seen, &block->freed.seen);
+    rest->offset += bytes;
+    rest->bytes -= bytes;
+    rest->before = block;
+    if (rest->after) rest->after->before = rest;
+    block->after = rest;
+    block->bytes = bytes;
+    mempool_list(rest);
+}
+
+/* Joins a free block with the free block behind it. Two blocks that are not quiet join only if one stream freed both;
+   the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined
+   block waits for what the other one waits for. 1: joined. */
+static int mempool_join(mempool_block *block)
+{
+    mempool_block *next = block->after;
+    if (!next || block->is_live || next->is_live
+        || (!block->is_quiet && !next->is_quiet && block->stream != next->stream)) {
+        return 0;
+    }
+    if (!next->is_quiet && (block->is_quiet || next->position > block->position)) {
+        stream_mark earlier = block->freed;
+        block->is_quiet = 0;
+        block->stream = next->stream;
+        block->line = next->line;
+        block->position = next->position;
+        block->freed = next->freed;
+        next->freed = earlier;
+    }
+    block->bytes += next->bytes;
+    block->after = next->after;
+    if (next->after) next->after->before = block;
+    mempool_unlist(next);
+    mempool_drop_block(next);
     return 1;
 }
 
-int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+/* Makes a free block live, or its first `whole` bytes, of which `bytes` were asked for. */
+static void mempool_take(mempool *self, mempool_block *block, uint64_t whole, uint64_t bytes)
 {
-    *cost_ns = 0;
-    if (bytes == 0) {
-        *ptr = NULL;
-        return SIM_SUCCESS;
-    }
-    *cost_ns = engine_call_ns(device, SIM_CALL_OBTAIN);
-    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
-    uint64_t offset;
-    devmem_work work;
-    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
-    if (result == DEVMEM_HOST_MEMORY) {
-        judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate an obtain of %" PRIu64
-                     " bytes", bytes);
-    }
-    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    *ptr = (void *)(uintptr_t)engine_address(device, offset);
-    engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
-    *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
-    return SIM_SUCCESS;
+    mempool_split(block, whole);
+    mempool_unlist(block);
+    block->is_live = 1;
+    block->is_quiet = 0;
+    block->requested_bytes = bytes;
+    block->serial = ++self->serial;
+    self->used_bytes += block->bytes;
+    self->used_peak_bytes = self->used_bytes > self->used_peak_bytes ? self->used_bytes : self->used_peak_bytes;
 }
 
-/* 1: the range was a lie, and is taken back. */
-static int memory_take_lie_back(sim_device *device, uint64_t address, uint64_t bytes)
+/* Makes a live block free, joined with its neighbours where that is allowed. */
+static void mempool_free(mempool_block *block)
 {
-    sim *machine = device->sim;
-    for (int i = 0; i < machine->lie_count; i++) {
-        const sim_lie *lie = &machine->lies[i];
-        if (lie->device == device && lie->address == address && (lie->bytes == bytes || bytes == MEMORY_ANY_BYTES)) {
-            machine->lies[i] = machine->lies[--machine->lie_count];
-            return 1;
-        }
-    }
-    return 0;
+    block->is_live = 0;
+    block->chunk->pool->used_bytes -= block->bytes;
+    mempool_list(block);
+    (void)mempool_join(block);
+    if (block->before) (void)mempool_join(block->before);
 }
 
-static const char *memory_free_name(uint64_t bytes)
+static mempool_block *mempool_chunk_find(const mempool_chunk *chunk, uint64_t offset)
 {
-    return bytes == MEMORY_ANY_BYTES ? "cudaFree" : "give_back";
+    mempool_block *block = chunk->first;
+    while (block && offset >= block->offset + block->bytes) block = block->after;
+    return block;
 }
 
-/* Says why a range cannot be given back. offset: of the address, if own; place: the request it lies in, if held. */
-static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64_t bytes, const devmem_place *place)
+/* The block that the offset lies in; NULL: it is no pool's. */
+static mempool_block *mempool_find(const sim_device *device, uint64_t offset)
 {
-    judge *book = &device->sim->judge;
-    uint64_t offset;
-    int own = engine_offset(device, address, &offset);
-    engine_text name = engine_name(device, address);
-    const char *action = memory_free_name(bytes);
-    if (place && place->offset == offset) {
-        judge_report(book, device->ordinal, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64,
-                     name.text, bytes, place->bytes);
-    } else if (place) {
-        judge_report(book, device->ordinal, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %"
-                     PRIu64 " bytes", action, name.text, offset - place->offset, place->offset, place->bytes);
-    } else if (own && vspace_reservation(&device->memory.virtual, offset)) {
-        judge_report(book, device->ordinal, "%s of %s, which are reserved addresses: release is for those", action,
-                     name.text);
-    } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
-        judge_report(book, device->ordinal, "%s of %s, which is not held now: given back already?", action,
-                     name.text);
-    } else {
-        judge_report(book, device->ordinal, "%s of %s, which this device never gave", action, name.text);
-    }
+    const address_range *range = device->pools ? addresses_at(&device->memory.addresses, offset) : NULL;
+    return range && range->tenant ? mempool_chunk_find(range->tenant, offset) : NULL;
 }
 
-int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+static int mempool_holds(const void *tenant, uint64_t offset, uint64_t bytes)
 {
-    *cost_ns = 0;
-    if (address == 0) return SIM_SUCCESS;
-    if (memory_take_lie_back(device, address, bytes)) {
-        *cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
-        return SIM_SUCCESS;
-    }
-    uint64_t offset;
-    devmem_place place;
-    int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
-    if (held && place.range->tenant && bytes == MEMORY_ANY_BYTES) {
-        work_drain_device(device, cost_ns);
-        return mempool_take_now(device, address);
-    }
-    if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
-        memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
-        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
-        return SIM_INVALID_VALUE;
-    }
-    const char *holder = share_holder(device, &place);
-    if (holder) {
-        judge_report(&device->sim->judge, device->ordinal, "%s of %s, which %s", memory_free_name(bytes),
-                     engine_name(device, address).text, holder);
-        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
-        return SIM_INVALID_VALUE;
-    }
-    uint64_t wait_ns = 0;
-    devmem_work work;
-    work_drain_device(device, &wait_ns);
-    access_end(device, offset, place.bytes, memory_free_name(bytes));
-    engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
-    devmem_give_back(&device->memory, &place, &work);
-    *cost_ns = wait_ns + engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
-    return SIM_SUCCESS;
+    const mempool_block *block = mempool_chunk_find(tenant, offset);
+    return block && block->is_live && offset - block->offset + bytes <= block->requested_bytes;
 }
 
-int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
+static uint64_t mempool_round(uint64_t bytes, uint64_t unit)
 {
-    *free_bytes = devmem_free_bytes(&device->memory);
-    *total_bytes = device->memory.capacity_bytes;
-    return SIM_SUCCESS;
+    return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
-void memory_reset(sim_device *device)
+static void mempool_drop_chunk(sim_device *device, mempool_chunk *chunk)
 {
-    sim *machine = device->sim;
-    mempools_destroy(device);
-    devmem_clear(&device->memory);
-    share_reset(device);
-    touches_destroy(&device->touches);
-    for (int i = machine->lie_count - 1; i >= 0; i--) {
-        if (machine->lies[i].device == device) {
-            machine->lies[i] = machine->lies[--machine->lie_count];
-        }
-    }
-}
-
-/* ---- Banks: each is a device of which nothing is used but its memory */
-
-#define BANK_FIRST_ADDRESS ((uint64_t)1 << 40)
-#define BANK_SPACE         ((uint64_t)3 << 40)
-
-static const struct { const char *name; sim_cost_kind obtain, give_back; } banks_kinds[SIM_BANK_COUNT] = {
-    { "host", SIM_COST_HOST_ALLOC, SIM_COST_HOST_FREE }, { "managed", SIM_COST_MANAGED, SIM_COST_FREE_BLOCK },
-};
-
-/* Managed memory may be more than a device has. */
-void banks_create(sim *machine, uint64_t device_bytes)
-{
-    uint64_t managed = SIM_HOST_BYTES + (device_bytes < SIM_HOST_BYTES ? device_bytes : SIM_HOST_BYTES);
-    for (int i = 0; i < SIM_BANK_COUNT; i++) {
-        sim_device *bank = &machine->banks[i];
-        bank->sim = machine;
-        bank->bank = banks_kinds[i].name;
-        bank->base_address = BANK_FIRST_ADDRESS + (uint64_t)i * BANK_SPACE;
-        bank->space_bytes = BANK_SPACE;
-        devmem_init(&bank->memory, 0, i == SIM_BANK_HOST ? SIM_HOST_BYTES : managed, 0, BANK_SPACE - SIM_GRANULE,
-                    BANK_SPACE);
-    }
-}
-
-void banks_destroy(sim *machine)
-{
-    for (int i = 0; i < SIM_BANK_COUNT && machine->banks[i].sim; i++) {
-        devmem_destroy(&machine->banks[i].memory);
-        touches_destroy(&machine->banks[i].touches);
-    }
-}
-
-/* The fixed part alone; pieces of slabs are for device memory. */
-int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
-{
-    sim_device *bank = &device->sim->banks[kind];
-    uint64_t offset;
-    devmem_work work;
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, 0);
-    if (bytes == 0) return SIM_INVALID_VALUE;
-    devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
-    if (result == DEVMEM_HOST_MEMORY) {
-        judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %" PRIu64 " bytes of %s "
-                     "memory", bytes, bank->bank);
-    }
-    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    *ptr = (void *)(uintptr_t)engine_address(bank, offset);
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
-    return SIM_SUCCESS;
-}
-
-int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
-{
-    sim_device *bank = &device->sim->banks[kind];
-    uint64_t offset, wait_ns = 0;
+    mempool *pool = chunk->pool;
     devmem_place place;
     devmem_work work;
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
-    if (address == 0) return SIM_SUCCESS;
-    if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
-        || place.offset != offset
-        || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
-        judge_report(&device->sim->judge, device->ordinal, "give_back of %s as %" PRIu64 " bytes of %s memory, which "
-                     "it is not", engine_name(device, address).text, bytes, bank->bank);
-        return SIM_INVALID_VALUE;
+    while (chunk->first) {
+        mempool_block *block = chunk->first;
+        chunk->first = block->after;
+        if (!block->is_live) mempool_unlist(block);
+        mempool_drop_block(block);
     }
-    if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
-    access_end(bank, offset, place.bytes, "give_back");
-    devmem_give_back(&bank->memory, &place, &work);
-    *cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
-    return SIM_SUCCESS;
+    if (devmem_find(&device->memory, chunk->offset, &place)) {
+        devmem_give_back(&device->memory, &place, &work);
+    }
+    pool->reserved_bytes -= chunk->bytes;
+    if (chunk->after) chunk->after->before = chunk->before;
+    *(chunk->before ? &chunk->before->after : &pool->chunks) = chunk->after;
+    free(chunk);
 }
 
-int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
+static void mempool_add_chunk(mempool *self, mempool_chunk *chunk, mempool_block *block)
 {
-    const devmem *memory = &device->sim->banks[SIM_BANK_HOST].memory;
-    *free_bytes = devmem_free_bytes(memory);
-    *total_bytes = memory->capacity_bytes;
-    return SIM_SUCCESS;
+    chunk->pool = self;
+    chunk->after = self->chunks;
+    if (self->chunks) self->chunks->before = chunk;
+    self->chunks = chunk;
+    chunk->first = block;
+    block->chunk = chunk;
+    block->offset = chunk->offset;
+    block->bytes = chunk->bytes;
+    block->is_quiet = 1;
+    mempool_list(block);
+    self->reserved_bytes += chunk->bytes;
+    self->reserved_peak_bytes = self->reserved_bytes > self->reserved_peak_bytes ? self->reserved_bytes
+                                                                                 : self->reserved_peak_bytes;
+}
+
+static devmem_result mempool_obtain(sim_device *device, const mempool *self, uint64_t whole, uint64_t *offset)
+{
+    devmem_work work;
+    if (self->most_bytes && (whole > self->most_bytes || self->reserved_bytes > self->most_bytes - whole)) {
+        return DEVMEM_FULL;
+    }
+    return devmem_obtain(&device->memory, whole, offset, &work);
+}
+
+/* A free block, long enough, in a new chunk; NULL and a code. */
+static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code)
+{
+    mempool_chunk *chunk = calloc(1, sizeof *chunk);
+    mempool_block *block = calloc(1, sizeof *block);
+    devmem_result result = DEVMEM_HOST_MEMORY;
+    if (chunk && block) {
+        chunk->bytes = mempool_round(bytes, device->pool_chunk_bytes);
+        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
+    }
+    if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */
+        chunk->bytes = mempool_round(bytes, SIM_GRANULE);
+        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
+    }
+    if (result != DEVMEM_OK) {
+        *code = result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+        free(chunk);
+        free(block);
+        return NULL;
+    }
+    addresses_at(&device->memory.addresses, chunk->offset)->tenant = chunk;
+    device->memory.tenant_holds = mempool_holds;
+    mempool_add_chunk(self, chunk, block);
+    return block;
+}
+
+/* Takes in what the host has outlived. 1: the whole chunk is free, and may go. */
+static int mempool_settle_chunk(const sim_device *device, const mempool_chunk *chunk)
+{
+    for (mempool_block *block = chunk->first; block; block = block->after) {
+        block->is_quiet = !block->is_live
+            && (block->is_quiet || vclock_get(&device->sim->streams.host, block->line) >= block->position);
+    }
+    for (mempool_block *block = chunk->first; block;) {
+        block = mempool_join(block) ? block : block->after;
+    }
+    return chunk->first->is_quiet && !chunk->first->after;
+}
+
+void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
+{
+    mempool_chunk *chunk = self->chunks, *next;
+    for (; chunk; chunk = next) {
+        next = chunk->after;
+        if (mempool_settle_chunk(device, chunk) && self->reserved_bytes > keep_bytes
+            && self->reserved_bytes - chunk->bytes >= keep_bytes) {
+            access_end(device, chunk->offset, chunk->bytes, "a pool's release");
+            mempool_drop_chunk(device, chunk);
+        }
+    }
+}
+
+static void mempool_destroy(sim_device *device, mempool *self)
+{
+    mempool **at = &device->pools;
+    while (self->chunks) mempool_drop_chunk(device, self->chunks);
+    while (*at != self) at = &(*at)->next;
+    *at = self->next;
+    free(self);
+}
+
+void mempools_settle(sim_device *device)
+{
+    mempool *self = device->pools, *next;
+    for (; self; self = next) {
+        next = self->next;
+        mempool_trim(device, self, self->is_closed ? 0 : self->threshold_bytes);
+        if (self->is_closed && !self->chunks) mempool_destroy(device, self);
+    }
+}
+
+void mempool_close(sim_device *device, mempool *self)
+{
+    self->is_closed = 1;
+    mempools_settle(device);
+}
+
+void mempools_destroy(sim_device *device)
+{
+    while (device->pools) mempool_destroy(device, device->pools);
+}
+
+void mempools_count(const sim_device *device, sim_counters *counters)
+{
+    counters->pool_reserved_bytes = counters->pool_reserved_peak_bytes = 0;
+    counters->pool_used_bytes = counters->pool_used_peak_bytes = 0;
+    for (const mempool *self = device->pools; self; self = self->next) {
+        counters->pool_reserved_bytes += self->reserved_bytes;
+        counters->pool_reserved_peak_bytes += self->reserved_peak_bytes;
+        counters->pool_used_bytes += self->used_bytes;
+        counters->pool_used_peak_bytes += self->used_peak_bytes;
+    }
 }
 
 /* ---- What a pool hands out and takes back: which free block is given again, to which stream, and when */
@@ -314,19 +358,19 @@ static void mempool_touch(sim_device *device, const stream_queue *by, const memp
 }
 
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
-                  const char *action, uint64_t *cost_ns)
+                     uint64_t *cost_ns)
 {
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
     mempool_way way;
-    uint64_t unit = MEMPOOL_UNIT, whole = bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+    uint64_t whole = mempool_round(bytes, MEMPOOL_UNIT);
     *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_HIT, 0);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;
     }
     stream_queue *to = mempool_stream(device, handle, &code);
-    code = to ? work_issue(device, to, 0, action) : code;
+    code = to ? work_issue(device, to, 0) : code;
     mempool_block *block = code == SIM_SUCCESS ? mempool_supply(device, self, to, whole, &way, &code, cost_ns) : NULL;
     if (!block) return code;
     if (way < MEMPOOL_AT_ONCE && streams_follow(&machine->streams, to, machine->now_ns, &block->freed)) {
@@ -351,8 +395,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
         || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
         const char *wrong = block && !block->is_live ? "is not held now: given back already?"
                           : "no pool gave like that";
-        judge_report(&machine->judge, device->ordinal, "%s of %s, which %s", action,
-                     engine_name(device, address).text, wrong);
+        ENGINE_REPORT(device, "%s of %s, which %s", action, engine_name(device, address).text, wrong);
         return SIM_INVALID_VALUE;
     }
     stream_queue *by = mempool_stream(device, handle, &code);
@@ -368,7 +411,8 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     return SIM_SUCCESS;
 }
 
-int mempool_take_now(sim_device *device, uint64_t address)
+/* cudaFree, when the device was waited for. */
+static int mempool_take_now(sim_device *device, uint64_t address)
 {
     uint64_t offset;
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
@@ -377,5 +421,219 @@ int mempool_take_now(sim_device *device, uint64_t address)
     block->is_quiet = 1;
     mempool_free(block);
     mempools_settle(device);
+    return SIM_SUCCESS;
+}
+
+/* ---- A device's memory */
+
+/* Where a lying answer points: into the last granule of the lowest block, or to the first piece of the lowest slab;
+   or above all addresses that were ever used. 0: there is nothing to overlap. */
+static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
+{
+    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + SLAB_ALIGNMENT / 2;
+    const address_range *lowest = addresses_lowest(&device->memory.addresses);
+    if (!lowest) return 0;
+    return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
+}
+
+/* 1: the lie was told. */
+static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t bytes)
+{
+    sim *machine = device->sim;
+    if (lie == FAULT_NULL) {
+        *ptr = NULL;
+        return 1;
+    }
+    uint64_t offset = memory_lie_offset(device, lie);
+    if (offset == 0 || bytes > device->memory.capacity_bytes) return 0;
+    sim_lie told = { device, engine_address(device, offset), bytes };
+    machine->lies[machine->lie_count++] = told;
+    *ptr = (void *)(uintptr_t)told.address;
+    return 1;
+}
+
+int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+{
+    *cost_ns = 0;
+    if (bytes == 0) {
+        *ptr = NULL;
+        return SIM_SUCCESS;
+    }
+    *cost_ns = engine_call_ns(device, SIM_CALL_OBTAIN);
+    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
+    uint64_t offset;
+    devmem_work work;
+    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
+    if (result == DEVMEM_HOST_MEMORY) {
+        ENGINE_REPORT(device, "no host memory left to simulate an obtain of %" PRIu64 " bytes", bytes);
+    }
+    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    *ptr = (void *)(uintptr_t)engine_address(device, offset);
+    engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
+    *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
+    return SIM_SUCCESS;
+}
+
+/* 1: the range was a lie, and is taken back. */
+static int memory_take_lie_back(sim_device *device, uint64_t address, uint64_t bytes)
+{
+    sim *machine = device->sim;
+    for (int i = 0; i < machine->lie_count; i++) {
+        const sim_lie *lie = &machine->lies[i];
+        if (lie->device == device && lie->address == address && (lie->bytes == bytes || bytes == MEMORY_ANY_BYTES)) {
+            machine->lies[i] = machine->lies[--machine->lie_count];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static const char *memory_free_name(uint64_t bytes)
+{
+    return bytes == MEMORY_ANY_BYTES ? "cudaFree" : "give_back";
+}
+
+/* Says why a range cannot be given back. offset: of the address, if own; place: the request it lies in, if held. */
+static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64_t bytes, const devmem_place *place)
+{
+    uint64_t offset;
+    int own = engine_offset(device, address, &offset);
+    engine_text name = engine_name(device, address);
+    const char *action = memory_free_name(bytes);
+    if (place && place->offset == offset) {
+        ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64, name.text,
+                      bytes, place->bytes);
+    } else if (place) {
+        ENGINE_REPORT(device, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %" PRIu64 " bytes",
+                      action, name.text, offset - place->offset, place->offset, place->bytes);
+    } else if (own && vspace_reservation(&device->memory.virtual, offset)) {
+        ENGINE_REPORT(device, "%s of %s, which are reserved addresses: release is for those", action, name.text);
+    } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
+        ENGINE_REPORT(device, "%s of %s, which is not held now: given back already?", action, name.text);
+    } else {
+        ENGINE_REPORT(device, "%s of %s, which this device never gave", action, name.text);
+    }
+}
+
+int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+{
+    *cost_ns = 0;
+    if (address == 0) return SIM_SUCCESS;
+    if (memory_take_lie_back(device, address, bytes)) {
+        *cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
+        return SIM_SUCCESS;
+    }
+    uint64_t offset;
+    devmem_place place;
+    int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
+    if (held && place.range->tenant && bytes == MEMORY_ANY_BYTES) {
+        work_drain_device(device, cost_ns);
+        return mempool_take_now(device, address);
+    }
+    if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
+        memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
+        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
+        return SIM_INVALID_VALUE;
+    }
+    const char *holder = share_holder(device, &place);
+    if (holder) {
+        ENGINE_REPORT(device, "%s of %s, which %s", memory_free_name(bytes), engine_name(device, address).text,
+                      holder);
+        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
+        return SIM_INVALID_VALUE;
+    }
+    uint64_t wait_ns = 0;
+    devmem_work work;
+    work_drain_device(device, &wait_ns);
+    access_end(device, offset, place.bytes, memory_free_name(bytes));
+    engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
+    devmem_give_back(&device->memory, &place, &work);
+    *cost_ns = wait_ns + engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
+    return SIM_SUCCESS;
+}
+
+void memory_reset(sim_device *device)
+{
+    sim *machine = device->sim;
+    mempools_destroy(device);
+    devmem_clear(&device->memory);
+    share_reset(device);
+    touches_destroy(&device->touches);
+    for (int i = machine->lie_count - 1; i >= 0; i--) {
+        if (machine->lies[i].device == device) {
+            machine->lies[i] = machine->lies[--machine->lie_count];
+        }
+    }
+}
+
+/* ---- Banks: each is a device of which nothing is used but its memory */
+
+#define BANK_FIRST_ADDRESS ((uint64_t)1 << 40)
+#define BANK_SPACE         ((uint64_t)3 << 40)
+
+static const struct { const char *name; sim_cost_kind obtain, give_back; } banks_kinds[SIM_BANK_COUNT] = {
+    { "host", SIM_COST_HOST_ALLOC, SIM_COST_HOST_FREE }, { "managed", SIM_COST_MANAGED, SIM_COST_FREE_BLOCK },
+};
+
+/* Managed memory may be more than a device has. */
+void banks_create(sim *machine, uint64_t device_bytes)
+{
+    uint64_t managed = SIM_HOST_BYTES + (device_bytes < SIM_HOST_BYTES ? device_bytes : SIM_HOST_BYTES);
+    for (int i = 0; i < SIM_BANK_COUNT; i++) {
+        sim_device *bank = &machine->banks[i];
+        bank->sim = machine;
+        bank->bank = banks_kinds[i].name;
+        bank->base_address = BANK_FIRST_ADDRESS + (uint64_t)i * BANK_SPACE;
+        bank->space_bytes = BANK_SPACE;
+        devmem_init(&bank->memory, 0, i == SIM_BANK_HOST ? SIM_HOST_BYTES : managed, 0, BANK_SPACE - SIM_GRANULE,
+                    BANK_SPACE);
+    }
+}
+
+void banks_destroy(sim *machine)
+{
+    for (int i = 0; i < SIM_BANK_COUNT && machine->banks[i].sim; i++) {
+        devmem_destroy(&machine->banks[i].memory);
+        touches_destroy(&machine->banks[i].touches);
+    }
+}
+
+/* The fixed part alone; pieces of slabs are for device memory. */
+int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+{
+    sim_device *bank = &device->sim->banks[kind];
+    uint64_t offset;
+    devmem_work work;
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, 0);
+    if (bytes == 0) return SIM_INVALID_VALUE;
+    devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
+    if (result == DEVMEM_HOST_MEMORY) {
+        ENGINE_REPORT(device, "no host memory left to simulate %" PRIu64 " bytes of %s memory", bytes, bank->bank);
+    }
+    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    *ptr = (void *)(uintptr_t)engine_address(bank, offset);
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
+    return SIM_SUCCESS;
+}
+
+int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+{
+    sim_device *bank = &device->sim->banks[kind];
+    uint64_t offset, wait_ns = 0;
+    devmem_place place;
+    devmem_work work;
+    *cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
+    if (address == 0) return SIM_SUCCESS;
+    if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
+        || place.offset != offset
+        || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
+        ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes of %s memory, which it is not",
+                      engine_name(device, address).text, bytes, bank->bank);
+        return SIM_INVALID_VALUE;
+    }
+    if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
+    access_end(bank, offset, place.bytes, "give_back");
+    devmem_give_back(&bank->memory, &place, &work);
+    *cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;
 }

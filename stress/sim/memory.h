@@ -3,7 +3,7 @@
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 
-#include "mempool.h"
+#include "engine.h"
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
 
@@ -11,7 +11,6 @@
    Giving memory back waits for all work of the device, as cudaFree does, and that is part of its cost. */
 int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
 
@@ -24,18 +23,59 @@ void banks_destroy(sim *machine);
    cudaFree does; of pinned memory a use that the host does not know to be done is a finding. */
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);    /* the host's */
 
-/* ---- Memory of pools, in the order of streams */
+/* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, blocks in
+        them, and what is kept */
+
+typedef struct mempool_chunk mempool_chunk;
+typedef struct mempool_block mempool_block;
+typedef struct mempool {
+    struct mempool *next;                       /* of the device */
+    mempool_chunk *chunks;
+    mempool_block *free;
+    uint64_t serial;                             /* of the latest block handed out */
+    uint64_t threshold_bytes, most_bytes;        /* most: 0: all the device has */
+    uint64_t reserved_bytes, reserved_peak_bytes, used_bytes, used_peak_bytes;
+    int      follow, opportunistic, internal;    /* all 1 at first */
+    int      is_closed;                          /* goes when it holds no more */
+} mempool;
+
+struct mempool_chunk {                           /* an obtain, which blocks tile */
+    mempool   *pool;
+    mempool_chunk *before, *after;
+    uint64_t    offset, bytes;
+    mempool_block *first;
+};
+
+struct mempool_block {
+    mempool_chunk *chunk;
+    mempool_block *before, *after;               /* by address */
+    mempool_block *free_before, *free_after;
+    uint64_t    offset, bytes, requested_bytes, serial;
+    int         is_live, is_quiet;               /* quiet: free, and outlived by the host */
+    uint64_t    stream, position;                /* free: who freed it, and at which of its commands */
+    uint32_t    line;
+    stream_mark freed;
+};
+
+mempool *mempool_of(sim_device *device);         /* the device's own, made if need be; NULL: no host memory */
+mempool *mempool_create(sim_device *device);     /* NULL: no host memory */
+void     mempool_close(sim_device *device, mempool *self);
+void     mempools_destroy(sim_device *device);
+
+/* Chunks that are all free go back, down to so many bytes. */
+void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes);
+void mempools_settle(sim_device *device);        /* the host has waited */
+
+void mempools_count(const sim_device *device, sim_counters *counters);
 
 /* Codes, and what the call costs. handle: of the stream; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold
    of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all
    uses of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
    for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
-                  const char *action, uint64_t *cost_ns);
+                     uint64_t *cost_ns);
 int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
-                   uint64_t *cost_ns);
-int mempool_take_now(sim_device *device, uint64_t address);      /* cudaFree, when the device was waited for */
+                      uint64_t *cost_ns);
 
 #endif

@@ -61,7 +61,7 @@ static sim_device *share_device(const sim_device *device, share_scope scope, con
     const sim *machine = device->sim;
     *code = SIM_INVALID_VALUE;
     if (token->magic != SHARE_MAGIC) {
-        judge_report(&device->sim->judge, device->ordinal, "import of what was never exported");
+        ENGINE_REPORT(device, "import of what was never exported");
         return NULL;
     }
     *code = SIM_NOT_SUPPORTED;
@@ -89,31 +89,13 @@ static int share_renumber(int file)
     return other;
 }
 
-static int share_make(void)
-{
-#ifdef MFD_ALLOW_SEALING
-    return share_renumber(memfd_create(SHARE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-#else
-    return share_renumber(memfd_create(SHARE_NAME, MFD_CLOEXEC));
-#endif
-}
-
-/* Nobody makes the file shorter any more, where the system has that: whoever maps it would die. */
-static void share_seal(int file)
-{
-#if defined MFD_ALLOW_SEALING && defined F_ADD_SEALS && defined F_SEAL_SHRINK
-    (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
-#else
-    (void)file;
-#endif
-}
-
-/* A file with room for so many bytes of contents; 0: none can be made. It ends with its last descriptor. */
+/* A file with room for so many bytes of contents; 0: none can be made. It ends with its last descriptor. Nobody makes
+   it shorter: whoever maps it would die. */
 static int share_file(uint64_t bytes)
 {
-    int file = share_make();
+    int file = share_renumber(memfd_create(SHARE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file && ftruncate(file, (off_t)(SHARE_CONTENTS + bytes)) == 0) {
-        share_seal(file);
+        (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK);
         return file;
     }
     if (file) close(file);
@@ -193,13 +175,12 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
     devmem_place place;
     if (!handle) return SIM_INVALID_VALUE;
     if (!share_find(device, address, &place)) {
-        judge_report(&device->sim->judge, device->ordinal, "export of %s, which is no base that cudaMalloc gave",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "export of %s, which is no base that cudaMalloc gave",
+                      engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     if (share_is_others(device, &place)) {
-        judge_report(&device->sim->judge, device->ordinal, "export of %s, which is another process's",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "export of %s, which is another process's", engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     share_token made = share_describe(device, address, place.bytes);
@@ -235,21 +216,16 @@ const char *share_holder(const sim_device *device, const devmem_place *place)
 static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, const share_token *token)
 {
     if (ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1)) return NULL;
-    share_open *added = &machine->opens[machine->open_count++];
-    added->device = owner;
-    added->address = address;
-    added->count = 0;
-    added->volume = 0;
-    added->inode = 0;
-    added->token = *token;
-    return added;
+    const share_open made = { owner, address, 0, 0, 0, *token };
+    machine->opens[machine->open_count] = made;
+    return &machine->opens[machine->open_count++];
 }
 
 static int share_find_own(sim_device *owner, const share_token *token, share_open **opened)
 {
     devmem_place place;
     if (!share_find(owner, token->what, &place) || place.bytes != token->bytes) {
-        judge_report(&owner->sim->judge, owner->ordinal, "open of memory that was given back");
+        ENGINE_REPORT(owner, "open of memory that was given back");
         return SIM_INVALID_VALUE;
     }
     *opened = share_find_open(owner->sim, token->what);
@@ -272,12 +248,6 @@ static share_open *share_find_token(const sim *machine, const share_token *token
         if (memcmp(&opened->token, token, sizeof *token) == 0 && share_is_in(opened, file)) return opened;
     }
     return NULL;
-}
-
-static void share_drop_file(int file)
-{
-    (void)flock(file, LOCK_UN);                  /* a child of fork may have it, too */
-    close(file);
 }
 
 /* 1: the path leads to a file that a machine made. Another must not even be opened, which may wait, or do something.
@@ -309,7 +279,7 @@ static int share_find_file(const share_token *token, share_token *whole)
     int file = share_is_ours(path) ? share_renumber(open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) : 0;
     if (!file) return 0;
     if (flock(file, LOCK_SH | LOCK_NB) == 0 && share_has(file, token, whole)) return file;
-    share_drop_file(file);
+    devmem_close(file);
     errno = ENOENT;
     return 0;
 }
@@ -319,8 +289,7 @@ static int share_refuse(const sim_device *device, const share_token *token, int 
 {
     if (why == EACCES || why == EPERM) return SIM_NOT_SUPPORTED;
     if (why != ENOENT && why != ESRCH) return SIM_UNKNOWN;
-    judge_report(&device->sim->judge, device->ordinal, "open of memory that process %" PRIu64
-                 " does not have any more", token->process);
+    ENGINE_REPORT(device, "open of memory that process %" PRIu64 " does not have any more", token->process);
     return SIM_INVALID_VALUE;
 }
 
@@ -335,7 +304,7 @@ static int share_stand_for(sim_device *device, const share_token *token, uint64_
     uint64_t offset;
     devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
     if (result != DEVMEM_OK) {
-        share_drop_file(file);
+        devmem_close(file);
         return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     }
     (void)devmem_find(&device->memory, offset, &place);
@@ -362,7 +331,7 @@ static int share_find_other(sim_device *device, const share_token *token, share_
     if (!file) return share_refuse(device, token, errno);
     *opened = share_find_token(device->sim, token, file);
     if (!*opened) return share_stand_for(device, token, whole.bytes, file, opened);
-    share_drop_file(file);                       /* its range has one of its own */
+    devmem_close(file);                       /* its range has one of its own */
     return SIM_SUCCESS;
 }
 
@@ -404,8 +373,7 @@ int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns)
     share_open *opened = share_find_open(machine, address);
     *cost_ns = engine_call_ns(device, SIM_CALL_IPC_CLOSE);
     if (!opened) {
-        judge_report(&machine->judge, device->ordinal, "close of %s, which is not open",
-                     engine_name(device, address).text);
+        ENGINE_REPORT(device, "close of %s, which is not open", engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     if (--opened->count > 0) return SIM_SUCCESS;

@@ -8,7 +8,6 @@
 #include "work.h"
 #include "memory.h"
 #include "engine.h"
-#include "mempool.h"
 
 /* ---- The version and the sizes of what machines are made of */
 
@@ -136,14 +135,9 @@ static uint64_t sim_driver_now_ns(const gpuarena_driver *self)
     return device->sim->now_ns;
 }
 
-static sim_device *sim_find_device(const sim *machine, int device)
-{
-    return device >= 0 && device < machine->device_count ? &machine->devices[device] : NULL;
-}
-
 void sim_driver(sim *machine, int device, gpuarena_driver *driver)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     memset(driver, 0, sizeof *driver);
     if (!found) return;
     engine_open_context(found);
@@ -167,7 +161,7 @@ void sim_advance(sim *machine, uint64_t ns)
 
 void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     if (!found) return;
     devmem *memory = &found->memory;
     uint64_t most = gives_back ? memory->rival_bytes : devmem_free_bytes(memory);
@@ -201,7 +195,7 @@ int sim_fail_fired(const sim *machine)
 
 int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     if (!found || bytes > SIM_MAX_CAPACITY) return -1;
     found->pool_chunk_bytes = bytes ? (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE : SIM_POOL_CHUNK;
     return 0;
@@ -209,7 +203,7 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
 
 void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 {
-    const sim_device *found = sim_find_device(machine, device);
+    const sim_device *found = engine_device(machine, device);
     memset(counters, 0, sizeof *counters);
     if (!found) return;
     memcpy(counters->calls, found->calls, sizeof counters->calls);
@@ -219,13 +213,13 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
 
 uint64_t sim_memory_calls(const sim *machine, int device)
 {
-    const sim_device *found = sim_find_device(machine, device);
+    const sim_device *found = engine_device(machine, device);
     return found ? found->memory_calls : 0;
 }
 
 void sim_get_sums(const sim *machine, int device, sim_counters *counters)
 {
-    const sim_device *found = sim_find_device(machine, device);
+    const sim_device *found = engine_device(machine, device);
     if (!found) return;
     counters->memory_calls = found->memory_calls;
     counters->memory_vns = found->memory_vns;
@@ -249,7 +243,7 @@ void sim_get_sums(const sim *machine, int device, sim_counters *counters)
 
 void sim_reset_counters(sim *machine, int device)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     if (!found) return;
     memset(found->calls, 0, sizeof found->calls);
     memset(found->vns, 0, sizeof found->vns);
@@ -282,7 +276,7 @@ uint64_t sim_finding_count(const sim *machine)
 /* Where the address is, as that device sees it: in its own memory, or in a bank. NULL: there is no such device. */
 static sim_device *sim_find_memory(const sim *machine, int device, const void *ptr)
 {
-    sim_device *found = sim_find_device(machine, device), *owner = engine_owner(machine, (uint64_t)(uintptr_t)ptr);
+    sim_device *found = engine_device(machine, device), *owner = engine_owner(machine, (uint64_t)(uintptr_t)ptr);
     return found && owner && owner->bank ? owner : found;
 }
 
@@ -346,7 +340,7 @@ void sim_reuse_handles(sim *machine, int reuse)
 int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream *made)
 {
     void *handle;
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     int code = found && made ? work_create_stream(found, is_blocking, &handle) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *made = handle;
     return code;
@@ -356,7 +350,7 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
 #define SIM_FUNCTION(name, parameters, answer) \
     int name parameters \
     { \
-        sim_device *found = sim_find_device(machine, device); \
+        sim_device *found = engine_device(machine, device); \
         return found ? (answer) : SIM_INVALID_VALUE; \
     }
 
@@ -365,14 +359,14 @@ SIM_FUNCTION(sim_stream_destroy, (sim *machine, int device, gpuarena_stream hand
 SIM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream handle),
              work_query_stream(found, handle, "query of a stream"))
 SIM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream handle, uint64_t work_ns),
-             launch_command(found, handle, work_ns, NULL, NULL, 0, "work"))
+             launch_command(found, handle, work_ns, NULL, NULL, 0))
 SIM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream handle, int mode),
-             work_begin_capture(found, handle, mode, "begin of a capture"))
+             work_begin_capture(found, handle, mode))
 
 int sim_stream_wait(sim *machine, int device, gpuarena_stream handle)
 {
     uint64_t wait_ns = 0;
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     int code = found ? work_wait_stream(found, handle, "wait for a stream", &wait_ns) : SIM_INVALID_VALUE;
     engine_advance(machine, wait_ns);
     return code;
@@ -381,7 +375,7 @@ int sim_stream_wait(sim *machine, int device, gpuarena_stream handle)
 int sim_device_wait(sim *machine, int device)
 {
     uint64_t wait_ns = 0;
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     int code = found ? work_wait_device(found, "wait for the device", &wait_ns) : SIM_INVALID_VALUE;
     engine_advance(machine, wait_ns);
     return code;
@@ -391,10 +385,10 @@ int sim_stream_follow(sim *machine, int device, gpuarena_stream handle, gpuarena
 {
     const char *action = "wait of a stream";
     void *point;
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     int code = found ? event_create(found, 0, &point) : SIM_INVALID_VALUE;
     if (code != SIM_SUCCESS) return code;
-    code = event_record(found, point, other, action);
+    code = event_record(found, point, other);
     code = code == SIM_SUCCESS ? event_follow(found, handle, point, action) : code;
     event_destroy(machine, point);
     return code;
@@ -403,36 +397,31 @@ int sim_stream_follow(sim *machine, int device, gpuarena_stream handle, gpuarena
 int sim_access(sim *machine, int device, gpuarena_stream handle, const void *ptr, uint64_t bytes, uint64_t owner,
                uint64_t op)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     access_range range = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, 0 };
-    return found ? launch_use(found, handle, &range, "use") : SIM_INVALID_VALUE;
+    return found ? launch_use(found, handle, &range) : SIM_INVALID_VALUE;
 }
 
 int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **made)
 {
     graph *captured;
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     *made = NULL;
     int code = found ? work_end_capture(found, handle, "end of a capture", &captured) : SIM_INVALID_VALUE;
     if (code != SIM_SUCCESS) return code;
-    *made = handles_create(&machine->handles, machine->runtime_serial, HANDLE_GRAPH, captured);
-    if (!*made) graph_destroy(captured);
+    *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
     return *made ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
 }
 
 int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream_handle, uint64_t op)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = engine_device(machine, device);
     const graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
-    return found && launched ? launch_graph(found, launched, stream_handle, op, "launch of a graph")
+    return found && launched ? launch_graph(found, launched, stream_handle, op)
                              : SIM_INVALID_VALUE;
 }
 
 int sim_graph_destroy(sim *machine, void *handle)
 {
-    graph *found = handles_find(&machine->handles, handle, HANDLE_GRAPH);
-    if (!found) return SIM_INVALID_VALUE;
-    handles_drop(&machine->handles, handle);
-    graph_destroy(found);
-    return SIM_SUCCESS;
+    return work_drop_graph(machine, HANDLE_GRAPH, handle);
 }

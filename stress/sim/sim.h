@@ -32,7 +32,7 @@ void sim_destroy(sim *machine);
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
                 0 bytes: success and NULL, free of charge. PINNED memory is the host's: SIM_HOST_BYTES for all devices
                 together. MANAGED memory takes nothing of either, up to all devices' and the host's together. Both in
-                whole granules. ASYNC: from the device's own pool, in the order of the stream: mempool.h
+                whole granules. ASYNC: from the device's own pool, in the order of the stream: memory.h
      give_back  the base and the very size of an obtain. Anything else: SIM_INVALID_VALUE and a finding, and nothing
                 changed. NULL: success, free of charge. What is given back forgets its contents.
                 It waits for all work of the device, as cudaFree does; PINNED and ASYNC do not: uses that are not

@@ -2,7 +2,6 @@
    and calls the part of the machine that does it. */
 #include "entries.h"
 #include "memory.h"
-#include "mempool.h"
 #include "share.h"
 #include "vmem.h"
 #include "work.h"
@@ -17,9 +16,9 @@ typedef struct table_call {
     uint64_t    cost_ns;
 } table_call;
 
-static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes)
+static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
 {
-    fault_answer answer = engine_begin_call(self->user, kind, bytes);
+    fault_answer answer = work_begin_call(self->user, kind, bytes, action);
     table_call call = { self->user, kind, answer.code, answer.lie, engine_call_ns(self->user, kind) };
     return call;
 }
@@ -29,21 +28,11 @@ static int table_end(const table_call *call)
     return engine_end_call(call->device, call->kind, call->code, call->cost_ns);
 }
 
-/* An entry: `answer`, in words of `call`, where nothing makes it fail. */
-#define TABLE_ENTRY(name, parameters, kind, bytes, answer) \
-    static int table_##name parameters \
+/* The entry of a group: `answer`, in words of `call`, where nothing makes it fail. */
+#define TABLE_ENTRY(group, name, parameters, kind, bytes, answer) \
+    static int table_##group##_##name parameters \
     { \
-        table_call call = table_begin(self, kind, bytes); \
-        if (call.code == SIM_SUCCESS) call.code = (answer); \
-        return table_end(&call); \
-    }
-
-/* The same of calls on memory, which captures forbid as they forbid cudaMalloc. */
-#define TABLE_VM_ENTRY(name, parameters, kind, bytes, action, answer) \
-    static int table_##name parameters \
-    { \
-        table_call call = table_begin(self, kind, bytes); \
-        if (call.code == SIM_SUCCESS) call.code = work_check_unsafe(call.device, action); \
+        table_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
         if (call.code == SIM_SUCCESS) call.code = (answer); \
         return table_end(&call); \
     }
@@ -71,28 +60,27 @@ static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpua
 {
     table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
     if (bytes == 0) return SIM_SUCCESS;
-    return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked,
-                          "cudaMemsetAsync");
+    return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked);
 }
 
-TABLE_ENTRY(clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
-            SIM_CALL_MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
+TABLE_ENTRY(device, clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
+            MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
 
 /* ---- Events, as cudaEventCreateWithFlags and its kin */
 
-TABLE_ENTRY(events_create, (const gpuarena_driver *self, void **event), SIM_CALL_EVENT_WITH_FLAGS, 0,
+TABLE_ENTRY(events, create, (const gpuarena_driver *self, void **event), EVENT_WITH_FLAGS, 0,
             event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
-TABLE_ENTRY(events_destroy, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_DESTROY, 0,
+TABLE_ENTRY(events, destroy, (const gpuarena_driver *self, void *event), EVENT_DESTROY, 0,
             event_destroy(call.device->sim, event))
-TABLE_ENTRY(events_record, (const gpuarena_driver *self, void *event, gpuarena_stream handle), SIM_CALL_EVENT_RECORD,
-            0, event_record(call.device, event, handle, "cudaEventRecord"))
-TABLE_ENTRY(events_query, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_QUERY, 0,
+TABLE_ENTRY(events, record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), EVENT_RECORD, 0,
+            event_record(call.device, event, stream))
+TABLE_ENTRY(events, query, (const gpuarena_driver *self, void *event), EVENT_QUERY, 0,
             event_query(call.device, event, "cudaEventQuery"))
-TABLE_ENTRY(events_host_wait, (const gpuarena_driver *self, void *event), SIM_CALL_EVENT_SYNCHRONIZE, 0,
+TABLE_ENTRY(events, host_wait, (const gpuarena_driver *self, void *event), EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
-TABLE_ENTRY(events_stream_wait, (const gpuarena_driver *self, gpuarena_stream handle, void *event),
-            SIM_CALL_STREAM_WAIT_EVENT, 0, event_follow(call.device, handle, event, "cudaStreamWaitEvent"))
-TABLE_ENTRY(events_device_wait, (const gpuarena_driver *self), SIM_CALL_DEVICE_SYNCHRONIZE, 0,
+TABLE_ENTRY(events, stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event),
+            STREAM_WAIT_EVENT, 0, event_follow(call.device, stream, event, "cudaStreamWaitEvent"))
+TABLE_ENTRY(events, device_wait, (const gpuarena_driver *self), DEVICE_SYNCHRONIZE, 0,
             work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
 /* ---- Captures, as cudaStreamIsCapturing and cudaThreadExchangeStreamCaptureMode */
@@ -104,80 +92,47 @@ static int table_ask_capture(sim_device *device, gpuarena_stream handle, int *ac
     return code;
 }
 
-TABLE_ENTRY(capture_active, (const gpuarena_driver *self, gpuarena_stream handle, int *active),
-            SIM_CALL_STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, handle, active))
-
-static int table_capture_exchange_mode(const gpuarena_driver *self, int *mode)
-{
-    sim_device *device = self->user;
-    int code = engine_begin_bare_call(device, SIM_CALL_EXCHANGE_CAPTURE_MODE).code;
-    if (code == SIM_SUCCESS) {
-        code = capture_exchange_mode(&device->sim->captures, work_thread(device->sim), mode);
-    }
-    return engine_end_call(device, SIM_CALL_EXCHANGE_CAPTURE_MODE, code,
-                           engine_call_ns(device, SIM_CALL_EXCHANGE_CAPTURE_MODE));
-}
+TABLE_ENTRY(capture, active, (const gpuarena_driver *self, gpuarena_stream stream, int *active),
+            STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, stream, active))
+TABLE_ENTRY(capture, exchange_mode, (const gpuarena_driver *self, int *mode), EXCHANGE_CAPTURE_MODE, 0,
+            capture_exchange_mode(call.device->sim, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
 
-/* What the kinds' calls are counted as, and may be made to fail as. */
-static sim_call table_obtain_call(gpuarena_memory kind)
+/* What the kinds' calls are counted as, and may be made to fail as; of a kind that there is not, as DEVICE's. */
+static sim_call table_call_of(gpuarena_memory kind, int gives_back)
 {
-    switch (kind) {
-    case GPUARENA_MEMORY_PINNED:  return SIM_CALL_HOST_ALLOC;
-    case GPUARENA_MEMORY_MANAGED: return SIM_CALL_MALLOC_MANAGED;
-    case GPUARENA_MEMORY_ASYNC:   return SIM_CALL_MALLOC_ASYNC;
-    case GPUARENA_MEMORY_DEVICE:  break;
-    }
-    return SIM_CALL_OBTAIN;
+    static const sim_call calls[][2] = {
+        [GPUARENA_MEMORY_DEVICE] = { SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK },
+        [GPUARENA_MEMORY_PINNED] = { SIM_CALL_HOST_ALLOC, SIM_CALL_FREE_HOST },
+        [GPUARENA_MEMORY_MANAGED] = { SIM_CALL_MALLOC_MANAGED, SIM_CALL_GIVE_BACK },
+        [GPUARENA_MEMORY_ASYNC] = { SIM_CALL_MALLOC_ASYNC, SIM_CALL_FREE_ASYNC },
+    };
+    return calls[(uint32_t)kind <= GPUARENA_MEMORY_ASYNC ? kind : GPUARENA_MEMORY_DEVICE][gives_back];
 }
 
-static sim_call table_give_back_call(gpuarena_memory kind)
+static int table_obtain(table_call *call, gpuarena_memory kind, void **ptr, uint64_t bytes, const void *stream)
 {
-    return kind == GPUARENA_MEMORY_PINNED ? SIM_CALL_FREE_HOST
-         : kind == GPUARENA_MEMORY_ASYNC  ? SIM_CALL_FREE_ASYNC
-                                          : SIM_CALL_GIVE_BACK;
-}
-
-static int table_obtain_async(sim_device *device, void **ptr, uint64_t bytes, const void *stream, uint64_t *cost_ns)
-{
-    mempool *pool = mempool_of(device);
-    return pool ? mempool_hand_out(device, pool, stream, ptr, bytes, "obtain", cost_ns) : SIM_OUT_OF_MEMORY;
-}
-
-static int table_obtain_kind(sim_device *device, gpuarena_memory kind, fault_type lie, void **ptr, uint64_t bytes,
-                             const void *stream, uint64_t *cost_ns)
-{
-    int code = kind == GPUARENA_MEMORY_ASYNC ? SIM_SUCCESS : work_check_unsafe(device, "obtain");
-    if (code != SIM_SUCCESS) return code;
+    sim_device *device = call->device;
+    uint64_t *cost_ns = &call->cost_ns;
+    mempool *pool;
+    if (!ptr) return SIM_INVALID_VALUE;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_obtain(device, SIM_BANK_HOST, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_obtain(device, SIM_BANK_MANAGED, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return table_obtain_async(device, ptr, bytes, stream, cost_ns);
-    case GPUARENA_MEMORY_DEVICE:  return memory_obtain(device, lie, ptr, bytes, cost_ns);
+    case GPUARENA_MEMORY_DEVICE:  return memory_obtain(device, call->lie, ptr, bytes, cost_ns);
+    case GPUARENA_MEMORY_ASYNC:
+        pool = mempool_of(device);
+        return pool ? mempool_hand_out(device, pool, stream, ptr, bytes, cost_ns) : SIM_OUT_OF_MEMORY;
     }
     return SIM_NOT_SUPPORTED;
 }
 
-static int table_memory_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                               gpuarena_stream stream)
+static int table_give_back(table_call *call, gpuarena_memory kind, uint64_t address, uint64_t bytes,
+                           const void *stream)
 {
-    table_call call = table_begin(self, table_obtain_call(kind), bytes);
-    if (call.code == SIM_SUCCESS) {
-        call.code = ptr ? table_obtain_kind(call.device, kind, call.lie, ptr, bytes, stream, &call.cost_ns)
-                        : SIM_INVALID_VALUE;
-    }
-    if (call.code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) {
-        engine_tell(call.device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);   /* of DEVICE, memory.c does */
-    }
-    return table_end(&call);
-}
-
-static int table_give_back_kind(sim_device *device, gpuarena_memory kind, uint64_t address, uint64_t bytes,
-                                const void *stream, uint64_t *cost_ns)
-{
-    int code = kind == GPUARENA_MEMORY_ASYNC ? SIM_SUCCESS : work_check_unsafe(device, "give_back");
-    if (code != SIM_SUCCESS) return code;
+    sim_device *device = call->device;
+    uint64_t *cost_ns = &call->cost_ns;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_give_back(device, SIM_BANK_HOST, address, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(device, SIM_BANK_MANAGED, address, bytes, cost_ns);
@@ -187,31 +142,44 @@ static int table_give_back_kind(sim_device *device, gpuarena_memory kind, uint64
     return SIM_NOT_SUPPORTED;
 }
 
+/* Tells who watches, but for DEVICE, of which memory.c does. */
+static int table_end_memory(const table_call *call, gpuarena_memory kind, sim_call done, uint64_t address,
+                            uint64_t bytes)
+{
+    if (call->code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) engine_tell(call->device, done, address, bytes);
+    return table_end(call);
+}
+
+static int table_memory_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                               gpuarena_stream stream)
+{
+    table_call call = table_begin(self, table_call_of(kind, 0), bytes, "obtain");
+    if (call.code == SIM_SUCCESS) call.code = table_obtain(&call, kind, ptr, bytes, stream);
+    return table_end_memory(&call, kind, SIM_CALL_OBTAIN, call.code ? 0 : (uint64_t)(uintptr_t)*ptr, bytes);
+}
+
 static int table_memory_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                                   gpuarena_stream stream)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
-    table_call call = table_begin(self, table_give_back_call(kind), 0);
-    if (call.code == SIM_SUCCESS) {
-        call.code = table_give_back_kind(call.device, kind, address, bytes, stream, &call.cost_ns);
-    }
-    if (call.code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) {
-        engine_tell(call.device, SIM_CALL_GIVE_BACK, address, bytes);
-    }
-    return table_end(&call);
+    table_call call = table_begin(self, table_call_of(kind, 1), 0, "give_back");
+    if (call.code == SIM_SUCCESS) call.code = table_give_back(&call, kind, address, bytes, stream);
+    return table_end_memory(&call, kind, SIM_CALL_GIVE_BACK, address, bytes);
 }
 
-static int table_info_kind(sim_device *device, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+static int table_info(sim_device *device, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
+    if (kind == GPUARENA_MEMORY_PINNED) device = &device->sim->banks[SIM_BANK_HOST];
     if ((uint32_t)kind > GPUARENA_MEMORY_ASYNC) return SIM_NOT_SUPPORTED;
     if (!free_bytes || !total_bytes) return SIM_INVALID_VALUE;
-    return kind == GPUARENA_MEMORY_PINNED ? bank_info(device, free_bytes, total_bytes)
-                                          : memory_info(device, free_bytes, total_bytes);
+    *free_bytes = devmem_free_bytes(&device->memory);
+    *total_bytes = device->memory.capacity_bytes;
+    return SIM_SUCCESS;
 }
 
-TABLE_ENTRY(memory_info,
-            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes),
-            SIM_CALL_INFO, 0, table_info_kind(call.device, kind, free_bytes, total_bytes))
+TABLE_ENTRY(memory, info,
+            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes), INFO, 0,
+            table_info(call.device, kind, free_bytes, total_bytes))
 
 /* ---- Virtual memory, as cuMemAddressReserve to cuMemUnmap */
 
@@ -223,44 +191,41 @@ static int table_reserve(table_call *call, void **address, uint64_t bytes, uint6
     return code;
 }
 
-TABLE_VM_ENTRY(vm_reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-               SIM_CALL_VM_RESERVE, bytes, "reserve", table_reserve(&call, address, bytes, alignment))
-TABLE_VM_ENTRY(vm_release, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_RELEASE, 0,
-               "release", vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
-
-TABLE_VM_ENTRY(vm_create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-               SIM_CALL_VM_CREATE, bytes, "create",
-               page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
-                    : SIM_INVALID_VALUE)
-TABLE_VM_ENTRY(vm_destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), SIM_CALL_VM_DESTROY, 0,
-               "destroy", vmem_destroy(call.device, page, bytes, &call.cost_ns))
-TABLE_VM_ENTRY(vm_map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), SIM_CALL_VM_MAP,
-               bytes, "map", vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
-TABLE_VM_ENTRY(vm_access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-               SIM_CALL_VM_ACCESS, bytes, "access",
-               vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
-                           self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
-TABLE_VM_ENTRY(vm_unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), SIM_CALL_VM_UNMAP, 0, "unmap",
-               vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
+            VM_RESERVE, bytes, table_reserve(&call, address, bytes, alignment))
+TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), VM_RELEASE, 0,
+            vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits), VM_CREATE,
+            bytes, page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
+                        : SIM_INVALID_VALUE)
+TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), VM_DESTROY, 0,
+            vmem_destroy(call.device, page, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), VM_MAP, bytes,
+            vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
+TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode), VM_ACCESS,
+            bytes, vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
+                               self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
+TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), VM_UNMAP, 0,
+            vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
 /* ---- Between processes and devices, as cudaIpcGetMemHandle and its kin, cuMemExportToShareableHandle and its,
         and cudaDeviceEnablePeerAccess, called by the peer */
 
-TABLE_ENTRY(ipc_get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), SIM_CALL_IPC_GET, 0,
+TABLE_ENTRY(ipc, get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), IPC_GET, 0,
             share_get(call.device, SHARE_OWN, (uint64_t)(uintptr_t)ptr, handle))
-TABLE_VM_ENTRY(ipc_open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr),
-               SIM_CALL_IPC_OPEN, 0, "open_handle", share_open_memory(call.device, SHARE_OWN, handle, ptr))
-TABLE_VM_ENTRY(ipc_close_handle, (const gpuarena_driver *self, void *ptr), SIM_CALL_IPC_CLOSE, 0, "close_handle",
-               share_close(call.device, (uint64_t)(uintptr_t)ptr, &call.cost_ns))
-TABLE_ENTRY(fd_from_page, (const gpuarena_driver *self, uint64_t page, int *fd), SIM_CALL_VM_EXPORT, 0,
+TABLE_ENTRY(ipc, open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr), IPC_OPEN, 0,
+            share_open_memory(call.device, SHARE_OWN, handle, ptr))
+TABLE_ENTRY(ipc, close_handle, (const gpuarena_driver *self, void *ptr), IPC_CLOSE, 0,
+            share_close(call.device, (uint64_t)(uintptr_t)ptr, &call.cost_ns))
+TABLE_ENTRY(fd, from_page, (const gpuarena_driver *self, uint64_t page, int *fd), VM_EXPORT, 0,
             share_export(call.device, SHARE_OWN, page, fd))
-TABLE_VM_ENTRY(fd_to_page, (const gpuarena_driver *self, int fd, uint64_t *page), SIM_CALL_VM_IMPORT, 0, "to_page",
-               share_import(call.device, SHARE_OWN, fd, page))
+TABLE_ENTRY(fd, to_page, (const gpuarena_driver *self, int fd, uint64_t *page), VM_IMPORT, 0,
+            share_import(call.device, SHARE_OWN, fd, page))
 
 /* Every device reaches every other. */
-TABLE_ENTRY(peer, (const gpuarena_driver *self, int32_t device), SIM_CALL_ENABLE_PEER_ACCESS, 0,
-            device >= 0 && device < call.device->sim->device_count && device != call.device->ordinal
-                ? SIM_SUCCESS : SIM_NOT_SUPPORTED)
+TABLE_ENTRY(device, peer, (const gpuarena_driver *self, int32_t device), ENABLE_PEER_ACCESS, 0,
+            engine_device(call.device->sim, device) && device != call.device->ordinal ? SIM_SUCCESS
+                                                                                      : SIM_NOT_SUPPORTED)
 
 void driver_fill(gpuarena_driver *driver, int with_vm)
 {
@@ -276,6 +241,6 @@ void driver_fill(gpuarena_driver *driver, int with_vm)
     }
 #undef X
     driver->per_thread = (gpuarena_stream)(intptr_t)2;
-    driver->clear = table_clear;
-    driver->peer = table_peer;
+    driver->clear = table_device_clear;
+    driver->peer = table_device_peer;
 }

@@ -16,14 +16,13 @@ static int vmem_is_whole(uint64_t bytes)
 static int vmem_refuse(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
                        const char *why)
 {
-    judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes at %s: %s", action, bytes,
-                 engine_name(device, address).text, why);
+    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes at %s: %s", action, bytes, engine_name(device, address).text, why);
     return SIM_INVALID_VALUE;
 }
 
 static int vmem_no_host_memory(const sim_device *device, const char *action)
 {
-    judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %s", action);
+    ENGINE_REPORT(device, "no host memory left to simulate %s", action);
     return SIM_UNKNOWN;
 }
 
@@ -70,10 +69,10 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
     uint64_t offset;
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    vspace_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
+    devmem_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
                                           &offset);
-    if (result != VSPACE_OK) {
-        return result == VSPACE_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
+    if (result != DEVMEM_OK) {
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
     }
     *address = engine_address(device, offset);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
@@ -167,12 +166,11 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     vspace_page *page = vmem_page(machine, handle);
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_DESTROY);
     if (!page || page->device != device->ordinal) {
-        judge_report(&machine->judge, device->ordinal, "destroy of a handle that this device does not have");
+        ENGINE_REPORT(device, "destroy of a handle that this device does not have");
         return SIM_INVALID_VALUE;
     }
     if (bytes != page->bytes && bytes != VMEM_ANY_BYTES) {
-        judge_report(&machine->judge, device->ordinal, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes,
-                     page->bytes);
+        ENGINE_REPORT(device, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes, page->bytes);
         return SIM_INVALID_VALUE;
     }
     handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
@@ -185,8 +183,8 @@ vspace_page *vmem_exported(const sim_device *device, uint64_t handle)
 {
     vspace_page *page = vmem_page(device->sim, handle);
     if (page && page->is_shared) return page;
-    judge_report(&device->sim->judge, device->ordinal, "export of %s",
-                 page ? "memory that was not created to be exported" : "a handle that there is not");
+    ENGINE_REPORT(device, "export of %s",
+                  page ? "memory that was not created to be exported" : "a handle that there is not");
     return NULL;
 }
 
@@ -194,7 +192,7 @@ int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
 {
     vspace_page *page = vmem_page(device->sim, exported);
     if (!page) {
-        judge_report(&device->sim->judge, device->ordinal, "import of memory whose handle was given up");
+        ENGINE_REPORT(device, "import of memory whose handle was given up");
         return SIM_INVALID_VALUE;
     }
     *handle = vmem_refer(device->sim, page);

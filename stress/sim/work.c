@@ -1,22 +1,20 @@
 /* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's. */
 #include "work.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "mempool.h"
+#include "memory.h"
 
-uint64_t work_thread(const sim *machine)
+fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
 {
-    return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
-}
-
-capture_scene work_scene(sim_device *device, const char *action)
-{
-    sim *machine = device->sim;
-    capture_scene scene = { &machine->captures, &machine->streams, &machine->judge, device->ordinal,
-                            work_thread(machine), action };
-    return scene;
+    fault_answer answer = engine_begin_call(device, kind, bytes);
+    if (answer.code != SIM_SUCCESS) return answer;
+    if (engine_call_is(kind, SIM_EXPORT) && device->sim->without_vm) {
+        answer.code = SIM_NOT_SUPPORTED;
+    } else if (engine_call_is(kind, SIM_UNSAFE)) {
+        answer.code = capture_check_unsafe(device, action);
+    }
+    return answer;
 }
 
 static stream_queue *work_find_created(const sim *machine, const void *handle, int *code)
@@ -37,7 +35,7 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
         return NULL;
     }
     stream_kind kind = handle == WORK_PER_THREAD ? STREAM_PER_THREAD : STREAM_LEGACY;
-    uint64_t thread = kind == STREAM_PER_THREAD ? work_thread(machine) : 0;
+    uint64_t thread = kind == STREAM_PER_THREAD ? engine_thread(machine) : 0;
     stream_queue *found = streams_find(&machine->streams, kind, device->ordinal, thread);
     found = found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
     *code = found ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
@@ -64,10 +62,7 @@ int work_destroy_stream(sim_device *device, const void *handle, const char *acti
     sim *machine = device->sim;
     stream_queue *found = work_find_created(machine, handle, &code);
     if (!found) return code;
-    if (found->capture) {
-        capture_scene scene = work_scene(device, action);
-        return capture_fail(&scene, found->capture, SIM_CAPTURE_UNSUPPORTED);
-    }
+    if (found->capture) return capture_fail(device, found->capture, action, SIM_CAPTURE_UNSUPPORTED);
     handles_drop(&machine->handles, handle);
     streams_close(&machine->streams, found);
     return SIM_SUCCESS;
@@ -81,13 +76,12 @@ int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
     return code;
 }
 
-int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns, const char *action)
+int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, action);
-    int code = capture_check_use(&scene, self);
+    int code = capture_check_use(device, self);
     if (code != SIM_SUCCESS || self->capture) {
-        return code != SIM_SUCCESS ? code : capture_issue(&scene, self, work_ns);
+        return code != SIM_SUCCESS ? code : capture_issue(device, self, work_ns);
     }
     return streams_issue(&machine->streams, self, machine->now_ns, work_ns) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
@@ -105,8 +99,7 @@ static int work_look(sim_device *device, const void *handle, const char *action,
     sim *machine = device->sim;
     *found = work_find_stream(device, handle, &code);
     if (!*found) return code;
-    capture_scene scene = work_scene(device, action);
-    code = capture_check_wait(&scene, *found);
+    code = capture_check_wait(device, *found, action);
     if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY
         && streams_issue(&machine->streams, *found, machine->now_ns, 0)) {
         code = SIM_OUT_OF_MEMORY;
@@ -145,16 +138,9 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns)
 
 int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
 {
-    capture_scene scene = work_scene(device, action);
-    int code = capture_check_wait(&scene, NULL);
+    int code = capture_check_wait(device, NULL, action);
     if (code == SIM_SUCCESS) work_drain_device(device, cost_ns);
     return code;
-}
-
-int work_check_unsafe(sim_device *device, const char *action)
-{
-    capture_scene scene = work_scene(device, action);
-    return capture_check_unsafe(&scene);
 }
 
 int work_capture_status(sim_device *device, const void *handle, int *status)
@@ -162,27 +148,40 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
     int code;
     const stream_queue *found = work_find_stream(device, handle, &code);
     if (!found) return code;
-    capture_scene scene = work_scene(device, "");
-    code = capture_check_use(&scene, found);
+    code = capture_check_use(device, found);
     *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
 }
 
-int work_begin_capture(sim_device *device, const void *handle, int mode, const char *action)
+int work_begin_capture(sim_device *device, const void *handle, int mode)
 {
     int code;
     stream_queue *found = work_find_stream(device, handle, &code);
-    capture_scene scene = work_scene(device, action);
-    return found ? capture_begin(&scene, found, mode) : code;
+    return found ? capture_begin(device, found, mode) : code;
 }
 
 int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
 {
     int code;
     stream_queue *found = work_find_stream(device, handle, &code);
-    capture_scene scene = work_scene(device, action);
     *made = NULL;
-    return found ? capture_end(&scene, found, made) : code;
+    return found ? capture_end(device, found, action, made) : code;
+}
+
+void *work_keep_graph(sim *machine, handle_kind of, graph *made)
+{
+    void *handle = made ? handles_create(&machine->handles, machine->runtime_serial, of, made) : NULL;
+    if (!handle) graph_destroy(made);
+    return handle;
+}
+
+int work_drop_graph(sim *machine, handle_kind of, const void *handle)
+{
+    graph *found = handles_find(&machine->handles, handle, of);
+    if (!found) return SIM_INVALID_VALUE;
+    handles_drop(&machine->handles, handle);
+    graph_destroy(found);
+    return SIM_SUCCESS;
 }
 
 /* ---- Events by their handles: each a copy of what came before when it was recorded */
@@ -235,14 +234,13 @@ int event_destroy(sim *machine, const void *value)
     return SIM_SUCCESS;
 }
 
-static int event_mark(sim_device *device, event *self, stream_queue *at, const char *action)
+static int event_mark(sim_device *device, event *self, stream_queue *at)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, action);
-    int code = capture_check_use(&scene, at);
+    int code = capture_check_use(device, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
-        code = capture_record(&scene, at, &self->mark);
+        code = capture_record(device, at, &self->mark);
     } else if (streams_record(&machine->streams, at, machine->now_ns, &self->mark)) {
         code = SIM_OUT_OF_MEMORY;
     }
@@ -253,13 +251,13 @@ static int event_mark(sim_device *device, event *self, stream_queue *at, const c
     return code;
 }
 
-int event_record(sim_device *device, const void *value, const void *handle, const char *action)
+int event_record(sim_device *device, const void *value, const void *handle)
 {
     int code;
     stream_queue *at = work_find_stream(device, handle, &code);
     event *self = at ? event_find(device->sim, value, &code) : NULL;
     if (!self) return code;
-    return self->device == at->device ? event_mark(device, self, at, action) : SIM_INVALID_HANDLE;
+    return self->device == at->device ? event_mark(device, self, at) : SIM_INVALID_HANDLE;
 }
 
 /* What may be asked or waited for by the host. */
@@ -268,12 +266,11 @@ static int event_look(sim_device *device, const void *value, const char *action,
     int code;
     *found = event_find(device->sim, value, &code);
     if (!*found) return code;
-    capture_scene scene = work_scene(device, action);
     if ((*found)->capture_id) {
         capture *met = capture_find(&device->sim->captures, (*found)->capture_id);
-        return met ? capture_fail(&scene, met, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
+        return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
     }
-    return capture_check_unsafe(&scene);
+    return capture_check_unsafe(device, action);
 }
 
 int event_query(sim_device *device, const void *value, const char *action)
@@ -306,11 +303,10 @@ int event_follow(sim_device *device, const void *handle, const void *value, cons
     stream_queue *from = work_find_stream(device, handle, &code);
     const event *self = from ? event_find(machine, value, &code) : NULL;
     if (!self) return code;
-    capture_scene scene = work_scene(device, action);
-    code = capture_check_use(&scene, from);
+    code = capture_check_use(device, from);
     if (code != SIM_SUCCESS || !self->is_recorded) return code;
-    if (self->capture_id) return capture_follow(&scene, from, self->capture_id, &self->mark);
-    if (from->capture) return capture_fail(&scene, from->capture, SIM_CAPTURE_ISOLATION);
+    if (self->capture_id) return capture_follow(device, from, self->capture_id, &self->mark, action);
+    if (from->capture) return capture_fail(device, from->capture, action, SIM_CAPTURE_ISOLATION);
     return streams_follow(&machine->streams, from, machine->now_ns, &self->mark) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
@@ -346,8 +342,7 @@ static void event_drop_all(sim *machine, int device, int any)
 void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
-    capture_scene scene = work_scene(device, "");
-    capture_abandon_device(&scene);
+    capture_abandon_device(device);
     streams_host_outlive_device(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
@@ -377,11 +372,11 @@ void work_destroy(sim *machine)
         on */
 
 int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes, const char *action)
+                   size_t bytes)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, work_ns, action) : code;
+    code = by ? work_issue(device, by, work_ns) : code;
     if (code != SIM_SUCCESS || !act) return code;
     if (by->capture) {
         return graph_add(by->capture->graph, act, payload, bytes) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
@@ -401,11 +396,11 @@ static int launch_act_use(void *context, const void *payload)
     return SIM_SUCCESS;
 }
 
-int launch_use(sim_device *device, const void *handle, const access_range *range, const char *action)
+int launch_use(sim_device *device, const void *handle, const access_range *range)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, 0, action) : code;
+    code = by ? work_issue(device, by, 0) : code;
     if (code != SIM_SUCCESS) return code;
     if (by->capture) {
         access_range captured = *range;
@@ -427,11 +422,11 @@ static int launch_capture(graph *into, const graph *self)
     return failed ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op, const char *action)
+int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, self->work_ns, action) : code;
+    code = by ? work_issue(device, by, self->work_ns) : code;
     if (code != SIM_SUCCESS) return code;
     if (by->capture) return launch_capture(by->capture->graph, self);
     launch now = { device, by, op };

@@ -8,8 +8,9 @@
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
-uint64_t work_thread(const sim *machine);        /* the thread that calls, or that sim_thread says is calling */
-capture_scene work_scene(sim_device *device, const char *action);
+/* engine_begin_call, and what the machine's state forbids. action: the call's name, for findings. */
+fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action);
+
 
 /* NULL and a code: not a stream now, or one of a lost device, or no host memory for a default one. Valid until a
    stream is destroyed or waited for. */
@@ -20,17 +21,21 @@ int  work_destroy_stream(sim_device *device, const void *handle, const char *act
 int  work_stream_id(sim_device *device, const void *handle, uint64_t *id);
 
 /* Captured, where the stream captures. */
-int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns, const char *action);
+int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns);
 
 int  work_query_stream(sim_device *device, const void *handle, const char *action);
 int  work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns);
 int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
 void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
-int  work_check_unsafe(sim_device *device, const char *action);          /* may this call be made now? */
 
 int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
-int  work_begin_capture(sim_device *device, const void *handle, int mode, const char *action);
+int  work_begin_capture(sim_device *device, const void *handle, int mode);
 int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
+
+/* The handle of a graph, which is destroyed where there is no host memory for one; then, and for NULL: NULL. And its
+   end: a code. */
+void *work_keep_graph(sim *machine, handle_kind of, graph *made);
+int   work_drop_graph(sim *machine, handle_kind of, const void *handle);
 
 void work_reset(sim_device *device);             /* its streams and captures are gone: cudaDeviceReset */
 void work_destroy(sim *machine);
@@ -42,7 +47,7 @@ void work_destroy(sim *machine);
    work.h. */
 int event_create(sim_device *device, int is_timed, void **made);
 int event_destroy(sim *machine, const void *value);
-int event_record(sim_device *device, const void *value, const void *handle, const char *action);
+int event_record(sim_device *device, const void *value, const void *handle);
 int event_query(sim_device *device, const void *value, const char *action);
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
@@ -60,8 +65,8 @@ typedef struct launch {
 /* A command that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes; NULL: nothing. A code,
    act's own too; use has none of its own. */
 int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes, const char *action);
-int launch_use(sim_device *device, const void *handle, const access_range *range, const char *action);
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op, const char *action);
+                   size_t bytes);
+int launch_use(sim_device *device, const void *handle, const access_range *range);
+int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sim_device.h"
-#include "stress/sim/mempool.h"
+#include "stress/sim/memory.h"
 #include "stress/sim/work.h"
 
 enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400 };
@@ -444,7 +444,7 @@ static int tell_pool(contract *self, step *at)
 static inline int contract_kind(contract *self, const char *name)
 {
     static const struct { const char *text, *cuda_name; } names[SIM_CALL_KINDS] = {
-#define X(kind, text, cuda_name, code, cost) { text, cuda_name },
+#define X(kind, text, cuda_name, code, cost, trait) { text, #cuda_name },
         SIM_CALLS(X)
 #undef X
     };

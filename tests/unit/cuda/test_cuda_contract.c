@@ -277,7 +277,7 @@ static void test_all_calls_were_refused(void)
         CUDART_VERSION < 12000 ? "cudaStreamGetId" : "?",
     };
     static const char *const names[SIM_CALL_KINDS] = {
-#define X(kind, text, runtime_name, code, cost) runtime_name,
+#define X(kind, text, cuda_name, code, cost, trait) #cuda_name,
         SIM_CALLS(X)
 #undef X
     };

@@ -3,7 +3,7 @@
 #include "sim_device.h"
 
 #include "stress/sim/granules.h"
-#include "stress/sim/mempool.h"
+#include "stress/sim/memory.h"
 
 /* ---- memory */
 

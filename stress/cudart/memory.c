@@ -1,0 +1,380 @@
+/* cudaMalloc, cudaFree and their kin: device memory, pinned and managed memory, what a pointer is, memory pools, and
+   memory of other processes.
+   Must not know of contents, nor how device memory and pools are laid out: sim/ does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/array.h"
+#include "../sim/memory.h"
+#include "../sim/share.h"
+#include "../sim/sim.h"
+#include "call.h"
+
+/* ---- Memory of the host: ordinary pages, and a list of them by address */
+
+enum { HOST_PAGE = 4096 };
+#define HOST_MOST ((uint64_t)512 << 30)          /* more than any machine pins: refused unasked */
+
+static host_block *host_blocks;                  /* by address */
+static size_t host_count, host_capacity;
+
+/* How many blocks start at or below the address. */
+static size_t host_rank(const void *ptr)
+{
+    size_t low = 0, high = host_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)host_blocks[middle].ptr <= (uintptr_t)ptr) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Whole pages. A code. */
+static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int is_managed)
+{
+    void *made;
+    if (ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1) || bytes > HOST_MOST
+        || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) {
+        return SIM_OUT_OF_MEMORY;
+    }
+    size_t rank = host_rank(made);
+    host_block block = { made, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
+    memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);
+    host_blocks[rank] = block;
+    host_count++;
+    *ptr = made;
+    return SIM_SUCCESS;
+}
+
+static void host_drop(size_t index)
+{
+    free(host_blocks[index].ptr);
+    host_count--;
+    memmove(host_blocks + index, host_blocks + index + 1, (host_count - index) * sizeof *host_blocks);
+}
+
+/* 1, and how many bytes it had; 0: no such block's base that is held. */
+static int host_give_back(const void *ptr, int is_managed, uint64_t *bytes)
+{
+    size_t rank = host_rank(ptr);
+    if (rank == 0 || host_blocks[rank - 1].ptr != ptr || host_blocks[rank - 1].is_managed != is_managed) {
+        return 0;
+    }
+    *bytes = host_blocks[rank - 1].bytes;
+    host_drop(rank - 1);
+    return 1;
+}
+
+void host_reset(const sim_device *owner)
+{
+    for (size_t i = host_count; i > 0; i--) {
+        const host_block *block = &host_blocks[i - 1];
+        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) {
+            host_drop(i - 1);
+        }
+    }
+}
+
+const host_block *host_find(const void *ptr)
+{
+    size_t rank = host_rank(ptr);
+    const host_block *below = rank > 0 ? &host_blocks[rank - 1] : NULL;
+    return below && (uintptr_t)ptr - (uintptr_t)below->ptr < below->bytes ? below : NULL;
+}
+
+/* ---- Device, pinned and managed memory */
+
+CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
+{
+    CALL_DOES(call_open(&self, SIM_CALL_OBTAIN) && call_serve(&self, NULL, bytes),
+              ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE);
+}
+
+/* Rows of 512 bytes, as textures want them. */
+static int memory_pitch(call *self, void **ptr, size_t *pitch, size_t width, size_t height)
+{
+    const uint64_t row = 512;
+    uint64_t whole = width / row * row + (width % row ? row : 0);
+    if (!ptr || !pitch || whole < width || (height > 0 && whole > UINT64_MAX / height)) {
+        return SIM_INVALID_VALUE;
+    }
+    int code = memory_obtain(self->device, FAULT_CALL, ptr, whole * height, &self->cost_ns);
+    if (code == SIM_SUCCESS) *pitch = whole;
+    return code;
+}
+
+CUDART_FUNCTION(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height),
+                memory_pitch(&self, ptr, pitch, width, height))
+
+/* Any device's memory, whichever is current: addresses are the same to all. */
+static int memory_free(call *self, void *ptr)
+{
+    uint64_t bytes;
+    if (!host_give_back(ptr, 1, &bytes)) {
+        return memory_give_back(self->device, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, &self->cost_ns);
+    }
+    work_drain_device(self->device, &self->cost_ns);
+    return SIM_SUCCESS;
+}
+
+CUDART_FUNCTION_AT(cudaFree, (void *ptr), ptr, memory_free(&self, ptr))
+
+static int memory_info(const devmem *memory, size_t *free_bytes, size_t *total_bytes)
+{
+    if (!free_bytes || !total_bytes) return SIM_INVALID_VALUE;
+    *free_bytes = devmem_free_bytes(memory);
+    *total_bytes = memory->capacity_bytes;
+    return SIM_SUCCESS;
+}
+
+CUDART_FUNCTION(cudaMemGetInfo, (size_t *free_bytes, size_t *total_bytes),
+                memory_info(&self.device->memory, free_bytes, total_bytes))
+
+static int memory_pin(call *self, void **ptr, uint64_t bytes, unsigned flags)
+{
+    const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    if (!ptr || flags & ~known) return SIM_INVALID_VALUE;
+    if (bytes == 0) *ptr = NULL;
+    int code = bytes > 0 ? host_obtain(self->device, ptr, bytes, 0) : SIM_SUCCESS;
+    if (code == SIM_SUCCESS) self->cost_ns = engine_cost_ns(self->device, SIM_COST_HOST_ALLOC, bytes);
+    return code;
+}
+
+CUDART_FUNCTION(cudaMallocHost, (void **ptr, size_t bytes), memory_pin(&self, ptr, bytes, cudaHostAllocDefault))
+CUDART_FUNCTION(cudaHostAlloc, (void **ptr, size_t bytes, unsigned int flags), memory_pin(&self, ptr, bytes, flags))
+
+static int memory_unpin(call *self, void *ptr)
+{
+    uint64_t bytes = 0;
+    if (ptr && !host_give_back(ptr, 0, &bytes)) {
+        ENGINE_REPORT(self->device, "cudaFreeHost of an address that is not held as pinned memory now");
+        return SIM_INVALID_VALUE;
+    }
+    self->cost_ns = engine_cost_ns(self->device, SIM_COST_HOST_FREE, bytes);
+    return SIM_SUCCESS;
+}
+
+CUDART_FUNCTION(cudaFreeHost, (void *ptr), memory_unpin(&self, ptr))
+
+CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags),
+                !ptr || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+                    ? SIM_INVALID_VALUE : host_obtain(self.device, ptr, bytes, 1))
+
+/* An address that nothing holds is an ordinary one of the host's. */
+static int memory_describe(const call *self, void *ptr, struct cudaPointerAttributes *described)
+{
+    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
+    const host_block *pinned = host_find(ptr);
+    if (!described) return SIM_INVALID_VALUE;
+    memset(described, 0, sizeof *described);
+    described->type = cudaMemoryTypeUnregistered;
+    described->device = cudaInvalidDeviceId;
+    if (owner && sim_holds(self->machine, owner->ordinal, ptr, 1)) {
+        described->type = cudaMemoryTypeDevice;
+        described->device = owner->ordinal;
+        described->devicePointer = ptr;
+    } else if (pinned) {
+        described->type = pinned->is_managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+        described->device = pinned->ordinal;
+        described->devicePointer = ptr;
+        described->hostPointer = ptr;
+    }
+    return SIM_SUCCESS;
+}
+
+CUDART_FUNCTION(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *ptr),
+                memory_describe(&self, (void *)(uintptr_t)ptr, attributes))
+
+/* ---- Memory pools */
+
+/* The pool that the handle is of, and its device; NULL and cudaErrorInvalidValue: it is none. */
+static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **device)
+{
+    for (int i = 0; i < self->machine->device_count; i++) {
+        *device = &self->machine->devices[i];
+        for (mempool *pool = (*device)->pools; pool; pool = pool->next) {
+            if ((cudaMemPool_t)(void *)pool == handle && !pool->is_closed) return pool;
+        }
+    }
+    self->code = SIM_INVALID_VALUE;
+    return NULL;
+}
+
+/* A call about the pool of a handle: what it answers where there is one; expressions in `self`, `pool` and its
+   `device`. */
+#define POOL_FUNCTION(name, parameters, answer) \
+    CUDART_EXPORT cudaError_t name parameters \
+    { \
+        call self; \
+        sim_device *device; \
+        mempool *pool = call_begin(&self, SIM_CALL_OF_##name) ? pool_find_handle(&self, handle, &device) : NULL; \
+        if (pool) self.code = (answer); \
+        return call_end(&self); \
+    }
+
+/* The one that cudaMallocAsync takes from; NULL: no host memory for the device's own. */
+static mempool *pool_current(sim_device *device)
+{
+    mempool *own = mempool_of(device);
+    for (mempool *pool = own; pool; pool = pool->next) {
+        if (pool == device->current_pool && !pool->is_closed) return pool;
+    }
+    return own;
+}
+
+static int pool_hand_out(call *self, sim_device *device, mempool *pool, void **ptr, size_t bytes, cudaStream_t stream)
+{
+    return !pool ? SIM_OUT_OF_MEMORY : mempool_hand_out(device, pool, stream, ptr, bytes, &self->cost_ns);
+}
+
+CUDART_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
+                !ptr ? SIM_INVALID_VALUE
+                : pool_hand_out(&self, self.device, pool_current(self.device), ptr, bytes, stream))
+POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+              !ptr ? SIM_INVALID_VALUE : pool_hand_out(&self, device, pool, ptr, bytes, stream))
+CUDART_FUNCTION_AT(cudaFreeAsync, (void *ptr, cudaStream_t stream), ptr,
+                   mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
+                                     "cudaFreeAsync", &self.cost_ns))
+
+CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
+                  (ptr, bytes, stream_of_thread(stream)))
+CUDART_PER_THREAD(cudaMallocFromPoolAsync,
+                  (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+                  (ptr, bytes, handle, stream_of_thread(stream)))
+CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_of_thread(stream)))
+
+/* Pinned memory of one of the devices, shared with nobody. */
+static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
+{
+    sim_device *device = props ? call_device(self, props->location.id) : NULL;
+    if (!handle || !device || props->allocType != cudaMemAllocationTypePinned
+        || props->location.type != cudaMemLocationTypeDevice) {
+        return SIM_INVALID_VALUE;
+    }
+    if (props->handleTypes != cudaMemHandleTypeNone) return SIM_NOT_SUPPORTED;
+    mempool *made = mempool_of(device) ? mempool_create(device) : NULL;
+    if (!made) return SIM_OUT_OF_MEMORY;
+#if CUDART_VERSION >= 12090
+    made->most_bytes = props->maxSize;
+#endif
+    *handle = (cudaMemPool_t)(void *)made;
+    return SIM_SUCCESS;
+}
+
+CUDART_FUNCTION(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoolProps *props),
+                pool_make(&self, handle, props))
+
+/* Not a device's own. What it has handed out stays. */
+static int pool_destroy(sim_device *device, mempool *pool)
+{
+    if (pool == device->pools) return SIM_INVALID_VALUE;
+    mempool_close(device, pool);
+    return SIM_SUCCESS;
+}
+
+POOL_FUNCTION(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(device, pool))
+
+static int pool_get(const call *self, cudaMemPool_t *handle, int ordinal, mempool *(*choose)(sim_device *device))
+{
+    sim_device *device = call_device(self, ordinal);
+    if (!handle || !device) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+    mempool *pool = choose(device);
+    if (pool) *handle = (cudaMemPool_t)(void *)pool;
+    return pool ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+}
+
+CUDART_FUNCTION(cudaDeviceGetDefaultMemPool, (cudaMemPool_t *handle, int device),
+                pool_get(&self, handle, device, mempool_of))
+CUDART_FUNCTION(cudaDeviceGetMemPool, (cudaMemPool_t *handle, int device),
+                pool_get(&self, handle, device, pool_current))
+
+POOL_FUNCTION(cudaDeviceSetMemPool, (int ordinal, cudaMemPool_t handle),
+              device->ordinal == ordinal ? (device->current_pool = pool, SIM_SUCCESS) : cudaErrorInvalidDevice)
+
+/* The switch of an attribute; NULL: it is none. */
+static int *pool_switch(mempool *pool, enum cudaMemPoolAttr attribute)
+{
+    return attribute == cudaMemPoolReuseFollowEventDependencies   ? &pool->follow
+         : attribute == cudaMemPoolReuseAllowOpportunistic        ? &pool->opportunistic
+         : attribute == cudaMemPoolReuseAllowInternalDependencies ? &pool->internal
+                                                                  : NULL;
+}
+
+/* The figure of an attribute; NULL: it is none. */
+static uint64_t *pool_figure(mempool *pool, enum cudaMemPoolAttr attribute)
+{
+    switch (attribute) {
+    case cudaMemPoolAttrReleaseThreshold:   return &pool->threshold_bytes;
+    case cudaMemPoolAttrReservedMemCurrent: return &pool->reserved_bytes;
+    case cudaMemPoolAttrReservedMemHigh:    return &pool->reserved_peak_bytes;
+    case cudaMemPoolAttrUsedMemCurrent:     return &pool->used_bytes;
+    case cudaMemPoolAttrUsedMemHigh:        return &pool->used_peak_bytes;
+    default:                                return NULL;
+    }
+}
+
+static int pool_set_attribute(mempool *pool, enum cudaMemPoolAttr attribute, const void *value)
+{
+    int *set = pool_switch(pool, attribute);
+    uint64_t *figure = pool_figure(pool, attribute);
+    if (!value) return SIM_INVALID_VALUE;
+    if (set) {
+        *set = *(const int *)value != 0;
+    } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
+        *figure = *(const uint64_t *)value;
+    } else if ((attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh)
+               && *(const uint64_t *)value == 0) {           /* from now on */
+        *figure = attribute == cudaMemPoolAttrUsedMemHigh ? pool->used_bytes : pool->reserved_bytes;
+    } else {
+        return SIM_INVALID_VALUE;
+    }
+    return SIM_SUCCESS;
+}
+
+static int pool_get_attribute(mempool *pool, enum cudaMemPoolAttr attribute, void *value)
+{
+    const int *set = pool_switch(pool, attribute);
+    const uint64_t *figure = pool_figure(pool, attribute);
+    if (!value || (!set && !figure)) return SIM_INVALID_VALUE;
+    if (set) *(int *)value = *set;
+    else *(uint64_t *)value = *figure;
+    return SIM_SUCCESS;
+}
+
+POOL_FUNCTION(cudaMemPoolSetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+              pool_set_attribute(pool, attribute, value))
+POOL_FUNCTION(cudaMemPoolGetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+              pool_get_attribute(pool, attribute, value))
+
+/* Every device of the machine reaches every pool: what there is to give is there, and nothing is taken. */
+static int pool_set_access(const call *self, const struct cudaMemAccessDesc *list, size_t count)
+{
+    int code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
+    for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
+        code = !call_device(self, list[i].location.id)            ? cudaErrorInvalidDevice
+             : list[i].flags == cudaMemAccessFlagsProtReadWrite ? SIM_SUCCESS
+                                                                : SIM_NOT_SUPPORTED;
+    }
+    return code;
+}
+
+POOL_FUNCTION(cudaMemPoolSetAccess, (cudaMemPool_t handle, const struct cudaMemAccessDesc *list, size_t count),
+              pool_set_access(&self, list, count))
+POOL_FUNCTION(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep_bytes),
+              (mempool_trim(device, pool, keep_bytes), SIM_SUCCESS))
+
+/* ---- Memory of other processes: sim/share.h */
+
+CUDART_FUNCTION_AT(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *ptr), ptr,
+                   share_get(self.device, SHARE_OTHERS, (uint64_t)(uintptr_t)ptr,
+                             handle ? (unsigned char *)handle->reserved : NULL))
+CUDART_FUNCTION(cudaIpcOpenMemHandle, (void **ptr, cudaIpcMemHandle_t handle, unsigned int flags),
+                flags > cudaIpcMemLazyEnablePeerAccess
+                    ? SIM_INVALID_VALUE
+                    : share_open_memory(self.device, SHARE_OTHERS, (const unsigned char *)handle.reserved, ptr))
+CUDART_FUNCTION(cudaIpcCloseMemHandle, (void *ptr),
+                share_close(self.device, (uint64_t)(uintptr_t)ptr, &self.cost_ns))
