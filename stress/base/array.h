@@ -17,7 +17,20 @@
     ((wanted) <= (capacity) ? 0 : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), \
                                              sizeof(capacity), wanted))
 
-/* For these: list and other point to the lists' pointers, of whatever type. */
+/* *rank: how many of so many items come first, of which `is_first` is true, an expression in the item's index `i`; it
+   is of none behind them. O(log count). */
+#define ARRAY_RANK(rank, count, i, is_first) \
+    do { \
+        size_t array_low = 0, array_high = (count); \
+        while (array_low < array_high) { \
+            size_t i = array_low + (array_high - array_low) / 2; \
+            if (is_first) array_low = i + 1; \
+            else array_high = i; \
+        } \
+        *(rank) = array_low; \
+    } while (0)
+
+/* For RESERVE and RESERVE_BOTH: list and other point to the lists' pointers, of whatever type. */
 int array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity, size_t capacity_bytes,
                uint64_t wanted);
 

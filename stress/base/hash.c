@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "splitmix64.h"
 
 /* ---- FNV-1a over the eight bytes of a word */
 
@@ -20,12 +21,10 @@ uint64_t digest_word(uint64_t digest, uint64_t word)
 
 enum { DEVICE_TABLE_FIRST = 64 };                /* slots */
 
-/* The finaliser of splitmix64: numbers are often dense, or 2 MiB apart. */
+/* Mixed, as numbers are often dense, or 2 MiB apart. */
 static size_t device_table_home(const device_table *self, uint64_t address)
 {
-    uint64_t mixed = (address ^ address >> 30) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-    return (size_t)(mixed ^ mixed >> 31) & (self->capacity - 1);
+    return (size_t)splitmix64_mix(address) & (self->capacity - 1);
 }
 
 /* Ends, since half of the slots are empty. */

@@ -1,23 +1,11 @@
 /* The log-linear buckets: values below 32 one each, then 32 to each power of two. */
 #include "histogram.h"
 
-static unsigned histogram_log2(uint64_t value)
-{
-    unsigned log2 = 0;
-    for (unsigned step = 32; step; step >>= 1) {
-        if (value >> step) {
-            value >>= step;
-            log2 += step;
-        }
-    }
-    return log2;
-}
-
 size_t histogram_bucket(uint64_t value)
 {
     const uint64_t sub_count = (uint64_t)1 << HISTOGRAM_SUB_LOG2;
     if (value < sub_count) return (size_t)value;
-    unsigned shift = histogram_log2(value) - HISTOGRAM_SUB_LOG2;
+    unsigned shift = 63 - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_LOG2;
     return (size_t)(((uint64_t)(shift + 1) << HISTOGRAM_SUB_LOG2) + ((value >> shift) - sub_count));
 }
 

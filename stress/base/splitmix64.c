@@ -3,10 +3,7 @@
 
 uint64_t splitmix64_next(uint64_t *state)
 {
-    uint64_t mixed = *state += SPLITMIX64_STEP;
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-    return mixed ^ mixed >> 31;
+    return splitmix64_mix(*state += SPLITMIX64_STEP);
 }
 
 uint64_t splitmix64_below(uint64_t *state, uint64_t bound)

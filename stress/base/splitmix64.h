@@ -7,6 +7,14 @@
 
 #define SPLITMIX64_STEP UINT64_C(0x9e3779b97f4a7c15)        /* from a state to the next */
 
+/* What is drawn from a state; a hash of any number, too. */
+static inline uint64_t splitmix64_mix(uint64_t state)
+{
+    uint64_t mixed = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return mixed ^ mixed >> 31;
+}
+
 uint64_t splitmix64_next(uint64_t *state);
 uint64_t splitmix64_below(uint64_t *state, uint64_t bound);          /* 0 .. bound - 1, unbiased; bound > 0 */
 

@@ -1,15 +1,218 @@
-/* Begins and ends calls; last errors, their names, and versions. Must not know which call an error came from. */
+/* The life of the substitute in its process; the frame of calls; last errors, their names, and versions.
+   Must not know which call an error came from. The order at the end: handler of the first call, destructors,
+   findings, status 3. */
 #include "call.h"
 
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "../sim/sim.h"
+#include "options.h"
+
+/* ---- First call, fork and exit. Everything here but life_lock is called with the lock held */
+
+enum { LIFE_INITIALIZATION_ERROR = 3, LIFE_EXIT_FINDINGS = 3 };
+
+typedef struct life {
+    int      begun;                              /* a call was made: the exit handler is registered */
+    int      forked;                             /* the parent had begun */
+    int      unloading;                          /* the exit handler has run */
+    sim     *own;                                /* GPUARENA_SIM's; NULL: not needed yet */
+    int      own_without_devices;
+    sim     *attached;
+    uint64_t epoch;                              /* changes with the machine */
+    int      findings_pass;                      /* of GPUARENA_SIM, as is the report */
+    char     report[OPTIONS_TEXT];
+} life;
+
+static life life_state;
+static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* One call at a time is inside the engine. */
+static void life_lock(void)
+{
+    pthread_mutex_lock(&life_mutex);
+}
+
+static void life_unlock(void)
+{
+    pthread_mutex_unlock(&life_mutex);
+}
+
+static void life_unload(void)
+{
+    life_lock();
+    life_state.unloading = 1;
+    life_unlock();
+}
+
+static void life_fork_child(void)
+{
+    life_state.forked = life_state.begun;
+    life_unlock();
+}
+
+/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
+   Fails for want of memory alone, and then a child is not told that it is one. */
+__attribute__((constructor)) static void life_load(void)
+{
+    (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
+}
+
+/* Begins the life, the first time. Then 0, or the code that every call answers: a child of fork, the end of the
+   process. */
+static int life_begin(void)
+{
+    if (!life_state.begun) {
+        life_state.begun = 1;
+        (void)atexit(life_unload);               /* fails for want of memory alone: unloading is then not seen */
+    }
+    return life_state.forked ? LIFE_INITIALIZATION_ERROR : life_state.unloading ? SIM_UNLOADING : SIM_SUCCESS;
+}
+
+/* A program must not run on another device than the one that was asked for, so it does not run at all. */
+static void life_refuse(const char *text)
+{
+    fflush(NULL);
+    fprintf(stderr, "gpuarena sim: GPUARENA_SIM: %s\n", text);
+    _exit(EXIT_USAGE);
+}
+
+static void life_make_own(void)
+{
+    static options read;                         /* large, and read once */
+    problem why = { 0, "" };
+    if (options_read(getenv("GPUARENA_SIM"), &read, &why)) life_refuse(why.text);
+    read.machine.costs = &read.costs;
+    read.machine.faults = read.faults;
+    life_state.own = sim_create(&read.machine, &why);
+    life_state.own_without_devices = read.machine.device_count == 0;
+    if (!life_state.own) life_refuse(why.text);
+    life_state.own->runtime_work_ns = read.work_ns;
+    life_state.own->runtime_skips_kernels = read.skips_kernels;
+    life_state.findings_pass = read.findings_pass;
+    snprintf(life_state.report, sizeof life_state.report, "%s", read.report);
+}
+
+/* A machine may lie where another one lay: numbers tell them apart. */
+static sim *life_number(sim *machine)
+{
+    static uint64_t last;
+    if (machine->runtime_serial == 0) machine->runtime_serial = ++last;
+    return machine;
+}
+
+/* After life_begin said 0: the machine that serves calls, made now if need be; NULL: no device. */
+static sim *life_machine(void)
+{
+    if (life_state.attached) return life_number(life_state.attached);
+    if (!life_state.own) life_make_own();
+    return life_state.own_without_devices ? NULL : life_number(life_state.own);
+}
+
+CUDART_EXPORT void cudart_attach(sim *machine)
+{
+    life_lock();
+    if (life_state.attached != machine) {
+        life_state.attached = machine;
+        life_state.epoch++;
+    }
+    life_unlock();
+}
+
+CUDART_EXPORT sim *cudart_machine(void)
+{
+    life_lock();
+    sim *machine = life_begin() == SIM_SUCCESS ? life_machine() : NULL;
+    life_unlock();
+    return machine;
+}
+
+CUDART_EXPORT const char *cudart_build(void)
+{
+    return sim_build();
+}
+
+static uint64_t life_print_findings(const sim *machine)
+{
+    uint64_t count = sim_finding_count(machine), shown = 0;
+    const char *text;
+    if (count == 0) return 0;
+    fprintf(stderr, "gpuarena sim: %" PRIu64 " finding%s:\n", count, count == 1 ? "" : "s");
+    while ((text = sim_finding(machine, shown)) != NULL) {
+        fprintf(stderr, "  %s\n", text);
+        shown++;
+    }
+    if (shown < count) fprintf(stderr, "  and %" PRIu64 " more\n", count - shown);
+    return count;
+}
+
+/* A device: its peak, then a line for each kind of call that was made: how often, and virtual nanoseconds in all. */
+static void life_write_report(FILE *out, const sim *machine)
+{
+#define LIFE_NAME(name, text, cuda_name, code, cost, trait) #cuda_name,
+    static const char *const names[] = { SIM_CALLS(LIFE_NAME) };
+    sim_counters counters;
+    for (int device = 0; device < machine->device_count; device++) {
+        sim_get_counters(machine, device, &counters);
+        fprintf(out, "device %d peak %" PRIu64 "\n", device, counters.held_peak_bytes);
+        for (int kind = 0; kind < SIM_CALL_KINDS; kind++) {
+            if (counters.calls[kind] > 0) {
+                fprintf(out, "call %s %" PRIu64 " %" PRIu64 "\n", names[kind], counters.calls[kind],
+                        counters.vns[kind]);
+            }
+        }
+    }
+    fprintf(out, "clock %" PRIu64 "\nskipped %" PRIu64 "\n", sim_now_ns(machine), machine->runtime_skipped_kernels);
+    refused_print(out);
+}
+
+static void life_print_report(const sim *machine)
+{
+    int is_stderr = strcmp(life_state.report, "-") == 0;
+    FILE *out = is_stderr ? stderr : fopen(life_state.report, "w");
+    if (out) life_write_report(out, machine);
+    if (!out || (!is_stderr && fclose(out))) {
+        fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.report);
+    }
+}
+
+/* After all exit handlers and the destructors of whatever uses this library. What still runs is told that the process
+   is ending, and does not come near the machine. */
+__attribute__((destructor)) static void life_end(void)
+{
+    life_lock();
+    life_state.unloading = 1;
+    if (life_state.forked || !life_state.own) {
+        life_unlock();
+        return;
+    }
+    if (life_state.own->runtime_skipped_kernels > 0) {
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is "
+                "not judged\n", life_state.own->runtime_skipped_kernels);
+    }
+    if (life_state.report[0]) life_print_report(life_state.own);
+    uint64_t findings = life_print_findings(life_state.own);
+    sim_destroy(life_state.own);
+    life_state.own = NULL;
+    if (findings > 0 && !life_state.findings_pass) {
+        fflush(NULL);
+        _exit(LIFE_EXIT_FINDINGS);
+    }
+    life_unlock();
+}
+
+/* ---- The frame of calls */
 
 static call_thread *call_this_thread(void)
 {
     static __thread call_thread state;
-    uint64_t epoch = life_epoch();
-    if (state.epoch != epoch) {
+    if (state.epoch != life_state.epoch) {
         memset(&state, 0, sizeof state);
-        state.epoch = epoch;
+        state.epoch = life_state.epoch;
     }
     return &state;
 }
@@ -36,11 +239,6 @@ int call_put(int *to, int value)
     return to ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-sim_device *call_device(const call *self, int ordinal)
-{
-    return engine_device(self->machine, ordinal);
-}
-
 int call_open(call *self, sim_call kind)
 {
     call_enter(self);
@@ -50,8 +248,8 @@ int call_open(call *self, sim_call kind)
         self->code = cudaErrorNoDevice;
         return 0;
     }
-    self->device = call_device(self, self->thread->device);
-    if (life_is_own(self->machine)) {
+    self->device = engine_device(self->machine, self->thread->device);
+    if (self->machine == life_state.own) {      /* nobody else counts its operations */
         sim_begin_op(self->machine, self->machine->faults.calls[SIM_CALL_KINDS] + 1);
     }
     return 1;

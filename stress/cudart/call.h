@@ -72,22 +72,6 @@ void call_leave(call *self);
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin_at(&self, SIM_CALL_OF_##name, ptr), answer); }
 
 int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
-sim_device *call_device(const call *self, int ordinal);      /* NULL: there is none */
-
-/* ---- The life of the substitute in its process: the machine that serves, first call, fork, exit. It must not know
-        what calls do. Everything here but life_lock is called with the lock held */
-
-void life_lock(void);                            /* one call at a time is inside the engine */
-void life_unlock(void);
-
-/* Begins the life, the first time. Then 0, or the code that every call answers: a child of fork, the end of the
-   process. */
-int life_begin(void);
-
-/* After life_begin said 0: the machine that serves calls, made now if need be; NULL: no device. */
-sim *life_machine(void);
-int  life_is_own(const sim *machine);            /* 1: GPUARENA_SIM's, so that nobody else counts its operations */
-uint64_t life_epoch(void);                       /* changes with the machine */
 
 /* ---- What the simulated device says of itself: one table for attributes and properties */
 

@@ -13,7 +13,7 @@
      kernels=refuse|skip   what a launch does: answer cudaErrorNotSupported, by default; or count as a command of its
                            stream, of work=NS, that touches no memory. Skipped ones are told on stderr at the end
      findings=fail|pass    whether findings make the exit status 3; default fail
-     report=FILE           what the run cost, when it ends; "-": to stderr. life.c says in which lines
+     report=FILE           what the run cost, when it ends; "-": to stderr. call.c says in which lines
    SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
 
    What serves and what does not:

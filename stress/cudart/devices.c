@@ -114,7 +114,7 @@ static void properties_fill(const sim_device *device, struct cudaDeviceProp *fil
 
 static int properties_of(const call *self, struct cudaDeviceProp *properties, int device)
 {
-    const sim_device *found = call_device(self, device);
+    const sim_device *found = engine_device(self->machine, device);
     if (!found || !properties) return found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
     properties_fill(found, properties);
     return SIM_SUCCESS;
@@ -132,7 +132,7 @@ CUDART_FUNCTION(cudaGetDevice, (int *device), call_put(device, self.thread->devi
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */
 static int devices_select(call *self, int ordinal)
 {
-    sim_device *found = call_device(self, ordinal);
+    sim_device *found = engine_device(self->machine, ordinal);
     if (!found) return cudaErrorInvalidDevice;
     if (CUDART_VERSION >= 12000) {
         if (found->lost_code) return found->lost_code;
@@ -155,7 +155,7 @@ static int devices_flags_fit(unsigned flags)
 #if CUDART_VERSION >= 12000
 static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
 {
-    sim_device *found = call_device(self, ordinal);
+    sim_device *found = engine_device(self->machine, ordinal);
     if (!found) return cudaErrorInvalidDevice;
     if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
         return SIM_INVALID_VALUE;
@@ -171,7 +171,7 @@ CUDART_FUNCTION(cudaInitDevice, (int device, unsigned int device_flags, unsigned
 
 static int devices_attribute(const call *self, int *value, int attribute, int device)
 {
-    const sim_device *found = call_device(self, device);
+    const sim_device *found = engine_device(self->machine, device);
     if (!found) return cudaErrorInvalidDevice;
     return value && attributes_read(found, attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
@@ -183,7 +183,7 @@ static int devices_bus(const call *self, char *text, int bytes, int device)
 {
     char address[16];
     int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
-    if (!call_device(self, device)) return cudaErrorInvalidDevice;
+    if (!engine_device(self->machine, device)) return cudaErrorInvalidDevice;
     if (!text || bytes <= length) return SIM_INVALID_VALUE;
     memcpy(text, address, (size_t)length + 1);
     return SIM_SUCCESS;
@@ -237,7 +237,7 @@ CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), devices_get_flags(sel
 
 static int peers_can(const call *self, int *can, int device, int peer)
 {
-    if (!call_device(self, device) || !call_device(self, peer)) return cudaErrorInvalidDevice;
+    if (!engine_device(self->machine, device) || !engine_device(self->machine, peer)) return cudaErrorInvalidDevice;
     return call_put(can, device != peer);
 }
 
@@ -246,7 +246,7 @@ CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer), peers
 /* The peer's bit, or 0: not a peer of the current device. */
 static unsigned peers_bit(const call *self, int peer)
 {
-    return call_device(self, peer) && peer != self->device->ordinal ? 1u << peer : 0;
+    return engine_device(self->machine, peer) && peer != self->device->ordinal ? 1u << peer : 0;
 }
 
 static int peers_enable(call *self, int peer, unsigned flags)

@@ -149,7 +149,7 @@ DRIVER(cuGetErrorString, 6000, (CUresult error, const char **text))
 }
 
 DRIVER_CALL(cuDeviceGet, 2000, (CUdevice *device, int ordinal), call_begin(&self, SIM_CALL_GET_DEVICE),
-            device && !call_device(&self, ordinal) ? cudaErrorInvalidDevice : call_put(device, ordinal))
+            device && !engine_device(self.machine, ordinal) ? cudaErrorInvalidDevice : call_put(device, ordinal))
 
 /* Attributes have the runtime's numbers, and a few more that it does not know. */
 DRIVER_FUNCTION(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute attribute, CUdevice device),
@@ -194,7 +194,7 @@ static CUresult context_open(int ordinal, int opens, int *is_open)
 {
     call self;
     if (call_open(&self, SIM_CALL_SET_DEVICE)) {
-        sim_device *found = call_device(&self, ordinal);
+        sim_device *found = engine_device(self.machine, ordinal);
         self.code = found ? found->lost_code : CUDA_ERROR_INVALID_DEVICE;
         if (found && opens) engine_open_context(found);
         if (found) *is_open = found->has_context;

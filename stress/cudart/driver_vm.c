@@ -20,7 +20,7 @@ static sim_device *vm_owner(const call *self, CUdeviceptr address)
 /* The device of a location, or NULL and the code. */
 static sim_device *vm_located(const call *self, const CUmemLocation *location, int *code)
 {
-    sim_device *found = call_device(self, location->id);
+    sim_device *found = engine_device(self->machine, location->id);
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
         *code = (int)location->type > CU_MEM_LOCATION_TYPE_DEVICE ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
         return NULL;
@@ -146,7 +146,7 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUm
     if (code == SIM_SUCCESS && grants.take) {
         code = vmem_access(self->device, address, bytes, grants.take, 0, &take_ns);
     }
-    self->cost_ns = give_ns + take_ns;
+    if (code == SIM_SUCCESS) self->cost_ns = give_ns + take_ns;
     return code;
 }
 

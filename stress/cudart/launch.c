@@ -168,7 +168,7 @@ CUDART_EXPORT int cudart_kernel(void *stream, uint64_t work_ns, const void *cons
     int code = call_enter(&self);
     if (code == SIM_SUCCESS && !self.machine) code = cudaErrorNoDevice;
     if (code == SIM_SUCCESS) {
-        sim_device *device = call_device(&self, self.thread->device);
+        sim_device *device = engine_device(self.machine, self.thread->device);
         engine_open_context(device);
         code = kernel_issue(device, stream, work_ns, ptrs, bytes, count);
     }

@@ -21,16 +21,9 @@ static size_t host_count, host_capacity;
 /* How many blocks start at or below the address. */
 static size_t host_rank(const void *ptr)
 {
-    size_t low = 0, high = host_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)host_blocks[middle].ptr <= (uintptr_t)ptr) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t rank;
+    ARRAY_RANK(&rank, host_count, i, (uintptr_t)host_blocks[i].ptr <= (uintptr_t)ptr);
+    return rank;
 }
 
 /* Whole pages. A code. */
@@ -238,7 +231,7 @@ POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t 
               !ptr ? SIM_INVALID_VALUE : pool_hand_out(&self, device, pool, ptr, bytes, stream))
 CUDART_FUNCTION_AT(cudaFreeAsync, (void *ptr, cudaStream_t stream), ptr,
                    mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
-                                     "cudaFreeAsync", &self.cost_ns))
+                                     "cudaFreeAsync"))
 
 CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
                   (ptr, bytes, stream_of_thread(stream)))
@@ -250,7 +243,7 @@ CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_
 /* Pinned memory of one of the devices, shared with nobody. */
 static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
 {
-    sim_device *device = props ? call_device(self, props->location.id) : NULL;
+    sim_device *device = props ? engine_device(self->machine, props->location.id) : NULL;
     if (!handle || !device || props->allocType != cudaMemAllocationTypePinned
         || props->location.type != cudaMemLocationTypeDevice) {
         return SIM_INVALID_VALUE;
@@ -280,7 +273,7 @@ POOL_FUNCTION(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(device, p
 
 static int pool_get(const call *self, cudaMemPool_t *handle, int ordinal, mempool *(*choose)(sim_device *device))
 {
-    sim_device *device = call_device(self, ordinal);
+    sim_device *device = engine_device(self->machine, ordinal);
     if (!handle || !device) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
     mempool *pool = choose(device);
     if (pool) *handle = (cudaMemPool_t)(void *)pool;
@@ -355,7 +348,7 @@ static int pool_set_access(const call *self, const struct cudaMemAccessDesc *lis
 {
     int code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
     for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
-        code = !call_device(self, list[i].location.id)            ? cudaErrorInvalidDevice
+        code = !engine_device(self->machine, list[i].location.id)            ? cudaErrorInvalidDevice
              : list[i].flags == cudaMemAccessFlagsProtReadWrite ? SIM_SUCCESS
                                                                 : SIM_NOT_SUPPORTED;
     }
@@ -376,5 +369,4 @@ CUDART_FUNCTION(cudaIpcOpenMemHandle, (void **ptr, cudaIpcMemHandle_t handle, un
                 flags > cudaIpcMemLazyEnablePeerAccess
                     ? SIM_INVALID_VALUE
                     : share_open_memory(self.device, SHARE_OTHERS, (const unsigned char *)handle.reserved, ptr))
-CUDART_FUNCTION(cudaIpcCloseMemHandle, (void *ptr),
-                share_close(self.device, (uint64_t)(uintptr_t)ptr, &self.cost_ns))
+CUDART_FUNCTION(cudaIpcCloseMemHandle, (void *ptr), share_close(self.device, (uint64_t)(uintptr_t)ptr))

@@ -19,16 +19,15 @@ static int nvml_answer(CUresult code)
     return code == CUDA_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
 }
 
-CUDART_EXPORT int nvmlInit_v2(void)
-{
-    int count;
-    return nvml_answer(cuDeviceGetCount(&count));
-}
+/* A function that is an expression. */
+#define NVML(name, parameters, answer) CUDART_EXPORT int name parameters { return (answer); }
 
-CUDART_EXPORT int nvmlShutdown(void)
-{
-    return NVML_SUCCESS;
-}
+NVML(nvmlInit_v2, (void), nvml_answer(cuDeviceGetCount(&(int){ 0 })))
+NVML(nvmlShutdown, (void), NVML_SUCCESS)
+NVML(nvmlSystemGetDriverVersion, (char *text, unsigned bytes),
+     !text || bytes == 0 ? NVML_INVALID_ARGUMENT : (snprintf(text, bytes, "simulated"), NVML_SUCCESS))
+NVML(nvmlSystemGetCudaDriverVersion_v2, (int *version),
+     version ? nvml_answer(cuDriverGetVersion(version)) : NVML_INVALID_ARGUMENT)
 
 CUDART_EXPORT const char *nvmlErrorString(int code)
 {
@@ -36,18 +35,6 @@ CUDART_EXPORT const char *nvmlErrorString(int code)
          : code == NVML_INVALID_ARGUMENT ? "Invalid Argument"
          : code == NVML_NOT_SUPPORTED    ? "Not Supported"
                                          : "Unknown Error";
-}
-
-CUDART_EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
-{
-    if (!text || bytes == 0) return NVML_INVALID_ARGUMENT;
-    snprintf(text, bytes, "simulated");
-    return NVML_SUCCESS;
-}
-
-CUDART_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
-{
-    return version ? nvml_answer(cuDriverGetVersion(version)) : NVML_INVALID_ARGUMENT;
 }
 
 CUDART_EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
@@ -80,17 +67,10 @@ CUDART_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device
     return nvmlDeviceGetHandleByIndex_v2(bus - 1, device);
 }
 
-CUDART_EXPORT int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index)
-{
-    if (!device || !index) return NVML_INVALID_ARGUMENT;
-    *index = (unsigned)device->ordinal;
-    return NVML_SUCCESS;
-}
-
-CUDART_EXPORT int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes)
-{
-    return device ? nvml_answer(cuDeviceGetName(text, (int)bytes, device->ordinal)) : NVML_INVALID_ARGUMENT;
-}
+NVML(nvmlDeviceGetIndex, (const nvml_device *device, unsigned *index),
+     !device || !index ? NVML_INVALID_ARGUMENT : (*index = (unsigned)device->ordinal, NVML_SUCCESS))
+NVML(nvmlDeviceGetName, (const nvml_device *device, char *text, unsigned bytes),
+     device ? nvml_answer(cuDeviceGetName(text, (int)bytes, device->ordinal)) : NVML_INVALID_ARGUMENT)
 
 CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
 {
@@ -108,16 +88,10 @@ CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory
     return code;
 }
 
-CUDART_EXPORT int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found)
-{
-    (void)found;
-    if (!device || !count) return NVML_INVALID_ARGUMENT;
-    *count = 0;
-    return NVML_SUCCESS;
-}
+NVML(nvmlDeviceGetComputeRunningProcesses, (const nvml_device *device, unsigned *count, void *found),
+     ((void)found, !device || !count ? NVML_INVALID_ARGUMENT : (*count = 0, NVML_SUCCESS)))
 
 /* Declared without arguments: the symbol is what matters. */
-#define NVML_REFUSED(name) CUDART_EXPORT int name(void) { return NVML_NOT_SUPPORTED; }
-NVML_REFUSED(nvmlDeviceGetNvLinkRemoteDeviceType)
-NVML_REFUSED(nvmlDeviceGetNvLinkRemotePciInfo_v2)
-NVML_REFUSED(nvmlDeviceGetGpuFabricInfoV)
+NVML(nvmlDeviceGetNvLinkRemoteDeviceType, (void), NVML_NOT_SUPPORTED)
+NVML(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void), NVML_NOT_SUPPORTED)
+NVML(nvmlDeviceGetGpuFabricInfoV, (void), NVML_NOT_SUPPORTED)

@@ -36,56 +36,45 @@ static int options_read_word(slice value, const char *yes, const char *no, int *
     return *is_yes || slice_is(value, no);
 }
 
-typedef enum options_key {
-    OPTIONS_DEVICE, OPTIONS_CONTEXT, OPTIONS_FAIL, OPTIONS_COSTS, OPTIONS_WORK, OPTIONS_VM, OPTIONS_MAPPINGS,
-    OPTIONS_KERNELS, OPTIONS_FINDINGS, OPTIONS_REPORT
-} options_key;
+/* X(key, what is expected, how it is read: 1; 0: not what was expected; -1: has said so itself) */
+#define OPTIONS(X) \
+    X(device, "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device(self, value)) \
+    X(context, "SIZE, such as 500M", slice_size(value, &self->machine.context_bytes)) \
+    X(fail, "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons", options_copy(value, self->faults)) \
+    X(costs, "the name of a file, without commas", options_read_costs(self, value, why)) \
+    X(work, "virtual nanoseconds, such as 20000, up to 1000 s", \
+      slice_decimal(value, &self->work_ns) && self->work_ns <= SIM_COST_MAX_FIXED_NS) \
+    X(vm, "on or off", sim_config_read(&self->machine, slice_of("vm"), value)) \
+    X(mappings, "a number of mappings, such as 523000", \
+      sim_config_read(&self->machine, slice_of("mappings"), value)) \
+    X(kernels, "refuse or skip", options_read_word(value, "skip", "refuse", &self->skips_kernels)) \
+    X(findings, "fail or pass", options_read_word(value, "pass", "fail", &self->findings_pass)) \
+    X(report, "the name of a file, without commas, or - for stderr", options_copy(value, self->report))
 
-static const struct { const char *name, *expected; } options_keys[] = {
-    [OPTIONS_DEVICE] = { "device", "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32" },
-    [OPTIONS_CONTEXT] = { "context", "SIZE, such as 500M" },
-    [OPTIONS_FAIL] = { "fail", "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons" },
-    [OPTIONS_COSTS] = { "costs", "the name of a file, without commas" },
-    [OPTIONS_WORK] = { "work", "virtual nanoseconds, such as 20000, up to 1000 s" },
-    [OPTIONS_VM] = { "vm", "on or off" },
-    [OPTIONS_MAPPINGS] = { "mappings", "a number of mappings, such as 523000" },
-    [OPTIONS_KERNELS] = { "kernels", "refuse or skip" },
-    [OPTIONS_FINDINGS] = { "findings", "fail or pass" },
-    [OPTIONS_REPORT] = { "report", "the name of a file, without commas, or - for stderr" },
+enum {
+#define X(key, expected, read) OPTIONS_##key,
+    OPTIONS(X)
+#undef X
+    OPTIONS_KEYS, OPTIONS_TWICE
 };
 
-/* 1; 0: not what was expected; -1: has said so itself. */
-static int options_read_value(options *self, options_key key, slice value, problem *why)
+static int options_check(const char *key, const char *expected, int answer, problem *why)
 {
-    switch (key) {
-    case OPTIONS_DEVICE:   return options_read_device(self, value);
-    case OPTIONS_CONTEXT:  return slice_size(value, &self->machine.context_bytes);
-    case OPTIONS_FAIL:     return options_copy(value, self->faults);
-    case OPTIONS_COSTS:    return options_read_costs(self, value, why);
-    case OPTIONS_WORK:     return slice_decimal(value, &self->work_ns) && self->work_ns <= SIM_COST_MAX_FIXED_NS;
-    case OPTIONS_VM:
-    case OPTIONS_MAPPINGS: return sim_config_read(&self->machine, slice_of(options_keys[key].name), value);
-    case OPTIONS_KERNELS:  return options_read_word(value, "skip", "refuse", &self->skips_kernels);
-    case OPTIONS_FINDINGS: return options_read_word(value, "pass", "fail", &self->findings_pass);
-    case OPTIONS_REPORT:   return options_copy(value, self->report);
-    }
-    return 0;
+    if (answer == 1) return 0;
+    if (answer == OPTIONS_TWICE) return problem_set(why, EXIT_USAGE, "%s: given twice, expected once", key);
+    return problem_set(why, EXIT_USAGE, "%s: expected %s=%s", key, key, expected);
 }
-
-enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
 
 static int options_read_part(options *self, slice part, int *seen, problem *why)
 {
     slice value = part, name = part;
     int has_value = slice_cut(&value, '=', &name);
-    for (int i = 0; i < OPTIONS_KEYS; i++) {
-        const char *key = options_keys[i].name;
-        if (!slice_is(name, key)) continue;
-        if (seen[i]) return problem_set(why, EXIT_USAGE, "%s: given twice, expected once", key);
-        seen[i] = 1;
-        if (has_value && options_read_value(self, (options_key)i, value, why) == 1) return 0;
-        return problem_set(why, EXIT_USAGE, "%s: expected %s=%s", key, key, options_keys[i].expected);
+#define X(key, expected, read) \
+    if (slice_is(name, #key)) { \
+        return options_check(#key, expected, seen[OPTIONS_##key]++ ? OPTIONS_TWICE : has_value ? (read) : 0, why); \
     }
+    OPTIONS(X)
+#undef X
     return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, "
                        "work=NS, vm=off, mappings=N, kernels=skip, findings=pass or report=FILE",
                        slice_show(name).text);

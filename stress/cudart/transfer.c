@@ -245,7 +245,9 @@ static int transfer_is_on(const call *self, const char *name, const void *ptr, i
 
 static int transfer_check_peers(const call *self, const copy_request *asked, int to_device, int from_device)
 {
-    if (!call_device(self, to_device) || !call_device(self, from_device)) return cudaErrorInvalidDevice;
+    if (!engine_device(self->machine, to_device) || !engine_device(self->machine, from_device)) {
+        return cudaErrorInvalidDevice;
+    }
     return asked->width == 0 || (transfer_is_on(self, asked->name, asked->to, to_device)
                                  && transfer_is_on(self, asked->name, asked->from, from_device)) ? SIM_SUCCESS
                                                                                                  : SIM_INVALID_VALUE;

@@ -3,20 +3,19 @@
 
 /* ---- Ranges by address, and how many small ones lie in each granule */
 
-#define RANGES_GRANULE ((uint64_t)2 << 20)       /* in which CUDA takes physical memory */
 enum { RANGES_PAGES = 2 };                       /* granules that a smaller range reaches into, at most */
 
 static uint64_t ranges_round_up(uint64_t bytes)
 {
-    if (bytes > UINT64_MAX - RANGES_GRANULE) return bytes;
-    return (bytes + RANGES_GRANULE - 1) / RANGES_GRANULE * RANGES_GRANULE;
+    if (bytes > UINT64_MAX - SIM_GRANULE) return bytes;
+    return (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
 }
 
 /* The granules of a range that is smaller than one. */
 static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
 {
-    pages[0] = range->address / RANGES_GRANULE;
-    pages[1] = (range->address + (range->bytes - 1)) / RANGES_GRANULE;
+    pages[0] = range->address / SIM_GRANULE;
+    pages[1] = (range->address + (range->bytes - 1)) / SIM_GRANULE;
     return 1 + (pages[1] != pages[0]);
 }
 
@@ -30,7 +29,7 @@ void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
     const device_range added = { address, bytes };
     uint64_t pages[RANGES_PAGES];
     device_table_add(&self->held, address, bytes);
-    if (bytes >= RANGES_GRANULE) {
+    if (bytes >= SIM_GRANULE) {
         self->block_bytes += ranges_round_up(bytes);
         return;
     }
@@ -51,7 +50,7 @@ int device_ranges_remove(device_ranges *self, uint64_t address)
     if (!slot || !slot->bytes) return 0;
     const device_range removed = *slot;
     device_table_remove(&self->held, slot);
-    if (removed.bytes >= RANGES_GRANULE) {
+    if (removed.bytes >= SIM_GRANULE) {
         self->block_bytes -= ranges_round_up(removed.bytes);
         return 1;
     }
@@ -78,7 +77,7 @@ int device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t byt
 
 uint64_t device_ranges_bytes(const device_ranges *self)
 {
-    return self->block_bytes + self->pages.count * RANGES_GRANULE;
+    return self->block_bytes + self->pages.count * SIM_GRANULE;
 }
 
 void device_ranges_clear(device_ranges *self)

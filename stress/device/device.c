@@ -26,7 +26,7 @@
 
 #include "cuda_table.h"
 
-enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_GRANULE = 2 << 20, CUDA_DEVICE_WINDOW = 4 << 20 };
+enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_WINDOW = 4 << 20 };
 
 typedef struct cuda_device {
     cuda_table      table;
@@ -105,9 +105,9 @@ static unsigned char cuda_device_body(uint64_t pattern)
 static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
 {
     uint64_t begin = (uint64_t)(uintptr_t)ptr + CUDA_DEVICE_ENDS, end = begin + bytes - 2 * CUDA_DEVICE_ENDS;
-    if (bytes >= CUDA_DEVICE_GRANULE) {
-        begin = (begin + CUDA_DEVICE_GRANULE - 1) / CUDA_DEVICE_GRANULE * CUDA_DEVICE_GRANULE;
-        end = end / CUDA_DEVICE_GRANULE * CUDA_DEVICE_GRANULE;
+    if (bytes >= SIM_GRANULE) {
+        begin = (begin + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+        end = end / SIM_GRANULE * SIM_GRANULE;
     }
     if (bytes <= 2 * CUDA_DEVICE_ENDS || begin >= end) return 0;
     return cuda_device_failed("cudaMemsetAsync", cudaMemsetAsync((void *)(uintptr_t)begin, cuda_device_body(owner),

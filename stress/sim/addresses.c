@@ -49,16 +49,9 @@ void slab_drop(slab *area, const slab_piece *piece)
 
 slab_piece *slab_at(const slab *area, uint32_t offset)
 {
-    uint32_t low = 0, high = area->count;                    /* the first piece that starts after offset */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (area->pieces[middle].offset <= offset) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return offset < slab_end(area, low) ? &area->pieces[low - 1] : NULL;
+    size_t rank;                                             /* of the first piece that starts after offset */
+    ARRAY_RANK(&rank, area->count, i, area->pieces[i].offset <= offset);
+    return offset < slab_end(area, (uint32_t)rank) ? &area->pieces[rank - 1] : NULL;
 }
 
 uint32_t slab_largest_hole(const slab *area)

@@ -165,7 +165,7 @@ typedef enum sim_call {
 typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);
 
 typedef struct sim sim;
-typedef struct sim_device sim_device;           /* engine.h */
+typedef struct sim_device sim_device;            /* engine.h */
 typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x MiB a call, from reference figures */
 
 typedef struct sim_config {                      /* zero: default */

@@ -9,14 +9,8 @@
 
 enum { COSTS_LINE_BYTES = 200 };
 
-static const char *const costs_names[SIM_COST_KINDS] = {
-#define X(name, text, fixed, per_mib, what) text,
-    SIM_COSTS(X)
-#undef X
-};
-
-static const char *const costs_meanings[SIM_COST_KINDS] = {
-#define X(name, text, fixed, per_mib, what) what,
+static const struct { const char *name, *meaning; } costs_rows[SIM_COST_KINDS] = {
+#define X(name, text, fixed, per_mib, what) { text, what },
     SIM_COSTS(X)
 #undef X
 };
@@ -73,7 +67,7 @@ static slice costs_take_word(slice *line)
 static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
 {
     for (int i = 0; i < SIM_COST_KINDS; i++) {
-        if (slice_is(word, costs_names[i])) {
+        if (slice_is(word, costs_rows[i].name)) {
             *kind = (sim_cost_kind)i;
             if (file->seen[i]) return costs_expected(file, word, "each name once");
             file->seen[i] = 1;
@@ -83,7 +77,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
     char expected[512] = "one of";
     for (int i = 0; i < SIM_COST_KINDS; i++) {
         size_t length = strlen(expected);
-        snprintf(expected + length, sizeof expected - length, " %s", costs_names[i]);
+        snprintf(expected + length, sizeof expected - length, " %s", costs_rows[i].name);
     }
     return costs_expected(file, word, expected);
 }
@@ -166,13 +160,13 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
 
 const char *sim_costs_name(sim_cost_kind kind)
 {
-    return costs_names[kind];
+    return costs_rows[kind].name;
 }
 
 void sim_costs_write_line(sim_cost_kind kind, const sim_cost *cost, FILE *out)
 {
-    fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_names[kind], cost->fixed_ns, cost->per_mib_ns,
-            costs_meanings[kind]);
+    fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_rows[kind].name, cost->fixed_ns, cost->per_mib_ns,
+            costs_rows[kind].meaning);
 }
 
 int sim_costs_write(const sim_costs *costs, FILE *out)

@@ -83,17 +83,10 @@ void granules_destroy(granules *all)
 
 static uint32_t granules_find(const granule *unit, uint32_t offset)       /* index of the piece that holds it */
 {
+    size_t rank;
     const content *pieces = granules_pieces(unit);
-    uint32_t low = 0, high = unit->count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pieces[middle].offset <= offset) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    ARRAY_RANK(&rank, unit->count, i, pieces[i].offset <= offset);
+    return (uint32_t)rank - 1;
 }
 
 /* Makes the list long enough, and makes it a list. */

@@ -232,16 +232,9 @@ static int touches_start(touched_granule *at)
 /* The piece that a byte lies in. */
 static uint32_t touches_index(const touched_granule *at, uint32_t byte)
 {
-    uint32_t low = 0, high = at->count - 1;
-    while (low < high) {
-        uint32_t middle = high - (high - low) / 2;
-        if (at->pieces[middle].from <= byte) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
+    size_t rank;
+    ARRAY_RANK(&rank, at->count, i, at->pieces[i].from <= byte);
+    return (uint32_t)rank - 1;
 }
 
 /* What becomes of a piece's history, kept once. */

@@ -364,7 +364,6 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     sim *machine = device->sim;
     mempool_way way;
     uint64_t whole = mempool_round(bytes, MEMPOOL_UNIT);
-    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_HIT, 0);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;
@@ -382,13 +381,11 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     return SIM_SUCCESS;
 }
 
-int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
-                   uint64_t *cost_ns)
+int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action)
 {
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
     uint64_t offset;
-    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_FREE, 0);
     if (address == 0) return SIM_SUCCESS;
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
     if (!block || !block->is_live || block->offset != offset
@@ -452,24 +449,31 @@ static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t b
     return 1;
 }
 
+/* What obtains of all kinds do; SIM_UNKNOWN: no host memory. */
+static int memory_take(sim_device *from, uint64_t bytes, void **ptr, devmem_work *work)
+{
+    uint64_t offset;
+    devmem_result result = devmem_obtain(&from->memory, bytes, &offset, work);
+    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    *ptr = (void *)(uintptr_t)engine_address(from, offset);
+    return SIM_SUCCESS;
+}
+
 int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns)
 {
-    *cost_ns = 0;
+    devmem_work work;
     if (bytes == 0) {
+        *cost_ns = 0;
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    *cost_ns = engine_call_ns(device, SIM_CALL_OBTAIN);
     if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
-    uint64_t offset;
-    devmem_work work;
-    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
-    if (result == DEVMEM_HOST_MEMORY) {
+    int code = memory_take(device, bytes, ptr, &work);
+    if (code == SIM_UNKNOWN) {
         ENGINE_REPORT(device, "no host memory left to simulate an obtain of %" PRIu64 " bytes", bytes);
     }
-    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    *ptr = (void *)(uintptr_t)engine_address(device, offset);
-    engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
+    if (code != SIM_SUCCESS) return code;
+    engine_tell(device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);
     *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
@@ -517,33 +521,33 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
 
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
 {
-    *cost_ns = 0;
-    if (address == 0) return SIM_SUCCESS;
+    uint64_t offset, wait_ns = 0;
+    devmem_place place;
+    devmem_work work;
+    if (address == 0) {
+        *cost_ns = 0;
+        return SIM_SUCCESS;
+    }
     if (memory_take_lie_back(device, address, bytes)) {
         *cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
         return SIM_SUCCESS;
     }
-    uint64_t offset;
-    devmem_place place;
     int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
     if (held && place.range->tenant && bytes == MEMORY_ANY_BYTES) {
-        work_drain_device(device, cost_ns);
+        work_drain_device(device, &wait_ns);
+        *cost_ns = wait_ns;
         return mempool_take_now(device, address);
     }
     if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
         memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
-        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
     const char *holder = share_holder(device, &place);
     if (holder) {
         ENGINE_REPORT(device, "%s of %s, which %s", memory_free_name(bytes), engine_name(device, address).text,
                       holder);
-        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
-    uint64_t wait_ns = 0;
-    devmem_work work;
     work_drain_device(device, &wait_ns);
     access_end(device, offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
@@ -602,18 +606,14 @@ void banks_destroy(sim *machine)
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
 {
     sim_device *bank = &device->sim->banks[kind];
-    uint64_t offset;
     devmem_work work;
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, 0);
     if (bytes == 0) return SIM_INVALID_VALUE;
-    devmem_result result = devmem_obtain(&bank->memory, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, &offset, &work);
-    if (result == DEVMEM_HOST_MEMORY) {
+    int code = memory_take(bank, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, ptr, &work);
+    if (code == SIM_UNKNOWN) {
         ENGINE_REPORT(device, "no host memory left to simulate %" PRIu64 " bytes of %s memory", bytes, bank->bank);
     }
-    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
-    *ptr = (void *)(uintptr_t)engine_address(bank, offset);
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
-    return SIM_SUCCESS;
+    if (code == SIM_SUCCESS) *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
+    return code;
 }
 
 int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns)

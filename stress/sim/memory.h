@@ -7,8 +7,9 @@
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
 
-/* All answer with a code of the runtime and what the call costs, refused or not. lie: FAULT_CALL for the truth.
-   Giving memory back waits for all work of the device, as cudaFree does, and that is part of its cost. */
+/* All answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
+   costs. lie: FAULT_CALL for the truth. Giving memory back waits for all work of the device, as cudaFree does, and
+   that is part of its cost. */
 int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
 
@@ -75,7 +76,6 @@ void mempools_count(const sim_device *device, sim_counters *counters);
    for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
                      uint64_t *cost_ns);
-int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,
-                      uint64_t *cost_ns);
+int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action);
 
 #endif

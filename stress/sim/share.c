@@ -367,11 +367,10 @@ static void share_leave(const share_open *opened)
     devmem_give_back(memory, &place, &work);
 }
 
-int share_close(sim_device *device, uint64_t address, uint64_t *cost_ns)
+int share_close(sim_device *device, uint64_t address)
 {
     sim *machine = device->sim;
     share_open *opened = share_find_open(machine, address);
-    *cost_ns = engine_call_ns(device, SIM_CALL_IPC_CLOSE);
     if (!opened) {
         ENGINE_REPORT(device, "close of %s, which is not open", engine_name(device, address).text);
         return SIM_INVALID_VALUE;

@@ -298,14 +298,11 @@ static sim_device *sim_touch(sim *machine, int device, const char *action, const
         judge_report(&machine->judge, device, "%s on a device that does not exist", action);
         return NULL;
     }
-    if (!sim_holds(machine, device, ptr, bytes)) {
-        engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);
-        judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
-                     engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
-        return NULL;
-    }
     engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);
-    return found;
+    if (sim_holds(machine, device, ptr, bytes)) return found;
+    judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
+                 engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
+    return NULL;
 }
 
 void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern)

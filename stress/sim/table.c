@@ -136,7 +136,7 @@ static int table_give_back(table_call *call, gpuarena_memory kind, uint64_t addr
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_give_back(device, SIM_BANK_HOST, address, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(device, SIM_BANK_MANAGED, address, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return mempool_take_back(device, stream, address, bytes, "give_back", cost_ns);
+    case GPUARENA_MEMORY_ASYNC:   return mempool_take_back(device, stream, address, bytes, "give_back");
     case GPUARENA_MEMORY_DEVICE:  return memory_give_back(device, address, bytes, cost_ns);
     }
     return SIM_NOT_SUPPORTED;
@@ -216,7 +216,7 @@ TABLE_ENTRY(ipc, get_handle, (const gpuarena_driver *self, void *ptr, unsigned c
 TABLE_ENTRY(ipc, open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr), IPC_OPEN, 0,
             share_open_memory(call.device, SHARE_OWN, handle, ptr))
 TABLE_ENTRY(ipc, close_handle, (const gpuarena_driver *self, void *ptr), IPC_CLOSE, 0,
-            share_close(call.device, (uint64_t)(uintptr_t)ptr, &call.cost_ns))
+            share_close(call.device, (uint64_t)(uintptr_t)ptr))
 TABLE_ENTRY(fd, from_page, (const gpuarena_driver *self, uint64_t page, int *fd), VM_EXPORT, 0,
             share_export(call.device, SHARE_OWN, page, fd))
 TABLE_ENTRY(fd, to_page, (const gpuarena_driver *self, int fd, uint64_t *page), VM_IMPORT, 0,

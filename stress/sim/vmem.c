@@ -67,7 +67,6 @@ static int vmem_find_mapped(const sim_device *device, const char *action, uint64
 int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns)
 {
     uint64_t offset;
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
     devmem_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
                                           &offset);
@@ -82,7 +81,6 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
 int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
 {
     vmem_range range;
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_RELEASE);
     int code = vmem_find(device, "release", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (bytes != range.reservation->bytes) {
@@ -131,7 +129,6 @@ static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t plac
 
 int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
 {
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
     int code = vmem_take(device, bytes, 0, 0, "create", handle);
     if (code != SIM_SUCCESS) return code;
     vmem_page(device->sim, *handle)->is_shared = is_shared;
@@ -164,7 +161,6 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
 {
     sim *machine = device->sim;
     vspace_page *page = vmem_page(machine, handle);
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_DESTROY);
     if (!page || page->device != device->ordinal) {
         ENGINE_REPORT(device, "destroy of a handle that this device does not have");
         return SIM_INVALID_VALUE;
@@ -205,7 +201,6 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
     sim *machine = device->sim;
     vspace *space = &device->memory.virtual;
     vspace_page *page = vmem_page(machine, handle);
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_MAP);
     int code = vmem_find(device, "map", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (!page || page->device != device->ordinal || page->bytes != bytes) {
@@ -237,7 +232,6 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
 {
     vmem_range range;
     vspace *space = &device->memory.virtual;
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_ACCESS);
     int code = vmem_find_mapped(device, "access", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (mode > 1 || accessors == 0 || accessors >> device->sim->device_count != 0) {
@@ -260,7 +254,6 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
 {
     vmem_range range;
     uint64_t gone_bytes = 0;
-    *cost_ns = engine_call_ns(device, SIM_CALL_VM_UNMAP);
     int code = vmem_find_mapped(device, "unmap", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     access_leave(device, range.offset, bytes, "unmap");

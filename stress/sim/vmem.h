@@ -3,8 +3,9 @@
    It must not count calls or know of faults: whoever serves a call does that.
 
    All sizes are multiples of SIM_GRANULE, all addresses of granules, and no range leaves its reservation. All calls
-   answer with a code of the runtime and what the call costs, refused or not; one that fails changes nothing, and what
-   only a mistake can ask for is a finding besides: all but the size and the alignment of reserve and create.
+   answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
+   costs. One that fails changes nothing, and what only a mistake can ask for is a finding besides: all but the size
+   and the alignment of reserve and create.
      reserve  addresses, aligned to `alignment`: 0 or a power of two. SIM_OUT_OF_MEMORY: the device's are used up;
               all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
      release  the very address and size that were reserved, and nothing mapped there

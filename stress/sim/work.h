@@ -28,6 +28,11 @@ int  work_wait_stream(sim_device *device, const void *handle, const char *action
 int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
 void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
 
+/* A call that waits for or asks this stream, or all of the device (self NULL): a code. action: its name. */
+int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
+int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
+graph *graph_copy(const graph *self);                        /* NULL: no host memory */
+
 int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
 int  work_begin_capture(sim_device *device, const void *handle, int mode);
 int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
