@@ -126,6 +126,9 @@ uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the 
 /* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
 
+/* The device's memory pools, in memory.c: the host has waited, and what is free may go. */
+void mempools_settle(sim_device *device);
+
 /* Tells who watches that memory came or went. */
 void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes);
 

@@ -66,7 +66,6 @@ void     mempools_destroy(sim_device *device);
 
 /* Chunks that are all free go back, down to so many bytes. */
 void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes);
-void mempools_settle(sim_device *device);        /* the host has waited */
 
 void mempools_count(const sim_device *device, sim_counters *counters);
 

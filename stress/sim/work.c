@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/array.h"
-#include "memory.h"
 
 /* ---- Graphs: a growing list of nodes */
 
