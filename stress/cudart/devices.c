@@ -1,11 +1,12 @@
 /* Devices: which there are, which is current, what they are, which reach each other, and their end.
    Must not know how memory is held. */
-#include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../sim/memory.h"
 #include "call.h"
+
+#include <cuda_profiler_api.h>                   /* last: an older toolkit lacks it, and another's brings its types */
 
 /* ---- Attributes: the limits of a device of compute capability 9.0, and its place on the bus */
 
