@@ -165,8 +165,8 @@ static void report(shrink_program *program, const char *kind, uint64_t seed)
     static char trouble[sizeof space.trouble];
     memcpy(trouble, space.trouble, sizeof trouble);
     CHECK_MSG(0, "seed %" PRIu64 ": %s (%s)", seed, trouble, program->text);
-    printf("# repro: GPUARENA_SPACE_KIND=%s GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=1 "
-           "build/tests/test_space\n", kind, seed);
+    printf("# repro: %sGPUARENA_SPACE_KIND=%s GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=1 "
+           "build/tests/test_space\n", all_small ? "GPUARENA_SPACE_SMALL=1 " : "", kind, seed);
     fflush(stdout);
     if (!program->count || !tap_number("GPUARENA_SPACE_SHRINK", 1)) return;
     shrink(program, trouble);

@@ -311,7 +311,10 @@ static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure
     space_verify(block, block->bytes);
     space_drop(block);
     space.relieved_count++;
+    uint64_t caller = gpuarena__thread_number_;  /* a thread's own stream is known by its number alone */
+    if (own->thread) gpuarena__thread_number_ = own->thread;
     if (gpuarena_free(arena, ptr, own->handle)) space_blame("free fails under pressure");
+    gpuarena__thread_number_ = caller;
     return 1;
 }
 

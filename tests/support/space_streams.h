@@ -24,10 +24,11 @@ static inline void space_be(uint64_t thread)
 /* The handle, called by the thread that may. The legacy stream has two. */
 static inline gpuarena_stream space_enter(int stream)
 {
+    gpuarena__thread_number_ = space.thread;
     if (stream == SPACE_ANY) return GPUARENA_ANY_STREAM;
     if (stream == SPACE_OWN) return GPUARENA_OWN_STREAM;
     if (space.streams[stream].thread) space_be(space.streams[stream].thread);
-    else if (!space.busy && space.arena && space.arena->heaps.wanted)     /* so each stream has a heap of its own */
+    else if (stream && space.arena && space.arena->heaps.wanted)     /* so each stream has a heap of its own */
         gpuarena__thread_number_ = 100 + (uint64_t)stream;
     if (space.busy && stream == 0 && space.op % 4 == 0) return (gpuarena_stream)(intptr_t)1;
     return space.streams[stream].handle;
