@@ -148,11 +148,11 @@ endif
 # the workloads are. And what the round without sanitizers runs in full is drawn less often here.
 ASAN_LESS = GPUARENA_SPACE_OPS='$(or $(GPUARENA_SPACE_OPS),200000)' GPUARENA_FAILURES='$(or $(GPUARENA_FAILURES),999)'
 
-asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
+asan: | $(BUILD)/  ## all tests with the header's asserts, AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(ASAN_LESS) $(MAKE) test BUILD='$(BUILD)/asan' NVCC= STRESS_CFLAGS=-O1 LDFLAGS='$(SANITIZE) $(SHARE_SANITIZER) $(FIND_SANITIZER)' \
 	        TESTS='$$(filter-out $$(RUNS_ONCE),$$(TEST_PROGRAMS) $$(TEST_SCRIPTS))' \
-	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE) $(SHARE_SANITIZER)'; \
+	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all -include assert.h -DGPUARENA_ASSERT=assert $(SANITIZE) $(SHARE_SANITIZER)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
 TSAN_TESTS = $(patsubst $(BUILD)/%,$(BUILD)/tsan/%,$(call PROGRAMS,$(wildcard tests/threads/*.c)))

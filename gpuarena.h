@@ -3642,11 +3642,15 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__
     gpuarena__node *prev = gpuarena__node_at(arena, GPUARENA__LOAD(&node->prev, RELAXED)),
                    *next = gpuarena__node_at(arena, node->next);
     if (gpuarena__may_take_in(arena, heap, node, next)) {
+        GPUARENA_ASSERT((!heap || gpuarena__owner_of(arena, next->address) == heap->number)
+                        && "a heap joins what it owns");
         gpuarena__free_pull(arena, heap, node->next, next);
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, heap, index, node, next);
     }
     if (gpuarena__may_take_in(arena, heap, node, prev)) {
+        GPUARENA_ASSERT((!heap || gpuarena__owner_of(arena, prev->address) == heap->number)
+                        && "a heap joins what it owns");
         gpuarena__free_pull(arena, heap, node->prev, prev);  /* removing the next node may have moved it */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
@@ -4995,7 +4999,7 @@ static int gpuarena__streams_part(gpuarena *arena)
     if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
     if (!gpuarena__bins_make(arena, &bins)) return 0;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
-        if (gpuarena__node_live(at.node) || at.node->record != 1) continue;
+        if (!gpuarena__is_free(at.node) || at.node->record != 1) continue;
         gpuarena__bins_remove(arena, &arena->bins, at.index);
         gpuarena__bins_insert(arena, bins, at.index);
     }

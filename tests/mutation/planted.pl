@@ -1,8 +1,8 @@
 # Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t, planted_pages.t, planted_plans.t and planted_space.t share.
-# planted(test => PATH, environment => 'NAME=VALUE', arguments => 'WORD', seconds => of processor time, found => CODE,
+# planted(test => PATH, environment => 'NAME=VALUE', arguments => 'WORD', seconds => of processor time (300), found => CODE,
 #         mistakes => [[NAME, TEXT, INSTEAD, ..], ..], goes_on => 1 if another call follows)
-# Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N`, and returns by what it
-# has found the mistake, or nothing.
+# Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N` or `does not end`, and
+# returns by what it has found the mistake, or nothing; without it, a failed check or a crash is what it has found.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -10,7 +10,7 @@ use Test::More;
 
 # clang makes a mutant in less than half of gcc's time, and what it makes need not be quick.
 our $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
-our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support';
+our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support -include assert.h -DGPUARENA_ASSERT=assert';
 our $library = ($ENV{BUILD} // 'build') . '/libstress.a';       # the simulated device, which make has built
 our $scratch = tempdir(CLEANUP => 1);
 our $call = 0;                                   # of planted; each has files of its own
@@ -47,8 +47,8 @@ sub compile {
                   . " && $cc $program.o $library -o $program -lpthread -lm 2>$program.err";
 }
 
-# Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after a minute of processor time,
-# which does not depend on what else the machine does; one that sleeps, by an alarm.
+# Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended after so many seconds of processor
+# time, which do not depend on what else the machine does; one that sleeps, by an alarm.
 sub build_and_run {
     my ($path, $test, $environment, $arguments, $seconds) = @_;
     my $folder = $path =~ s{/gpuarena\.h$}{}r;
@@ -56,7 +56,7 @@ sub build_and_run {
     return "does not compile\n" . slurp("$program.err")
         if compile($folder, "-DGPUARENA_STATIC $test", $program);
     my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program $arguments 2>&1`;
-    return "status $?\n$out";
+    return ($out =~ /^Killed$/m ? 'does not end' : "status $?") . "\n$out";
 }
 
 # All mistakes, so many at once: each process leaves the result in a file.
@@ -73,7 +73,7 @@ sub run_all {
                 link_sources("$scratch/planted$call.$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
                     || build_and_run($path, $asked->{test}, $asked->{environment} // '', $asked->{arguments} // '',
-                                     $asked->{seconds} // 60);
+                                     $asked->{seconds} // 300);
                 open my $file, '>', "$scratch/result$call.$number" or die $!;
                 print $file $text;
                 close $file;
@@ -84,6 +84,13 @@ sub run_all {
         }
         delete $running{ wait() };
     }
+}
+
+# The first check that failed, or that the test crashed (on an assert, too); undef: it found nothing.
+sub finding {
+    my ($result) = @_;
+    my ($found) = $result =~ /^not ok \d+ - (.*)$/m;
+    return $result =~ /^status 0$/m ? undef : $found // ($result =~ /^status (?!256$)\d+$/m ? 'it crashes' : undef);
 }
 
 sub planted {
@@ -97,7 +104,7 @@ sub planted {
     run_all($header, \%asked, @numbers);
     for my $number (@numbers) {
         my $result = slurp("$scratch/result$call.$number");
-        my $found = $asked{found}->($result);
+        my $found = ($asked{found} // \&finding)->($result);
         ok($found, $asked{mistakes}[$number][0]) ? note($found) : diag($result);
     }
     done_testing() if !$asked{goes_on};

@@ -8,9 +8,13 @@
      quiet   nobody asks for figures for long, while heaps count for themselves
    GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N; GPUARENA_SPACE_KIND=busy: these alone; GPUARENA_SPACE_SMALL=1: the
    first kind, on small devices alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
 #include "space_shrink.h"
 
-enum { DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500, SMALL_ONE_IN = 10 };
+enum { MOST_SECONDS = 5, DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500, SMALL_ONE_IN = 10 };
 static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
                 fired_count, stuck_count, planned_count, unplanned_count;
 static int all_small;
@@ -122,10 +126,15 @@ static const char *run_quiet(uint64_t seed, shrink_program *program)
 /* Steps that come again. */
 static const char *run_steps(uint64_t seed, shrink_program *program)
 {
+    uint64_t one_stream = seed % 4 == 0 ? 1 + seed / 4 % STEPS : 0;     /* so many steps at the beginning have one stream */
     draw_state = seed << 20 | 2;
     program->device_bytes = DRAW_DEVICE;
     draw_value(draw_step_texts, program->text, DRAW_TEXT);
     program->count = draw_steps(program->ops, SHRINK_OPS);
+    for (size_t at = 0; at < program->count; at++) {
+        one_stream -= one_stream && program->ops[at].kind == SPACE_STEP;
+        if (one_stream && program->ops[at].stream == 1) program->ops[at].stream = 0;
+    }
     (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
     planned_count += space.last.planned_count;
     unplanned_count += space.last.unplanned_count;
@@ -171,6 +180,27 @@ static void report(shrink_program *program, const char *kind, uint64_t seed)
     if (!program->count || !tap_number("GPUARENA_SPACE_SHRINK", 1)) return;
     shrink(program, trouble);
     shrink_print(stderr, program, seed, shrink_run(program));
+}
+
+/* A program that goes on for ever is a finding. An ordinary one takes some milliseconds. */
+static char endless[128];
+static void on_endless(int number)
+{
+    (void)number;
+    (void)!write(STDOUT_FILENO, endless, strlen(endless));
+    _exit(1);
+}
+
+/* A program that takes more than so many seconds of processor time from now on is ended; 0: none is. */
+static void watch(const char *kind, uint64_t seed, int seconds)
+{
+    struct itimerval most = { { 0, 0 }, { 0, 0 } };
+    most.it_value.tv_sec = seconds;
+    fflush(stdout);
+    snprintf(endless, sizeof endless, "not ok %d - seed %" PRIu64 ": a program of the kind %s does not end\n",
+             tap_count + 1, seed, kind);
+    signal(SIGVTALRM, on_endless);
+    setitimer(ITIMER_VIRTUAL, &most, NULL);
 }
 
 /* Each of these must have happened, or the test does not test it. ops: of those judged by sums. */
@@ -223,7 +253,9 @@ int main(void)
         ran = 1;
         uint64_t most = only ? ops : ops / kinds[at].one_in;
         for (uint64_t own = seed, did = 0; did < most; did += program.count, own++) {
+            watch(kinds[at].name, own, MOST_SECONDS);
             if (!kinds[at].run(own, &program)[0]) continue;
+            watch(kinds[at].name, own, 0);       /* shrinking takes longer */
             report(&program, kinds[at].name, own);
             return tap_done();
         }
