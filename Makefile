@@ -152,7 +152,7 @@ asan: | $(BUILD)/  ## all tests with the header's asserts, AddressSanitizer and 
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(ASAN_LESS) $(MAKE) test BUILD='$(BUILD)/asan' NVCC= STRESS_CFLAGS=-O1 LDFLAGS='$(SANITIZE) $(SHARE_SANITIZER) $(FIND_SANITIZER)' \
 	        TESTS='$$(filter-out $$(RUNS_ONCE),$$(TEST_PROGRAMS) $$(TEST_SCRIPTS))' \
-	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all -include assert.h -DGPUARENA_ASSERT=assert $(SANITIZE) $(SHARE_SANITIZER)'; \
+	        CFLAGS='-g1 -O0 -fno-omit-frame-pointer -fno-sanitize-recover=all -include tests/support/asserts.h $(SANITIZE) $(SHARE_SANITIZER)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
 TSAN_TESTS = $(patsubst $(BUILD)/%,$(BUILD)/tsan/%,$(call PROGRAMS,$(wildcard tests/threads/*.c)))

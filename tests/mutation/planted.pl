@@ -10,7 +10,7 @@ use Test::More;
 
 # clang makes a mutant in less than half of gcc's time, and what it makes need not be quick.
 our $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
-our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support -include assert.h -DGPUARENA_ASSERT=assert';
+our $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support -include tests/support/asserts.h';
 our $library = ($ENV{BUILD} // 'build') . '/libstress.a';       # the simulated device, which make has built
 our $scratch = tempdir(CLEANUP => 1);
 our $call = 0;                                   # of planted; each has files of its own
