@@ -22,6 +22,7 @@ my @of      = split ' ', $ENV{MUTANTS_OF} || 'gpuarena.h';           # the heade
 my @folders = split ' ', $ENV{MUTANTS_BY} || 'tests/unit/arena';
 my $header  = $of[0] eq 'gpuarena.h';
 my $cc      = ($ENV{CC} || 'cc') . ' -std=c99 -D_POSIX_C_SOURCE=200809L -O0 -w';
+$cc .= ' -include ' . getcwd() . '/tests/support/asserts.h' if $header;
 my $seconds = 20;                                                    # of processor time; a mutant that takes more is found
 my $scratch = tempdir(CLEANUP => 1);
 my $built   = $build =~ m{^/} ? $build : getcwd() . "/$build";
