@@ -2026,8 +2026,8 @@ typedef struct gpuarena__planned {
     uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
     uint32_t record;                             /* the record of its stream */
     uint32_t until;                              /* how many allocations had come when it was freed, since the
-                                                    step's begin; in the next step: count + those there; 0: it
-                                                    was not, or in a step of another kind */
+                                                    step's begin; in the next step: count + 1 + those there;
+                                                    0: it was not, or in a step of another kind */
     uint32_t first, below;                       /* of the blocks that begin at this address, and at the next
                                                     lower one: the entry whose `node` counts */
     uint32_t node;                               /* the latest block that began there; it may be gone */
@@ -7444,7 +7444,7 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
     if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
     number = node->as.live.serial - now->seen.serial - 1;
     if (number < now->seen.count && !now->seen.list[number].until)
-        now->seen.list[number].until = now->seen.count + arena->plans.cursor;
+        now->seen.list[number].until = now->seen.count + 1 + arena->plans.cursor;
 }
 
 /* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
@@ -7639,7 +7639,7 @@ static void gpuarena__pack_keep(gpuarena__pack *pack)
 static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t record)
 {
     const gpuarena__planned *one = &sequence->list[at];
-    return one->units && one->record == record && one->until > at && one->until <= sequence->count + at;
+    return one->units && one->record == record && one->until > at && one->until <= sequence->count + 1 + at;
 }
 
 /* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
@@ -7657,7 +7657,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
         one->units = sequence->list[at].units;
         one->offset = sequence->list[at].address >> pack->unit_log2;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
-        one->wrap = sequence->list[at].until - one->to;
+        one->wrap = (uint32_t)gpuarena__above(sequence->list[at].until, sequence->count + 1);
         freed[one->wrap ? one->wrap : one->to] += one->units;
         if (one->wrap) now += one->units;        /* it is there when the step begins */
         pack->count++;

@@ -67,6 +67,8 @@ my @rare = (
                           && node->record == record)) {
         int begins@, q@)) {
         int begins@],
+    ['a block that goes before the first allocation of the next step counts as freed in its own',
+     q@now->seen.list[number].until = now->seen.count + 1 + arena@, q@now->seen.list[number].until = now->seen.count + arena@],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
