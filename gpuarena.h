@@ -310,8 +310,9 @@
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
-     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), before memory goes back
-       (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is forgotten.
+     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), or a block that grows in
+       place; before memory goes back (gpuarena_trim, a lower limit, another arena of the tree); and when a
+       stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -13247,15 +13248,18 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
 }
 
 /* The end to which a live block may be extended: over its room, and over free memory and holes that the
-   request may use. */
-static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
+   request may use. yielded 1: also over what is earmarked for plans. */
+static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
+                                 int yielded)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
     uint64_t end = node->address + gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
-        if (!room && !gpuarena__is_usable(arena, req, next)) break;
+        if (!room && !gpuarena__is_usable(arena, req, next)
+            && !(yielded && gpuarena__is_earmarked(next) && (!next->record || next->record == req->record)))
+            break;
         end += gpuarena__node_bytes(next);
     }
     return end;
@@ -13292,7 +13296,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, req, index) < end)
+    if (gpuarena__extent(arena, req, index, 0) < end)
         return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
@@ -13301,7 +13305,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
     /* part of it may have failed to unmap, or was taken by other threads */
-    if (done && gpuarena__extent(arena, req, index) < end)
+    if (done && gpuarena__extent(arena, req, index, 0) < end)
         done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (done) gpuarena__block_extend(arena, index, end);     /* commit_run has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
@@ -13309,6 +13313,15 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     if (room > begin && gpuarena__is_open(next))
         gpuarena__room_keep(arena, index, gpuarena__min(room - begin, gpuarena__node_bytes(next)));
     return done;
+}
+
+/* After a block could not grow: ends all plans, if it may grow then. 1: it is to be tried again. */
+static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                     const gpuarena__error *error)
+{
+    uint64_t end = gpuarena__node_at(arena, index)->address + req->bytes;
+    return (error->reason != GPUARENA_REASON_NEIGHBOUR || gpuarena__extent(arena, req, index, 1) >= end)
+        && gpuarena__plans_yield(arena);
 }
 
 /* The request of a resize: memory of the block's own stream, or quiet memory alone. 0 and an error. */
@@ -13360,10 +13373,10 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__fail_measured(arena, error, bytes, need, idle, stream);
 }
 
-/* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
-   if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
-   its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but it may still be cleared if the device was waited for. */
+/* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, and
+   clears the new part if config.scrub says so. 0 and an error. If the part cannot be cleared, the block
+   shrinks again and loses its room; host memory for that is reserved except for a node, which is kept. The
+   part was used by nobody, but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
@@ -13377,7 +13390,9 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
     while (again && !gpuarena__is_lost(arena, error)) {
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
-        if (done || !arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY) break;
+        if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
+        again = gpuarena__plans_yield_for(arena, index, req, error);
+        if (again || !arena->has_family) continue;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
         if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
