@@ -11176,12 +11176,12 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
     }
 }
 
-/* The bytes that an entered arena could release. */
-static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
+/* The bytes that an entered arena could release. yields 1: its plans end, so that theirs are among these. */
+static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet, int yields)
 {
     if (arena->lost || gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
-    (void)gpuarena__plans_yield(arena);
+    if (yields) (void)gpuarena__plans_yield(arena);
     (void)gpuarena__resolve_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
@@ -11201,6 +11201,7 @@ typedef struct gpuarena__reclaim {
                                                     do not take from each other */
     int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
                                                     as the arena's */
+    int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
 
 /* Call this before growth is tried. */
@@ -11222,14 +11223,14 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
 
 /* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
    progress there is finished first. */
-static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
-                                         uint64_t *stays)
+static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuarena__reclaim *reclaim,
+                                            const gpuarena *top, uint64_t *stays)
 {
     uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
     *stays = 0;
-    while ((at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
-        one = gpuarena__family_idle(at, 0);
+    while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
+        one = gpuarena__family_idle(at, 0, !reclaim->predicts);
         idle += one;
         *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -11248,7 +11249,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
         if (!device && now.room >= bytes && !now.over) continue;
-        (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
+        (void)gpuarena__family_idle_under(arena, reclaim, top, &stays);
         if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
     return 1;
@@ -11268,7 +11269,7 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
             gpuarena__error refusal = gpuarena__no_error();
             give = gpuarena__above(gpuarena__family_figures(arena, top).held, keep);
             before = at->stats.reserved_bytes;
-            give = gpuarena__min(gpuarena__family_idle(at, quiet), give);
+            give = gpuarena__min(gpuarena__family_idle(at, quiet, 1), give);
             if (give && !gpuarena__release_to(at, before - give, quiet, NULL, &refusal))
                 at->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
             released += before - at->stats.reserved_bytes;
@@ -13003,9 +13004,10 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena) >= more;
     else if (arena->has_family) {
         reclaim.own = arena->stats.reserved_bytes + arena->growing;
+        reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays);
+        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), &stays);
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
