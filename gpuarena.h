@@ -310,8 +310,9 @@
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
-     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), before memory goes back
-       (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is forgotten.
+     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), or a block that grows in
+       place; before memory goes back (gpuarena_trim, a lower limit, another arena of the tree); and when a
+       stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -2026,8 +2027,8 @@ typedef struct gpuarena__planned {
     uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
     uint32_t record;                             /* the record of its stream */
     uint32_t until;                              /* how many allocations had come when it was freed, since the
-                                                    step's begin; in the next step: count + those there; 0: it
-                                                    was not, or in a step of another kind */
+                                                    step's begin; in the next step: count + 1 + those there;
+                                                    0: it was not, or in a step of another kind */
     uint32_t first, below;                       /* of the blocks that begin at this address, and at the next
                                                     lower one: the entry whose `node` counts */
     uint32_t node;                               /* the latest block that began there; it may be gone */
@@ -7444,7 +7445,7 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
     if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
     number = node->as.live.serial - now->seen.serial - 1;
     if (number < now->seen.count && !now->seen.list[number].until)
-        now->seen.list[number].until = now->seen.count + arena->plans.cursor;
+        now->seen.list[number].until = now->seen.count + 1 + arena->plans.cursor;
 }
 
 /* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
@@ -7639,7 +7640,7 @@ static void gpuarena__pack_keep(gpuarena__pack *pack)
 static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t record)
 {
     const gpuarena__planned *one = &sequence->list[at];
-    return one->units && one->record == record && one->until > at && one->until <= sequence->count + at;
+    return one->units && one->record == record && one->until > at && one->until <= sequence->count + 1 + at;
 }
 
 /* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
@@ -7657,7 +7658,7 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
         one->units = sequence->list[at].units;
         one->offset = sequence->list[at].address >> pack->unit_log2;
         one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
-        one->wrap = sequence->list[at].until - one->to;
+        one->wrap = (uint32_t)gpuarena__above(sequence->list[at].until, sequence->count + 1);
         freed[one->wrap ? one->wrap : one->to] += one->units;
         if (one->wrap) now += one->units;        /* it is there when the step begins */
         pack->count++;
@@ -11175,12 +11176,12 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
     }
 }
 
-/* The bytes that an entered arena could release. */
-static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
+/* The bytes that an entered arena could release. yields 1: its plans end, so that theirs are among these. */
+static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet, int yields)
 {
     if (arena->lost || gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
-    (void)gpuarena__plans_yield(arena);
+    if (yields) (void)gpuarena__plans_yield(arena);
     (void)gpuarena__resolve_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
@@ -11200,6 +11201,7 @@ typedef struct gpuarena__reclaim {
                                                     do not take from each other */
     int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
                                                     as the arena's */
+    int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
 
 /* Call this before growth is tried. */
@@ -11221,14 +11223,14 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
 
 /* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
    progress there is finished first. */
-static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
-                                         uint64_t *stays)
+static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuarena__reclaim *reclaim,
+                                            const gpuarena *top, uint64_t *stays)
 {
     uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
     *stays = 0;
-    while ((at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
-        one = gpuarena__family_idle(at, 0);
+    while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
+        one = gpuarena__family_idle(at, 0, !reclaim->predicts);
         idle += one;
         *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -11247,7 +11249,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
         if (!device && now.room >= bytes && !now.over) continue;
-        (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
+        (void)gpuarena__family_idle_under(arena, reclaim, top, &stays);
         if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
     return 1;
@@ -11267,7 +11269,7 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
             gpuarena__error refusal = gpuarena__no_error();
             give = gpuarena__above(gpuarena__family_figures(arena, top).held, keep);
             before = at->stats.reserved_bytes;
-            give = gpuarena__min(gpuarena__family_idle(at, quiet), give);
+            give = gpuarena__min(gpuarena__family_idle(at, quiet, 1), give);
             if (give && !gpuarena__release_to(at, before - give, quiet, NULL, &refusal))
                 at->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
             released += before - at->stats.reserved_bytes;
@@ -13002,9 +13004,10 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena) >= more;
     else if (arena->has_family) {
         reclaim.own = arena->stats.reserved_bytes + arena->growing;
+        reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays);
+        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), &stays);
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
@@ -13247,15 +13250,18 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
 }
 
 /* The end to which a live block may be extended: over its room, and over free memory and holes that the
-   request may use. */
-static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
+   request may use. yielded 1: also over what is earmarked for plans. */
+static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
+                                 int yielded)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
     uint64_t end = node->address + gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
-        if (!room && !gpuarena__is_usable(arena, req, next)) break;
+        if (!room && !gpuarena__is_usable(arena, req, next)
+            && !(yielded && gpuarena__is_earmarked(next) && (!next->record || next->record == req->record)))
+            break;
         end += gpuarena__node_bytes(next);
     }
     return end;
@@ -13292,7 +13298,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, req, index) < end)
+    if (gpuarena__extent(arena, req, index, 0) < end)
         return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
@@ -13301,7 +13307,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
     /* part of it may have failed to unmap, or was taken by other threads */
-    if (done && gpuarena__extent(arena, req, index) < end)
+    if (done && gpuarena__extent(arena, req, index, 0) < end)
         done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (done) gpuarena__block_extend(arena, index, end);     /* commit_run has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
@@ -13309,6 +13315,15 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     if (room > begin && gpuarena__is_open(next))
         gpuarena__room_keep(arena, index, gpuarena__min(room - begin, gpuarena__node_bytes(next)));
     return done;
+}
+
+/* After a block could not grow: ends all plans, if it may grow then. 1: it is to be tried again. */
+static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                     const gpuarena__error *error)
+{
+    uint64_t end = gpuarena__node_at(arena, index)->address + req->bytes;
+    return (error->reason != GPUARENA_REASON_NEIGHBOUR || gpuarena__extent(arena, req, index, 1) >= end)
+        && gpuarena__plans_yield(arena);
 }
 
 /* The request of a resize: memory of the block's own stream, or quiet memory alone. 0 and an error. */
@@ -13360,10 +13375,10 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__fail_measured(arena, error, bytes, need, idle, stream);
 }
 
-/* Grows a live block in place, reclaiming from other arenas of the tree if necessary, and clears the new part
-   if config.scrub says so. 0 and an error. If the part cannot be cleared, the block shrinks again and loses
-   its room; host memory for that is reserved except for a node, which is kept. The part was used by nobody,
-   but it may still be cleared if the device was waited for. */
+/* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, and
+   clears the new part if config.scrub says so. 0 and an error. If the part cannot be cleared, the block
+   shrinks again and loses its room; host memory for that is reserved except for a node, which is kept. The
+   part was used by nobody, but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
@@ -13377,7 +13392,9 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
     while (again && !gpuarena__is_lost(arena, error)) {
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
-        if (done || !arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY) break;
+        if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
+        again = gpuarena__plans_yield_for(arena, index, req, error);
+        if (again || !arena->has_family) continue;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
         if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */

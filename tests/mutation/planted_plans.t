@@ -67,6 +67,11 @@ my @rare = (
                           && node->record == record)) {
         int begins@, q@)) {
         int begins@],
+    ['a block that goes before the first allocation of the next step counts as freed in its own',
+     q@now->seen.list[number].until = now->seen.count + 1 + arena@, q@now->seen.list[number].until = now->seen.count + arena@],
+    ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
+    ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena);@, q@(void)gpuarena__plans_yield(arena);@],
+    ['plans end for a block that cannot grow', q@return (error->reason != GPUARENA_REASON_NEIGHBOUR ||@, q@return (1 ||@],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
