@@ -6,6 +6,7 @@
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
    Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
 #include "interpose.h"
+#include <unistd.h>
 
 #define GPUARENA_STATIC
 #define GPUARENA_IMPLEMENTATION
@@ -20,7 +21,8 @@ static struct {
     gpuarena *arena[DEVICES];
     int refused[DEVICES];                        /* no arena could be made: the runtime serves that device */
     uint64_t call_count;                         /* allocations and frees that would have reached the driver */
-} preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0 };
+    pid_t process;                               /* that made the arenas: a child of fork has no use of them */
+} preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0, 0 };
 
 INTERPOSED(cudaMalloc, (void **, size_t));
 INTERPOSED(cudaFree, (void *));
@@ -58,6 +60,7 @@ static gpuarena *current_arena(void)
     if (cudaGetDevice(&device) || device < 0 || device >= DEVICES) return NULL;
     pthread_mutex_lock(&preload.lock);
     if (!preload.arena[device] && !preload.refused[device]) {
+        preload.process = getpid();
         preload.arena[device] = make_arena(device);
         preload.refused[device] = !preload.arena[device];
     }
@@ -114,13 +117,25 @@ EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
     return allocate(ptr, bytes, GPUARENA_ANY_STREAM, &code) ? code : REAL(cudaMalloc)(ptr, bytes);
 }
 
+/* Waits for all work on the arena's device, which need not be the current one. */
+static cudaError_t wait_for(const gpuarena *arena)
+{
+    int device = 0, current;
+    cudaError_t code = cudaGetDevice(&current);
+    while (device < DEVICES - 1 && preload.arena[device] != arena) device++;
+    if (!code && device != current) code = cudaSetDevice(device);
+    if (!code) code = cudaDeviceSynchronize();
+    if (device != current) (void)cudaSetDevice(current);
+    return code;
+}
+
 /* The runtime's cudaFree waits for all work on the memory; so does this one. */
 EXPORTED cudaError_t cudaFree(void *ptr)
 {
     gpuarena *arena = owner_of(ptr);
     cudaError_t code;
     if (!arena) return REAL(cudaFree)(ptr);
-    code = cudaDeviceSynchronize();
+    code = wait_for(arena);
     return code ? code : release(arena, ptr, GPUARENA_ANY_STREAM);
 }
 
@@ -219,8 +234,10 @@ static void report(FILE *out, int device)
 __attribute__((destructor)) static void preload_end(void)
 {
     const char *path = getenv("GPUARENA_REPORT");
-    FILE *out = path && *path ? fopen(path, "a") : stderr;
+    FILE *out;
     int device;
+    if (preload.process != getpid()) return;
+    out = path && *path ? fopen(path, "a") : stderr;
     if (!out) {
         perror(path);
         return;
