@@ -170,21 +170,25 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
     return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
 }
 
-/* Free is what the program can still allocate: what the device has free and the arena keeps, within the limit. */
+/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena keeps,
+   within the limit. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);
+    gpuarena_config config;
     gpuarena_stats stats;
     gpuarena *arena;
-    uint64_t kept, below;
+    uint64_t left, below;
     if (code || inside || !free_bytes || !total_bytes) return code;
     inside++;
     arena = current_arena();
     if (arena) {
         gpuarena_get_stats(arena, &stats);
-        kept = stats.pending_bytes + stats.cached_bytes;
+        gpuarena_get_config(arena, &config);
+        left = *free_bytes > config.headroom_bytes ? *free_bytes - config.headroom_bytes : 0;
+        left += stats.pending_bytes + stats.cached_bytes;
         below = stats.limit_bytes > stats.live_bytes ? stats.limit_bytes - stats.live_bytes : 0;
-        *free_bytes = *free_bytes + kept < below ? *free_bytes + (size_t)kept : (size_t)below;
+        *free_bytes = (size_t)(left < below ? left : below);
         if (stats.limit_bytes < *total_bytes) *total_bytes = (size_t)stats.limit_bytes;
     }
     inside--;
