@@ -854,7 +854,8 @@ typedef struct gpuarena_config {
     X(excess_bytes) /* reserved above a lowered limit: released as it becomes idle */ \
     X(largest_free_bytes) /* 0 in gpuarena_get_stats. The longest run of free blocks; or, paged, all spare \
                              and whole free pages, if that is more. A request of this size needs no growth \
-                             once all GPU work is done. Memory of capture sets is not counted */ \
+                             once all GPU work is done. Memory of capture sets is not counted. With \
+                             config.debug 0: each block has memory of its own */ \
     X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
                          back */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
@@ -9302,7 +9303,8 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
     if (arena->paged.page_bytes)
         stats.stranded_bytes = gpuarena__stranded(arena);
     stats.host_bytes = arena->host_bytes;
-    if (walk) stats.largest_free_bytes = gpuarena__largest_free(arena);
+    if (walk && !arena->config.debug)            /* else free memory serves no plain request */
+        stats.largest_free_bytes = gpuarena__largest_free(arena);
     return stats;
 }
 

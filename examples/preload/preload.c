@@ -6,6 +6,7 @@
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
    Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
 #include "interpose.h"
+#include <unistd.h>
 
 #define GPUARENA_STATIC
 #define GPUARENA_IMPLEMENTATION
@@ -20,7 +21,8 @@ static struct {
     gpuarena *arena[DEVICES];
     int refused[DEVICES];                        /* no arena could be made: the runtime serves that device */
     uint64_t call_count;                         /* allocations and frees that would have reached the driver */
-} preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0 };
+    pid_t process;                               /* that made the arenas: a child of fork has no use of them */
+} preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0, 0 };
 
 INTERPOSED(cudaMalloc, (void **, size_t));
 INTERPOSED(cudaFree, (void *));
@@ -58,6 +60,7 @@ static gpuarena *current_arena(void)
     if (cudaGetDevice(&device) || device < 0 || device >= DEVICES) return NULL;
     pthread_mutex_lock(&preload.lock);
     if (!preload.arena[device] && !preload.refused[device]) {
+        preload.process = getpid();
         preload.arena[device] = make_arena(device);
         preload.refused[device] = !preload.arena[device];
     }
@@ -114,13 +117,25 @@ EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
     return allocate(ptr, bytes, GPUARENA_ANY_STREAM, &code) ? code : REAL(cudaMalloc)(ptr, bytes);
 }
 
+/* Waits for all work on the arena's device, which need not be the current one. */
+static cudaError_t wait_for(const gpuarena *arena)
+{
+    int device = 0, current;
+    cudaError_t code = cudaGetDevice(&current);
+    while (device < DEVICES - 1 && preload.arena[device] != arena) device++;
+    if (!code && device != current) code = cudaSetDevice(device);
+    if (!code) code = cudaDeviceSynchronize();
+    if (device != current) (void)cudaSetDevice(current);
+    return code;
+}
+
 /* The runtime's cudaFree waits for all work on the memory; so does this one. */
 EXPORTED cudaError_t cudaFree(void *ptr)
 {
     gpuarena *arena = owner_of(ptr);
     cudaError_t code;
     if (!arena) return REAL(cudaFree)(ptr);
-    code = cudaDeviceSynchronize();
+    code = wait_for(arena);
     return code ? code : release(arena, ptr, GPUARENA_ANY_STREAM);
 }
 
@@ -155,21 +170,25 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
     return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
 }
 
-/* Free is what the program can still allocate: what the device has free and the arena keeps, within the limit. */
+/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena keeps,
+   within the limit. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);
+    gpuarena_config config;
     gpuarena_stats stats;
     gpuarena *arena;
-    uint64_t kept, below;
+    uint64_t left, below;
     if (code || inside || !free_bytes || !total_bytes) return code;
     inside++;
     arena = current_arena();
     if (arena) {
         gpuarena_get_stats(arena, &stats);
-        kept = stats.pending_bytes + stats.cached_bytes;
+        gpuarena_get_config(arena, &config);
+        left = *free_bytes > config.headroom_bytes ? *free_bytes - config.headroom_bytes : 0;
+        left += stats.pending_bytes + stats.cached_bytes;
         below = stats.limit_bytes > stats.live_bytes ? stats.limit_bytes - stats.live_bytes : 0;
-        *free_bytes = *free_bytes + kept < below ? *free_bytes + (size_t)kept : (size_t)below;
+        *free_bytes = (size_t)(left < below ? left : below);
         if (stats.limit_bytes < *total_bytes) *total_bytes = (size_t)stats.limit_bytes;
     }
     inside--;
@@ -219,8 +238,10 @@ static void report(FILE *out, int device)
 __attribute__((destructor)) static void preload_end(void)
 {
     const char *path = getenv("GPUARENA_REPORT");
-    FILE *out = path && *path ? fopen(path, "a") : stderr;
+    FILE *out;
     int device;
+    if (preload.process != getpid()) return;
+    out = path && *path ? fopen(path, "a") : stderr;
     if (!out) {
         perror(path);
         return;

@@ -2,9 +2,11 @@
    trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
-   GPUARENA_TRACE: the file (gpuarena-PID.trace). Streams that wait for others' events are recorded too. What kernels
+   GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children of fork are not recorded. Streams that wait for others' events are recorded too. What kernels
    use is not known. The program must use the shared libcudart (nvcc -cudart shared). */
 #include "interpose.h"
+#include <errno.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 typedef struct block { const void *ptr; uint64_t number; unsigned stream; } block;
@@ -36,6 +38,32 @@ static void fail(const char *why)
     trace.failed = 1;
 }
 
+/* A child of fork gets a copy of the file's buffer, which must be empty, and may write nothing. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&trace.lock);
+    if (trace.out) fflush(trace.out);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&trace.lock);
+}
+
+static void in_child(void)
+{
+    trace.failed |= trace.out != NULL;
+    pthread_mutex_unlock(&trace.lock);
+}
+
+/* Opens the file and empties it, unless another process writes it: then errno is EWOULDBLOCK. */
+static FILE *open_file(const char *path)
+{
+    FILE *out = fopen(path, "ae");
+    if (!out || (flock(fileno(out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) return NULL;
+    return ftruncate(fileno(out), 0) && errno != EINVAL ? NULL : out;        /* a pipe has no length */
+}
+
 /* 1: the file is open, its first line written. With the lock. */
 static int is_open(void)
 {
@@ -43,10 +71,13 @@ static int is_open(void)
     char name[64];
     if (trace.out || trace.failed) return !trace.failed;
     snprintf(name, sizeof name, "gpuarena-%ld.trace", (long)getpid());
-    trace.out = fopen(path && *path ? path : name, "w");
-    if (trace.out) fputs("gpuarena-trace 1\n", trace.out);
-    else fail(path && *path ? path : name);
-    return trace.out != NULL;
+    if (!path || !*path) path = name;
+    trace.out = open_file(path);
+    if (!trace.out) fail(errno == EWOULDBLOCK ? "another process writes the file" : path);
+    if (!trace.out) return 0;
+    (void)pthread_atfork(before_fork, after_fork, in_child);
+    fputs("gpuarena-trace 1\n", trace.out);
+    return 1;
 }
 
 static unsigned number_of(cudaStream_t stream)

@@ -87,7 +87,11 @@ static gpuarena_result cub_alloc(model *base, uint64_t bytes, gpuarena_stream st
         }
         if (!result) {
             int code = base->driver.events.create(&base->driver, &(*found)->owner);
-            if (code) return model_result(base, "cudaEventCreate", code);
+            if (code) {
+                (void)model_give_back(base, *found);
+                *found = NULL;
+                return model_result(base, "cudaEventCreate", code);
+            }
         }
     }
     if (!result) (*found)->stream = stream;

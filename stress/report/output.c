@@ -31,13 +31,21 @@ typedef struct output_file {
 
 /* ---- Making files beside their place, and errors that only show when a file is closed */
 
-static int output_is_stream_of_ours(const struct stat *found)
+static int output_is_open_at(int number, const struct stat *found)
 {
     struct stat other;
-    for (int number = STDOUT_FILENO; number <= STDERR_FILENO; number++) {
-        if (!fstat(number, &other) && other.st_dev == found->st_dev && other.st_ino == found->st_ino) return 1;
-    }
-    return 0;
+    return !fstat(number, &other) && other.st_dev == found->st_dev && other.st_ino == found->st_ino;
+}
+
+/* stdout for `-`; and that of stdout and stderr which a shell has put into this regular file: opened once more, it
+   would lose what the other one wrote. NULL: neither. */
+static FILE *output_ours(const char *path)
+{
+    struct stat found;
+    if (!strcmp(path, "-")) return stdout;
+    if (stat(path, &found) || !S_ISREG(found.st_mode)) return NULL;
+    return output_is_open_at(STDOUT_FILENO, &found) ? stdout
+         : output_is_open_at(STDERR_FILENO, &found) ? stderr : NULL;
 }
 
 /* Where the path leads, if a new file may take the place of what is there; else NULL. *found: zero: nothing is. */
@@ -46,9 +54,7 @@ static char *output_target(const char *path, struct stat *found)
     struct stat link;
     memset(found, 0, sizeof *found);
     if (lstat(path, &link)) return errno == ENOENT ? strdup(path) : NULL;
-    if (stat(path, found) || !S_ISREG(found->st_mode) || found->st_nlink != 1 || output_is_stream_of_ours(found)) {
-        return NULL;
-    }
+    if (stat(path, found) || !S_ISREG(found->st_mode) || found->st_nlink != 1) return NULL;
     return realpath(path, NULL);
 }
 
@@ -86,9 +92,8 @@ static int output_file_beside(output_file *self)
     return -1;
 }
 
-/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, is our
-   stdout or stderr, or lies in a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be
-   written. */
+/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, or lies in
+   a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be written. */
 static int output_file_open(output_file *self, const char *path, const char *mode, problem *why)
 {
     memset(self, 0, sizeof *self);
@@ -234,7 +239,7 @@ static int output_parse(const char *text, const char *command, output *made, pro
 
 static int output_is_stdout(const output *self)
 {
-    return !strcmp(self->path, "-");
+    return output_ours(self->path) == stdout;
 }
 
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
@@ -300,20 +305,27 @@ static int output_is_replayed(const output *self, const char *workload, problem 
     return 0;
 }
 
-int output_finish_stdout(problem *why)
+static int output_finish(FILE *ours, problem *why)
 {
     errno = 0;
-    int failed = fflush(stdout) != 0;
-    if (!failed && !ferror(stdout)) return 0;
-    return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
+    int failed = fflush(ours) != 0;
+    if (!failed && !ferror(ours)) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", ours == stdout ? "stdout" : "stderr",
+                       errno ? strerror(errno) : "write error");
+}
+
+int output_finish_stdout(problem *why)
+{
+    return output_finish(stdout, why);
 }
 
 static int output_write(const output *self, const output_material *material, problem *why)
 {
     output_file file;
-    if (output_is_stdout(self)) {
-        self->kind->write(stdout, material);
-        return output_finish_stdout(why);
+    FILE *ours = output_ours(self->path);
+    if (ours) {
+        self->kind->write(ours, material);
+        return output_finish(ours, why);
     }
     if (output_file_open(&file, self->path, "w", why)) return -1;
     self->kind->write(file.stream, material);

@@ -19,16 +19,18 @@ plan skip_all => "no $_" for grep { !-e } values %library;
 plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
-is(system($cc, '-std=c99', @cuda, "$FindBin::Bin/preload/program.c", '-o', "$dir/program", "-L$build/sim", '-lcudart'), 0,
-   'the program is built') or BAIL_OUT('no program');
+for my $name (qw(program family)) {
+    is(system($cc, '-std=gnu99', @cuda, "$FindBin::Bin/preload/$name.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'), 0,
+       "$name is built") or BAIL_OUT('no program');
+}
 chomp(my $root = qx(pwd));
 
 sub run_program {
-    my (%environment) = @_;
+    my (%environment) = (NAME => 'program', @_);
     local @ENV{keys %environment} = values %environment;
     local $ENV{LD_LIBRARY_PATH} = "$root/$build/sim";
     $ENV{LD_PRELOAD} = "$root/$library{$environment{LIBRARY}}" if $environment{LIBRARY};
-    my $out = qx("$dir/program" 2>"$dir/err");
+    my $out = qx("$dir/$environment{NAME}" 2>"$dir/err");
     my $status = $?;
     delete $ENV{LD_PRELOAD};
     open my $err, '<', "$dir/err" or die;
@@ -54,6 +56,9 @@ is($calls, 29, 'and its calls that were served without the driver');
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=256M', GPUARENA_REPORT => "$dir/report");
 is($err =~ /peak/ ? 1 : 0, 0, 'the report goes to a file that is named');
 ok(-s "$dir/report", 'and is there');
+($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'headroom=1G');
+my $free = $total - 1024 - 40;
+like($out, qr/^total $total MiB, free $free MiB/m, 'the headroom is not free') or diag $out;
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=nonsense');
 like($err, qr/GPUARENA_CONF.*limit/, 'a configuration that cannot be is named');
 is($status, 0, 'and the program runs without an arena');
@@ -71,4 +76,20 @@ is(scalar(grep { /^f \d+ 2$/ } @lines), 3, 'frees are on the streams that they w
 my $rows = qx("$build/stress" run -w "replay:$dir/mine.trace" -p raw,segments,paged --no-timing -q --out csv=-);
 is($?, 0, 'stress replays it') or diag $rows;
 is(() = $rows =~ /,ok,/g, 3, 'on each policy') or diag $rows;
+
+# ---- several devices, and processes
+my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');
+($status, $out, $err) = run_program(@two, LIBRARY => 'preload', GPUARENA_REPORT => "$dir/two.report");
+is($out, "after the free: cudaSuccess\n", 'cudaFree waits for the device of the memory, which is not the current one');
+my $report = do { local (@ARGV, $/) = "$dir/two.report"; <> };
+is(() = $report =~ /device 0: 1 allocations/g, 1, 'one report tells of the device') or diag $report;
+is(() = $report =~ /would have made/g, 1, 'and none is of a child of fork');
+($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace");
+my $text = do { local (@ARGV, $/) = "$dir/family.trace"; <> };
+is($text, "gpuarena-trace 1\na 0 1048576 0\na 1 1048576 0\nf 1\nf 0\n", 'and what a child has of the buffer is not written again');
+open my $held, '>', "$dir/held.trace" or die;
+flock $held, 2 or die;
+($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/held.trace");
+is($status, 0, 'a program runs where another process writes its trace');
+is($err, "gpuarena: the trace ends here: another process writes the file\n", 'and that is said');
 done_testing();

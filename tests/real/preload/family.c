@@ -1,0 +1,34 @@
+/* A program that frees memory of a device that is not the current one, and one whose child ends by exit. Prints what it
+   saw. Used by preload.t; on the libcudart substitute, with two devices and work that takes long. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int free_elsewhere(void)
+{
+    cudaStream_t stream;
+    void *block;
+    int current;
+    if (cudaSetDevice(1) || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) || cudaMalloc(&block, 1 << 20)
+        || cudaMemsetAsync(block, 1, 1 << 20, stream) || cudaStreamQuery(stream) != cudaErrorNotReady) return 1;
+    if (cudaSetDevice(0) || cudaFree(block) || cudaGetDevice(&current) || current != 0) return 1;
+    printf("after the free: %s\n", cudaGetErrorName(cudaStreamQuery(stream)));
+    return 0;
+}
+
+static int fork_once(void)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) exit(0);
+    return waitpid(child, &status, 0) != child || status;
+}
+
+int main(void)
+{
+    void *block;
+    if (cudaMalloc(&block, 1 << 20) || fork_once() || free_elsewhere()) return 1;
+    return cudaFree(block) != cudaSuccess;
+}
