@@ -1518,7 +1518,8 @@ static int  gpuarena__mutex_make(pthread_mutex_t *mutex)   { return pthread_mute
 static void gpuarena__mutex_end(pthread_mutex_t *mutex)    { (void)pthread_mutex_destroy(mutex); }
 static void gpuarena__mutex_lock(pthread_mutex_t *mutex)   { (void)pthread_mutex_lock(mutex); }
 static void gpuarena__mutex_unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
-static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
+#define GPUARENA__MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+static pthread_mutex_t gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 
 /* Lets other threads have the processor. A thread yields to none of a lower real-time priority, which may be
    waited for: from times = YIELDS on it sleeps for a millisecond. */
@@ -1655,7 +1656,8 @@ static void gpuarena__spin_end(gpuarena__spin *spin)
 }
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
-static char gpuarena__registry_lock;
+#define GPUARENA__MUTEX_INIT 0
+static char gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
 static int  gpuarena__spin_make(char *spin)   { *spin = 0; return 1; }
 static void gpuarena__pause(uint32_t times)   { (void)times; }
@@ -10598,11 +10600,7 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
    Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
 static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
-#ifdef GPUARENA_NO_THREADS
-static gpuarena__mutex gpuarena__cuda_pools_lock;
-#else
-static gpuarena__mutex gpuarena__cuda_pools_lock = PTHREAD_MUTEX_INITIALIZER;
-#endif
+static gpuarena__mutex gpuarena__cuda_pools_lock = GPUARENA__MUTEX_INIT;
 
 /* Memory has left a device's pool, or was not had from it. */
 static void gpuarena__cuda_pool_leave(int device)
@@ -13995,6 +13993,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAX_BYTES
 #undef GPUARENA__MEMORY_ENTRIES
+#undef GPUARENA__MUTEX_INIT
 #undef GPUARENA__NEVER
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
