@@ -11754,12 +11754,25 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
+/* Tells whether all fields of two tables are equal; what lies between fields does not count. */
+static int gpuarena__is_same_driver(const gpuarena_driver *one, const gpuarena_driver *other)
+{
+    int same = 1;
+#define X(field) same = same && one->field == other->field;
+#define GPUARENA__FIELD(group, entry, bits) X(group.entry)
+    GPUARENA__ENTRIES(GPUARENA__FIELD)
+    X(clear) X(peer) X(classify) X(code_name) X(now_ns)
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers)
+#undef GPUARENA__FIELD
+#undef X
+    return same;
+}
+
 /* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
    copied to; *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
                                              uint64_t *headroom, gpuarena__text *why)
 {
-    const size_t driver_bytes = offsetof(gpuarena_driver, peer) + sizeof driver->peer;    /* no padding */
     gpuarena *parent = config->parent;
     gpuarena_driver given = *(config->driver ? config->driver : driver);
     int living = gpuarena__count_living(parent);
@@ -11781,7 +11794,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     given.peers |= parent->config.peers;         /* as the parent has it */
-    if (config->driver && memcmp(&given, driver, driver_bytes) != 0) {
+    if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
         result = GPUARENA_INVALID_CONFIG;
     }
