@@ -302,8 +302,9 @@
        peak is added. Such a plan ends when a request needs more memory.
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
-       few. The packed plan must fit into the live peak and the share config.idle_fraction of it. Then idle
-       pages beyond the peak go back to the driver.
+       few. The packed plan, beside what is live then, must fit into the live peak and the share
+       config.idle_fraction of it; if it does not, the plan stays as it is. Then idle pages beyond the peak go
+       back to the driver.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
@@ -2052,8 +2053,8 @@ typedef struct gpuarena__plan {
     uint32_t step;                               /* in which it began last */
     gpuarena__plan_state state;
     uint32_t clean;                              /* the latest steps were served throughout: so many */
-    uint32_t packed;                             /* 1: its blocks lie in regions, or could not be packed */
-    uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
+    uint32_t packed;                             /* 1: its blocks lie in regions */
+    uint32_t trimmed;                            /* 1: it has been improved as far as it can be */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
                                                     under way */
@@ -7751,14 +7752,15 @@ static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
     }
 }
 
-/* Earmarks what is free between two addresses, and what is live there as soon as it is freed. 0: no host
-   memory. */
-static int gpuarena__earmark_begin(gpuarena *arena, uint64_t begin, uint64_t end)
+/* Earmarks what a record may have between two addresses: what is free, and what is live as soon as it is
+   freed. 0: no host memory. */
+static int gpuarena__earmark_begin(gpuarena *arena, uint32_t record, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
         uint64_t low = gpuarena__max(begin, at.node->address),
                  high = gpuarena__min(end, at.node->address + gpuarena__node_bytes(at.node));
+        if (at.node->record && at.node->record != record) continue;
         if (gpuarena__node_live(at.node)) at.node->size |= GPUARENA__PLANNED;
         if (!gpuarena__is_free(at.node)) continue;
         if (!gpuarena__nodes_reserve(arena, 2)) return 0;
@@ -7918,12 +7920,13 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
         const gpuarena__packed *one = &pack->blocks[pack->order[at]];
         if (one->offset >= last) break;
         if (one->offset > end) {
-            if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+            if (end && !gpuarena__earmark_begin(arena, record, begin << unit_log2, end << unit_log2))
+                return 0;
             begin = one->offset;
         }
         end = gpuarena__max(end, one->offset + one->units);
     }
-    if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+    if (end && !gpuarena__earmark_begin(arena, record, begin << unit_log2, end << unit_log2)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
@@ -7971,13 +7974,13 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* Packs the blocks of a sequence into regions: needs the least memory, but pages move for it. 0: there is no
-   plan; its regions may not fit beside the live blocks. */
-static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
+/* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
+   sizes they have. 0: there is no such plan, as the regions may not fit beside the live blocks. */
+static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuarena__region *wanted)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = arena->stats.live_bytes, most;
-    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, record, at, one;
+    uint64_t all = arena->stats.live_bytes, most;
+    uint32_t count = 0, record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
         gpuarena__pack pack = GPUARENA_INIT;
@@ -7985,27 +7988,69 @@ static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
         if (!gpuarena__pack_make(arena, &pack, &plan->seen, record)) count = GPUARENA__PLAN_REGIONS + 1;
         gpuarena__host_free(arena, pack.keys, pack.host_bytes);
         if (!pack.top || count > GPUARENA__PLAN_REGIONS) continue;
-        sets[count] = record;
-        bytes[count] = gpuarena__whole(pack.top << arena->plans.unit_log2,
-                                       gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
-        all += bytes[count++];
+        wanted[count].record = record;
+        wanted[count].bytes = gpuarena__whole(pack.top << arena->plans.unit_log2,
+                                              gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
+        all += wanted[count++].bytes;
     }
     if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
     most = gpuarena__peak(arena);
     most += (uint64_t)((double)most * fraction);
-    if (all > gpuarena__max(most, arena->stats.reserved_bytes)) return 0;
+    return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
+}
+
+/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. 0: there is no
+   plan. */
+static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
+                                uint32_t count)
+{
+    uint32_t at, one;
     for (at = 0; at < count; at++) {
-        const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
+        const gpuarena__region *region = gpuarena__region_have(arena, wanted[at].record, wanted[at].bytes);
         for (one = 0; region && one < plan->seen.count; one++)
-            if (plan->seen.list[one].record == sets[at] && plan->seen.list[one].address)
+            if (plan->seen.list[one].record == wanted[at].record && plan->seen.list[one].address)
                 plan->seen.list[one].address += region->address - 1;
         if (!region) return 0;
     }
-    arena->stats.plan_count++;
+    plan->packed = count != 0;
+    arena->stats.plan_count += plan->packed;
+    return count != 0;
+}
+
+/* Earmarks the places of a plan again. 0: no host memory, or too many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan)
+{
+    uint32_t at;
+    for (at = 0; at < plan->seen.count; at++) {
+        const gpuarena__planned *one = &plan->seen.list[at];
+        uint64_t bytes = (uint64_t)one->units << arena->plans.unit_log2;
+        if (one->address
+            && (!gpuarena__region_of(arena, one->record)
+                || !gpuarena__earmark_begin(arena, one->record, one->address, one->address + bytes)))
+            return 0;
+    }
     return 1;
 }
 
-/* Packs all plans that serve. Those that cannot be packed are recorded anew, and are not packed again. */
+/* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
+   0: there is no plan any more. */
+static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    size_t bytes = plan->seen.count * sizeof *plan->seen.list;
+    gpuarena__planned *before = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
+    uint32_t count;
+    if (!before) return 0;
+    memcpy(before, plan->seen.list, bytes);
+    count = gpuarena__plan_pack(arena, plan, wanted);
+    if (!count) memcpy(plan->seen.list, before, bytes);
+    gpuarena__host_free(arena, before, bytes);
+    plan->clean = 0;
+    plan->trimmed = !count;
+    return count ? gpuarena__plan_enter(arena, plan, wanted, count) : gpuarena__plan_earmark(arena, plan);
+}
+
+/* Packs all plans that serve. */
 static void gpuarena__plans_pack(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -8019,10 +8064,8 @@ static void gpuarena__plans_pack(gpuarena *arena)
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
         if (states[at] == GPUARENA__PLAN_RECORDS) continue;
-        plan->clean = plan->trimmed = 0;
-        if (gpuarena__plan_pack(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
+        if (gpuarena__plan_pack_again(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
         else gpuarena__plan_fail(plan);
-        plan->packed = 1;
     }
     if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
@@ -8046,6 +8089,7 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned;
     if (alike && arena->plans.moved_count == arena->stats.remapped_page_count + arena->stats.release_count) {
         plan->failures += 2;                     /* the steps need no plan: they are watched again later */
@@ -8056,8 +8100,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
             (void)gpuarena__plans_yield(arena);  /* some memory may be earmarked */
-            planned = gpuarena__plan_pack(arena, plan);
-            plan->packed = (uint32_t)planned;
+            planned = gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
