@@ -130,6 +130,9 @@
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
        needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
        refuses then, the handles that went back stay there.
+     - If more than eight new pages are needed, and the driver reports less free memory, they are first
+       requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
+       has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
@@ -963,7 +966,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
-     Cost       O(blocks x log blocks + segments). */
+     Cost       O(blocks x log blocks + segments x log segments + streams + arenas). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
