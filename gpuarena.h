@@ -2200,7 +2200,7 @@ typedef struct gpuarena__error {
 } gpuarena__error;
 
 /* >>host ===============================================================================================
-   Host memory for bookkeeping, counted by arena, and the one way in which tables grow. */
+   Host memory for bookkeeping, counted by arena, and the one way in which tables grow, and are sorted. */
 
 static void *gpuarena__host_alloc_raw(const gpuarena_config *config, size_t bytes)
 {
@@ -2248,6 +2248,22 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
 #define GPUARENA__RESERVE(arena, type, table, count, more, room) \
     ((table) = (type *)gpuarena__host_room((arena), (table), sizeof(type), (count), (more), &(room)), \
      (room) - (count) >= (more))
+
+/* Sorts a list. is_before: an expression that tells whether `one` belongs before `other`. Shell sort. */
+#define GPUARENA__SORT(type, list, count, is_before) \
+    do { \
+        size_t step, from, to; \
+        for (step = (count) / 2; step; step = step == 2 ? 1 : step * 5 / 11) \
+            for (from = step; from < (count); from++) { \
+                const type one = (list)[from]; \
+                for (to = from; to >= step; to -= step) { \
+                    const type other = (list)[to - step]; \
+                    if (!(is_before)) break; \
+                    (list)[to] = other; \
+                } \
+                (list)[to] = one; \
+            } \
+    } while (0)
 
 /* >>lock ===============================================================================================
    Each arena has three kinds of locks.
@@ -6505,19 +6521,6 @@ static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__page_run_add(arena, base + from * page, base + high * page);
 }
 
-/* Sorts the listed runs by address, the highest first. */
-static void gpuarena__page_runs_sort(gpuarena__paged *paged)
-{
-    uint32_t step, at, back;
-    for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell sort */
-        for (at = step; at < paged->run_count; at++) {
-            gpuarena__page_run run = paged->runs[at];
-            for (back = at; back >= step && paged->runs[back - step].address < run.address; back -= step)
-                paged->runs[back] = paged->runs[back - step];
-            paged->runs[back] = run;
-        }
-}
-
 /* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
 static void gpuarena__page_runs_fit(gpuarena__paged *paged, uint64_t count)
 {
@@ -6556,7 +6559,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
         gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
         break;
     }
-    gpuarena__page_runs_sort(paged);
+    GPUARENA__SORT(gpuarena__page_run, paged->runs, paged->run_count, one.address > other.address);
     if (to_move) gpuarena__page_runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
         gpuarena__page_run *run = &paged->runs[at];
@@ -7488,14 +7491,7 @@ typedef struct gpuarena__pack {
 /* Sorts blocks by their keys, in descending order. */
 static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t count)
 {
-    uint32_t step, at, back;
-    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)       /* Shell's */
-        for (at = step; at < count; at++) {
-            uint32_t one = order[at];
-            for (back = at; back >= step && keys[order[back - step]] < keys[one]; back -= step)
-                order[back] = order[back - step];
-            order[back] = one;
-        }
+    GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
 /* Sorts the latest blocks of a list, and puts them between those that are sorted. A placed block's key is the
@@ -9521,18 +9517,6 @@ static int gpuarena__leak_before(const gpuarena__leak *left, const gpuarena__lea
     return left->bytes < right->bytes || (left->bytes == right->bytes && left->tag < right->tag);
 }
 
-static void gpuarena__leaks_sort(gpuarena__leak *list, uint64_t count)
-{
-    uint64_t step, at, to;
-    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)   /* Shell sort */
-        for (at = step; at < count; at++) {
-            gpuarena__leak one = list[at];
-            for (to = at; to >= step && gpuarena__leak_before(&one, &list[to - step]); to -= step)
-                list[to] = list[to - step];
-            list[to] = one;
-        }
-}
-
 /* Refuses to destroy an arena with live blocks, and groups them by size and tag if there is host memory. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
@@ -9551,7 +9535,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
     }
     error.result = GPUARENA_STILL_IN_USE;
     failure = gpuarena__failure_of(arena, &error);
-    gpuarena__leaks_sort(list, count);
+    GPUARENA__SORT(gpuarena__leak, list, count, gpuarena__leak_before(&one, &other));
     for (end = 1; end <= count; end++) {
         if (end < count && !gpuarena__leak_before(&list[begin], &list[end])) continue;
         gpuarena__most_put(failure.most, end - begin, (end - begin) * list[begin].bytes, list[begin].tag);
@@ -14058,6 +14042,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__RESERVE
 #undef GPUARENA__RULES
 #undef GPUARENA__SET
+#undef GPUARENA__SORT
 #undef GPUARENA__STEPPED
 #undef GPUARENA__STORE
 #undef GPUARENA__TABLES
