@@ -7905,27 +7905,32 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     return count;
 }
 
+/* Earmarks the places of a plan that begin below an address. 0: no host memory, or too many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint64_t below)
+{
+    uint32_t at;
+    for (at = 0; at < plan->seen.count; at++) {
+        const gpuarena__planned *one = &plan->seen.list[at];
+        uint64_t bytes = (uint64_t)one->units << arena->plans.unit_log2;
+        if (one->address && one->address < below
+            && (!gpuarena__region_of(arena, one->record)
+                || !gpuarena__earmark_begin(arena, one->record, one->address, one->address + bytes)))
+            return 0;
+    }
+    return 1;
+}
+
 /* Earmarks where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
    which found no place. It may take a 64th of the peak. 0: there is none. */
 static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
                                  uint32_t record, uint64_t last)
 {
     uint32_t unit_log2 = arena->plans.unit_log2, at;
-    uint64_t begin = 0, end = 0, granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
+    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
              more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2, granule);
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
-    for (at = 0; at < pack->count; at++) {
-        const gpuarena__packed *one = &pack->blocks[pack->order[at]];
-        if (one->offset >= last) break;
-        if (one->offset > end) {
-            if (end && !gpuarena__earmark_begin(arena, record, begin << unit_log2, end << unit_log2))
-                return 0;
-            begin = one->offset;
-        }
-        end = gpuarena__max(end, one->offset + one->units);
-    }
-    if (end && !gpuarena__earmark_begin(arena, record, begin << unit_log2, end << unit_log2)) return 0;
+    if (!gpuarena__plan_earmark(arena, plan, last << unit_log2)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
@@ -8016,21 +8021,6 @@ static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpu
     return count != 0;
 }
 
-/* Earmarks the places of a plan again. 0: no host memory, or too many streams. */
-static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan)
-{
-    uint32_t at;
-    for (at = 0; at < plan->seen.count; at++) {
-        const gpuarena__planned *one = &plan->seen.list[at];
-        uint64_t bytes = (uint64_t)one->units << arena->plans.unit_log2;
-        if (one->address
-            && (!gpuarena__region_of(arena, one->record)
-                || !gpuarena__earmark_begin(arena, one->record, one->address, one->address + bytes)))
-            return 0;
-    }
-    return 1;
-}
-
 /* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
    0: there is no plan any more. */
 static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
@@ -8046,7 +8036,8 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
     gpuarena__host_free(arena, before, bytes);
     plan->clean = 0;
     plan->trimmed = !count;
-    return count ? gpuarena__plan_enter(arena, plan, wanted, count) : gpuarena__plan_earmark(arena, plan);
+    return count ? gpuarena__plan_enter(arena, plan, wanted, count)
+                 : gpuarena__plan_earmark(arena, plan, UINT64_MAX);
 }
 
 /* Packs all plans that serve. */
