@@ -10812,6 +10812,9 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     X(events_stream_wait, CALL, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
       cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
     X(events_device_wait, CALL, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
+    X(ipc_get_handle, CALL, \
+      (const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]), \
+      cudaIpcGetMemHandle((cudaIpcMemHandle_t *)(void *)handle, ptr)) \
     X(ipc_close_handle, CALL, (const gpuarena_driver *self, void *ptr), cudaIpcCloseMemHandle(ptr)) \
     X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
       cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
@@ -10835,15 +10838,6 @@ GPUARENA__CUDA_CALLS(X)
 /* ---- between processes and devices */
 
 typedef char gpuarena__cuda_handle_fits[sizeof(cudaIpcMemHandle_t) == GPUARENA_IPC_BYTES ? 1 : -1];
-
-static int gpuarena__cuda_ipc_get_handle(const gpuarena_driver *self, void *ptr,
-                                         unsigned char handle[GPUARENA_IPC_BYTES])
-{
-    cudaIpcMemHandle_t got;
-    GPUARENA__CUDA_CALL(cudaIpcGetMemHandle(&got, ptr));
-    if (!code) memcpy(handle, &got, sizeof got);
-    return code;
-}
 
 static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
                                           const unsigned char handle[GPUARENA_IPC_BYTES], void **ptr)
