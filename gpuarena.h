@@ -4868,13 +4868,6 @@ static int gpuarena__bins_make(gpuarena *arena, gpuarena__bins **bins)
 
 /* ---- heaps */
 
-/* Frees a heap's host memory. */
-static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
-{
-    gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
-    gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
-}
-
 /* Makes a heap for the streams of a thread, with its lock locked, if there may be more and there is host
    memory. Returns its number; 0: it was not made. */
 static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
@@ -4894,7 +4887,8 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
     if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
-        gpuarena__heap_end(arena, heap);
+        gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        gpuarena__host_free(arena, memory, sizeof *heap + GPUARENA__LINE);
         return 0;
     }
     gpuarena__spin_lock(&heap->lock);
@@ -7258,13 +7252,6 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
    leaves no trace if the steps change. Packed blocks lie in a region for each stream, which is obtained once.
    Free memory of planned places is in no bin: it is earmarked. It is not joined when it is freed, but when an
    allocation needs it. */
-
-/* The recorded sequences of all kinds, by number. */
-static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
-{
-    const gpuarena__plan *plan = &arena->plans.list[at / 2];
-    return at % 2 ? &plan->fresh : &plan->seen;
-}
 
 /* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
 GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans, uint64_t units,
@@ -10484,9 +10471,10 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
         GPUARENA__PIECE(bins->foreign, sizeof *bins);
         if (bins != &arena->bins) { GPUARENA__PIECE(bins, sizeof *bins); }
     }
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
-        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
-        GPUARENA__PIECE(sequence->list, sequence->room * sizeof *sequence->list);
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        const gpuarena__plan *plan = &arena->plans.list[at];
+        GPUARENA__PIECE(plan->seen.list, plan->seen.room * sizeof *plan->seen.list);
+        GPUARENA__PIECE(plan->fresh.list, plan->fresh.room * sizeof *plan->fresh.list);
     }
     GPUARENA__PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
 #define X(table, room) GPUARENA__PIECE(arena->table, arena->room * sizeof *arena->table);
