@@ -9757,8 +9757,7 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
    mutex alone, so that hits and frees go on meanwhile. Without host memory there is no copy, and all locks
    stay held. */
 typedef struct gpuarena__copy {
-    int made;                                    /* 0: there is none */
-    gpuarena_block *blocks;                      /* in the order of their addresses */
+    gpuarena_block *blocks;                      /* in the order of their addresses; NULL: there is none */
     gpuarena_tag_stats *tags;                    /* behind the blocks, in the order of their places */
     size_t block_count, tag_count, bytes;
     gpuarena__frame frame;
@@ -9774,9 +9773,9 @@ static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
     copy->tag_count = arena->tags.room;
     copy->bytes = count * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;
     copy->blocks = copy->bytes ? (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes) : NULL;
-    copy->made = copy->blocks != NULL;
-    gpuarena__call_begin(&copy->frame, arena, copy->made ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
-    if (!copy->made) return;
+    gpuarena__call_begin(&copy->frame, arena,
+                         copy->blocks ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
+    if (!copy->blocks) return;
     copy->tags = (gpuarena_tag_stats *)(void *)(copy->blocks + count);
     for (at = gpuarena__blocks(arena), count = 0; at.index; gpuarena__next(arena, &at))
         copy->blocks[count++] = gpuarena__block_describe(arena, at.index);
@@ -9787,9 +9786,9 @@ static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
 
 static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
 {
-    if (copy->made) gpuarena__lock(arena);
+    if (copy->blocks) gpuarena__lock(arena);
     gpuarena__call_end(&copy->frame);
-    if (copy->made) gpuarena__host_free(arena, copy->blocks, copy->bytes);
+    if (copy->blocks) gpuarena__host_free(arena, copy->blocks, copy->bytes);
 }
 
 /* Calls the visitor for all blocks, until it stops. */
@@ -9799,10 +9798,10 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, const gpuarena__cop
     gpuarena_result result = GPUARENA_OK;
     gpuarena__iterator at = GPUARENA_INIT;
     size_t count;
-    if (!copy->made) at = gpuarena__blocks(arena);
+    if (!copy->blocks) at = gpuarena__blocks(arena);
     for (count = 0; count < copy->block_count && result == GPUARENA_OK; count++) {
-        gpuarena_block block = copy->made ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
-        if (!copy->made) gpuarena__next(arena, &at);
+        gpuarena_block block = copy->blocks ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
+        if (!copy->blocks) gpuarena__next(arena, &at);
         result = visit(&block, user);
     }
     return result;
@@ -9892,7 +9891,7 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     gpuarena__text *out = &writer->out;
     uint32_t at;
     for (at = 0; at < copy->tag_count; at++, gpuarena__flush(writer)) {
-        gpuarena_tag_stats one = copy->made ? copy->tags[at] : gpuarena__tag_stats(writer->arena, at);
+        gpuarena_tag_stats one = copy->blocks ? copy->tags[at] : gpuarena__tag_stats(writer->arena, at);
         const char *name = at ? gpuarena__tag_names[at - 1] : "";
         if (!one.alloc_count && (at || !writer->json)) continue;
         if (!writer->json) {
