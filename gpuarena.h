@@ -4279,7 +4279,6 @@ static uint64_t gpuarena__children(const gpuarena *arena)
 /* The figures of an arena and all below it, beside its limit. */
 typedef struct gpuarena__figures {
     uint64_t held;                               /* reserved, and charged for growth in progress */
-    uint64_t over, room;                         /* the part of that above the limit; what the limit leaves */
     uint64_t limit;
     uint64_t changes;                            /* of these, by others than the arena that asks */
 } gpuarena__figures;
@@ -4289,8 +4288,6 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     gpuarena__figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__above(top->limit, figures.held);
-    figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4302,8 +4299,10 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 {
     uint64_t excess = 0;
     const gpuarena *at;
-    for (at = arena; at; at = at->config.parent)
-        excess = gpuarena__max(excess, gpuarena__family_figures(arena, at).over);
+    for (at = arena; at; at = at->config.parent) {
+        gpuarena__figures now = gpuarena__family_figures(arena, at);
+        excess = gpuarena__max(excess, gpuarena__above(now.held, now.limit));
+    }
     return excess;
 }
 
@@ -6265,11 +6264,12 @@ static int gpuarena__hole_next(const gpuarena *arena, gpuarena__holes *holes)
     return 0;
 }
 
-/* The pages in the holes that are left to visit. */
-static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, gpuarena__holes holes)
+/* The pages in the open holes in [begin, end). */
+static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
+    gpuarena__holes hole = gpuarena__holes_in(arena, begin, end);
     uint64_t count = 0;
-    while (gpuarena__hole_next(arena, &holes)) count += (holes.end - holes.begin) / arena->paged.page_bytes;
+    while (gpuarena__hole_next(arena, &hole)) count += (hole.end - hole.begin) / arena->paged.page_bytes;
     return count;
 }
 
@@ -7033,7 +7033,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         commit.begin = begin;
         commit.end = end;
         commit.is_last = is_last;
-        commit.need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
+        commit.need = gpuarena__unmapped_pages(arena, begin, end);
         said = gpuarena__no_error();
         again = 0;                               /* 1: other threads or arenas were quicker */
         if (gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, may_move, &said)
@@ -11258,7 +11258,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     for (; top; top = top->config.parent) {
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
-        if (!device && now.room >= bytes && !now.over) continue;
+        if (!device && now.held + bytes <= now.limit) continue;
         (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
         if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
@@ -11321,7 +11321,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
         gpuarena__figures then = gpuarena__family_figures(arena, top);
-        uint64_t lack = refused ? bytes : then.over + gpuarena__above(bytes, then.room);
+        uint64_t lack = refused ? bytes : gpuarena__above(then.held + bytes, then.limit);
         (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
     }
     gpuarena__relock_all(arena);
@@ -13257,7 +13257,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
     uint32_t step, record = 1;
     for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
-        uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
+        uint64_t need = gpuarena__unmapped_pages(arena, begin, end), idle;
         int quiet = step < GPUARENA__BY_DEVICE;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
@@ -13372,7 +13372,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         return gpuarena__whole(end, page) - begin;
-    return gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)) * page;
+    return gpuarena__unmapped_pages(arena, begin, end) * page;
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
