@@ -5911,11 +5911,8 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
 }
 
 /* >>pages ==============================================================================================
-   Paged ranges: addresses, reserved once, and pages that back them where blocks need memory. A free block
-   is backed throughout, a hole nowhere. If no free block fits, a gap of adjacent holes and free blocks is
-   chosen that lacks few pages. The pages are created, or moved there from inside other free blocks that
-   are quiet. A page is mapped at its new place before it is unmapped at the old one, so a failure leaves
-   everything as it was. */
+   Paged ranges, as PAGED RANGES in the manual says: addresses, and pages that back them. A page that moves is
+   mapped at its new place before it is unmapped at the old one, so a failure leaves everything as it was. */
 
 enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
                                                     driver has them */
@@ -5980,11 +5977,9 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
         && gpuarena__is_beyond(arena, count);
 }
 
-/* Tells whether the driver grants `count` charged pages although they are scarce. Created one by one, they
-   would take all that the device has, and that others may need, before the shortage is known. So they are
-   first requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
-   nothing. (If the driver fails to take the piece back, it is lost, and counted nowhere.) 0 and an error: it
-   is not granted. */
+/* Tells whether the driver grants `count` charged pages although they are scarce: it is asked for them in one
+   piece, since its figures alone refuse nothing. (If the driver fails to take the piece back, it is lost, and
+   counted nowhere.) 0 and an error: it is not granted. */
 static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
@@ -6716,9 +6711,8 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it. An arena with one
-   stream gets a quarter of them at once, and one page more for every two that have moved: so memory
-   stays lower where few need to move. */
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, for an arena with
+   one stream not at once. */
 static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -6821,9 +6815,7 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *com
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
-   cheap, but the free part of one that is partly live cannot move. So a place is backed by a few handles,
-   they are smaller the less the limit leaves, and none is large while much is stranded already, unless it is
-   a plan's, whose pages do not move. */
+   cheap, but the free part of one that is partly live cannot move; a plan's pages do not move anyway. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
@@ -8305,8 +8297,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
     paged->idle_low_count = gpuarena__idle_known(arena);
 }
 
-/* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
-   memory, so nothing is waited for. Not if the headroom would then keep the arena from growing again for a
+/* Release PRESSURE, before growth. Not if the headroom would then keep the arena from growing again for a
    need that its idle memory may serve. No sum wraps: release_bytes, headroom and free memory are at most
    MAX_TOTAL, growth is at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
@@ -8385,10 +8376,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 }
 
 /* >>scrub ==============================================================================================
-   Clearing of blocks: before a block becomes free, on the stream of its free; and before it is handed out,
-   on its stream. If no single stream follows all uses of the block, the host waits for the device before
-   and after. A block that cannot be cleared is not freed, or not handed out. Everything here holds the
-   slow-path mutex. */
+   Clearing of blocks, as SCRUB in the manual says. Everything here holds the slow-path mutex. */
 
 /* Tells whether a clear may be enqueued on a stream. On a captured one it would become part of a graph, and
    repeat with each launch; on the default stream it would break a capture. 0 and an error. */
