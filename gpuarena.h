@@ -130,6 +130,9 @@
        request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
        needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
        refuses then, the handles that went back stay there.
+     - If more than eight new pages are needed, and the driver reports less free memory, they are first
+       requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
+       has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
@@ -302,8 +305,9 @@
        peak is added. Such a plan ends when a request needs more memory.
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
-       few. The packed plan must fit into the live peak and the share config.idle_fraction of it. Then idle
-       pages beyond the peak go back to the driver.
+       few. The packed plan, beside what is live then, must fit into the live peak and the share
+       config.idle_fraction of it; if it does not, the plan stays as it is. Then idle pages beyond the peak go
+       back to the driver.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
@@ -964,7 +968,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
-     Cost       O(blocks x log blocks + segments). */
+     Cost       O(blocks x log blocks + segments x log segments + streams + arenas). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -1520,7 +1524,8 @@ static int  gpuarena__mutex_make(pthread_mutex_t *mutex)   { return pthread_mute
 static void gpuarena__mutex_end(pthread_mutex_t *mutex)    { (void)pthread_mutex_destroy(mutex); }
 static void gpuarena__mutex_lock(pthread_mutex_t *mutex)   { (void)pthread_mutex_lock(mutex); }
 static void gpuarena__mutex_unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
-static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
+#define GPUARENA__MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+static pthread_mutex_t gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 
 /* Lets other threads have the processor. A thread yields to none of a lower real-time priority, which may be
    waited for: from times = YIELDS on it sleeps for a millisecond. */
@@ -1657,7 +1662,8 @@ static void gpuarena__spin_end(gpuarena__spin *spin)
 }
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
-static char gpuarena__registry_lock;
+#define GPUARENA__MUTEX_INIT 0
+static char gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
 static int  gpuarena__spin_make(char *spin)   { *spin = 0; return 1; }
 static void gpuarena__pause(uint32_t times)   { (void)times; }
@@ -2052,8 +2058,8 @@ typedef struct gpuarena__plan {
     uint32_t step;                               /* in which it began last */
     gpuarena__plan_state state;
     uint32_t clean;                              /* the latest steps were served throughout: so many */
-    uint32_t packed;                             /* 1: its blocks lie in regions, or could not be packed */
-    uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
+    uint32_t packed;                             /* 1: its blocks lie in regions */
+    uint32_t trimmed;                            /* 1: it has been improved as far as it can be */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
                                                     under way */
@@ -2196,7 +2202,7 @@ typedef struct gpuarena__error {
 } gpuarena__error;
 
 /* >>host ===============================================================================================
-   Host memory for bookkeeping, counted by arena, and the one way in which tables grow. */
+   Host memory for bookkeeping, counted by arena, and the one way in which tables grow, and are sorted. */
 
 static void *gpuarena__host_alloc_raw(const gpuarena_config *config, size_t bytes)
 {
@@ -2244,6 +2250,22 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
 #define GPUARENA__RESERVE(arena, type, table, count, more, room) \
     ((table) = (type *)gpuarena__host_room((arena), (table), sizeof(type), (count), (more), &(room)), \
      (room) - (count) >= (more))
+
+/* Sorts a list. is_before: an expression that tells whether `one` belongs before `other`. Shell sort. */
+#define GPUARENA__SORT(type, list, count, is_before) \
+    do { \
+        size_t step, from, to; \
+        for (step = (count) / 2; step; step = step == 2 ? 1 : step * 5 / 11) \
+            for (from = step; from < (count); from++) { \
+                const type one = (list)[from]; \
+                for (to = from; to >= step; to -= step) { \
+                    const type other = (list)[to - step]; \
+                    if (!(is_before)) break; \
+                    (list)[to] = other; \
+                } \
+                (list)[to] = one; \
+            } \
+    } while (0)
 
 /* >>lock ===============================================================================================
    Each arena has three kinds of locks.
@@ -4259,7 +4281,6 @@ static uint64_t gpuarena__children(const gpuarena *arena)
 /* The figures of an arena and all below it, beside its limit. */
 typedef struct gpuarena__figures {
     uint64_t held;                               /* reserved, and charged for growth in progress */
-    uint64_t over, room;                         /* the part of that above the limit; what the limit leaves */
     uint64_t limit;
     uint64_t changes;                            /* of these, by others than the arena that asks */
 } gpuarena__figures;
@@ -4269,8 +4290,6 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     gpuarena__figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__above(top->limit, figures.held);
-    figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4282,8 +4301,10 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 {
     uint64_t excess = 0;
     const gpuarena *at;
-    for (at = arena; at; at = at->config.parent)
-        excess = gpuarena__max(excess, gpuarena__family_figures(arena, at).over);
+    for (at = arena; at; at = at->config.parent) {
+        gpuarena__figures now = gpuarena__family_figures(arena, at);
+        excess = gpuarena__max(excess, gpuarena__above(now.held, now.limit));
+    }
     return excess;
 }
 
@@ -4848,13 +4869,6 @@ static int gpuarena__bins_make(gpuarena *arena, gpuarena__bins **bins)
 
 /* ---- heaps */
 
-/* Frees a heap's host memory. */
-static void gpuarena__heap_end(gpuarena *arena, gpuarena__heap *heap)
-{
-    gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
-    gpuarena__host_free(arena, heap->memory, sizeof(gpuarena__heap) + GPUARENA__LINE);
-}
-
 /* Makes a heap for the streams of a thread, with its lock locked, if there may be more and there is host
    memory. Returns its number; 0: it was not made. */
 static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
@@ -4874,7 +4888,8 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
     if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
-        gpuarena__heap_end(arena, heap);
+        gpuarena__host_free(arena, heap->lookup.table, gpuarena__lookup_bytes(&heap->lookup));
+        gpuarena__host_free(arena, memory, sizeof *heap + GPUARENA__LINE);
         return 0;
     }
     gpuarena__spin_lock(&heap->lock);
@@ -5898,11 +5913,8 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
 }
 
 /* >>pages ==============================================================================================
-   Paged ranges: addresses, reserved once, and pages that back them where blocks need memory. A free block
-   is backed throughout, a hole nowhere. If no free block fits, a gap of adjacent holes and free blocks is
-   chosen that lacks few pages. The pages are created, or moved there from inside other free blocks that
-   are quiet. A page is mapped at its new place before it is unmapped at the old one, so a failure leaves
-   everything as it was. */
+   Paged ranges, as PAGED RANGES in the manual says: addresses, and pages that back them. A page that moves is
+   mapped at its new place before it is unmapped at the old one, so a failure leaves everything as it was. */
 
 enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
                                                     driver has them */
@@ -5967,11 +5979,9 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
         && gpuarena__is_beyond(arena, count);
 }
 
-/* Tells whether the driver grants `count` charged pages although they are scarce. Created one by one, they
-   would take all that the device has, and that others may need, before the shortage is known. So they are
-   first requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
-   nothing. (If the driver fails to take the piece back, it is lost, and counted nowhere.) 0 and an error: it
-   is not granted. */
+/* Tells whether the driver grants `count` charged pages although they are scarce: it is asked for them in one
+   piece, since its figures alone refuse nothing. (If the driver fails to take the piece back, it is lost, and
+   counted nowhere.) 0 and an error: it is not granted. */
 static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
@@ -6251,11 +6261,12 @@ static int gpuarena__hole_next(const gpuarena *arena, gpuarena__holes *holes)
     return 0;
 }
 
-/* The pages in the holes that are left to visit. */
-static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, gpuarena__holes holes)
+/* The pages in the open holes in [begin, end). */
+static uint64_t gpuarena__unmapped_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
+    gpuarena__holes hole = gpuarena__holes_in(arena, begin, end);
     uint64_t count = 0;
-    while (gpuarena__hole_next(arena, &holes)) count += (holes.end - holes.begin) / arena->paged.page_bytes;
+    while (gpuarena__hole_next(arena, &hole)) count += (hole.end - hole.begin) / arena->paged.page_bytes;
     return count;
 }
 
@@ -6501,19 +6512,6 @@ static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__page_run_add(arena, base + from * page, base + high * page);
 }
 
-/* Sorts the listed runs by address, the highest first. */
-static void gpuarena__page_runs_sort(gpuarena__paged *paged)
-{
-    uint32_t step, at, back;
-    for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell sort */
-        for (at = step; at < paged->run_count; at++) {
-            gpuarena__page_run run = paged->runs[at];
-            for (back = at; back >= step && paged->runs[back - step].address < run.address; back -= step)
-                paged->runs[back] = paged->runs[back - step];
-            paged->runs[back] = run;
-        }
-}
-
 /* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
 static void gpuarena__page_runs_fit(gpuarena__paged *paged, uint64_t count)
 {
@@ -6552,7 +6550,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
         gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
         break;
     }
-    gpuarena__page_runs_sort(paged);
+    GPUARENA__SORT(gpuarena__page_run, paged->runs, paged->run_count, one.address > other.address);
     if (to_move) gpuarena__page_runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
         gpuarena__page_run *run = &paged->runs[at];
@@ -6715,9 +6713,8 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it. An arena with one
-   stream gets a quarter of them at once, and one page more for every two that have moved: so memory
-   stays lower where few need to move. */
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, for an arena with
+   one stream not at once. */
 static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -6820,9 +6817,7 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *com
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
-   cheap, but the free part of one that is partly live cannot move. So a place is backed by a few handles,
-   they are smaller the less the limit leaves, and none is large while much is stranded already, unless it is
-   a plan's, whose pages do not move. */
+   cheap, but the free part of one that is partly live cannot move; a plan's pages do not move anyway. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
@@ -7032,7 +7027,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         commit.begin = begin;
         commit.end = end;
         commit.is_last = is_last;
-        commit.need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end));
+        commit.need = gpuarena__unmapped_pages(arena, begin, end);
         said = gpuarena__no_error();
         again = 0;                               /* 1: other threads or arenas were quicker */
         if (gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, may_move, &said)
@@ -7251,13 +7246,6 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
    leaves no trace if the steps change. Packed blocks lie in a region for each stream, which is obtained once.
    Free memory of planned places is in no bin: it is earmarked. It is not joined when it is freed, but when an
    allocation needs it. */
-
-/* The recorded sequences of all kinds, by number. */
-static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
-{
-    const gpuarena__plan *plan = &arena->plans.list[at / 2];
-    return at % 2 ? &plan->fresh : &plan->seen;
-}
 
 /* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
 GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans, uint64_t units,
@@ -7484,14 +7472,7 @@ typedef struct gpuarena__pack {
 /* Sorts blocks by their keys, in descending order. */
 static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t count)
 {
-    uint32_t step, at, back;
-    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)       /* Shell's */
-        for (at = step; at < count; at++) {
-            uint32_t one = order[at];
-            for (back = at; back >= step && keys[order[back - step]] < keys[one]; back -= step)
-                order[back] = order[back - step];
-            order[back] = one;
-        }
+    GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
 /* Sorts the latest blocks of a list, and puts them between those that are sorted. A placed block's key is the
@@ -7751,14 +7732,15 @@ static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
     }
 }
 
-/* Earmarks what is free between two addresses, and what is live there as soon as it is freed. 0: no host
-   memory. */
-static int gpuarena__earmark_begin(gpuarena *arena, uint64_t begin, uint64_t end)
+/* Earmarks what a record may have between two addresses: what is free, and what is live as soon as it is
+   freed. 0: no host memory. */
+static int gpuarena__earmark_begin(gpuarena *arena, uint32_t record, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at)) {
         uint64_t low = gpuarena__max(begin, at.node->address),
                  high = gpuarena__min(end, at.node->address + gpuarena__node_bytes(at.node));
+        if (at.node->record && at.node->record != record) continue;
         if (gpuarena__node_live(at.node)) at.node->size |= GPUARENA__PLANNED;
         if (!gpuarena__is_free(at.node)) continue;
         if (!gpuarena__nodes_reserve(arena, 2)) return 0;
@@ -7904,26 +7886,32 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     return count;
 }
 
+/* Earmarks the places of a plan that begin below an address. 0: no host memory, or too many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint64_t below)
+{
+    uint32_t at;
+    for (at = 0; at < plan->seen.count; at++) {
+        const gpuarena__planned *one = &plan->seen.list[at];
+        uint64_t bytes = (uint64_t)one->units << arena->plans.unit_log2;
+        if (one->address && one->address < below
+            && (!gpuarena__region_of(arena, one->record)
+                || !gpuarena__earmark_begin(arena, one->record, one->address, one->address + bytes)))
+            return 0;
+    }
+    return 1;
+}
+
 /* Earmarks where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
    which found no place. It may take a 64th of the peak. 0: there is none. */
 static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
                                  uint32_t record, uint64_t last)
 {
     uint32_t unit_log2 = arena->plans.unit_log2, at;
-    uint64_t begin = 0, end = 0, granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
+    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
              more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2, granule);
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
-    for (at = 0; at < pack->count; at++) {
-        const gpuarena__packed *one = &pack->blocks[pack->order[at]];
-        if (one->offset >= last) break;
-        if (one->offset > end) {
-            if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
-            begin = one->offset;
-        }
-        end = gpuarena__max(end, one->offset + one->units);
-    }
-    if (end && !gpuarena__earmark_begin(arena, begin << unit_log2, end << unit_log2)) return 0;
+    if (!gpuarena__plan_earmark(arena, plan, last << unit_log2)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
@@ -7971,13 +7959,13 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* Packs the blocks of a sequence into regions: needs the least memory, but pages move for it. 0: there is no
-   plan; its regions may not fit beside the live blocks. */
-static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
+/* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
+   sizes they have. 0: there is no such plan, as the regions may not fit beside the live blocks. */
+static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuarena__region *wanted)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = arena->stats.live_bytes, most;
-    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, record, at, one;
+    uint64_t all = arena->stats.live_bytes, most;
+    uint32_t count = 0, record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
         gpuarena__pack pack = GPUARENA_INIT;
@@ -7985,27 +7973,55 @@ static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
         if (!gpuarena__pack_make(arena, &pack, &plan->seen, record)) count = GPUARENA__PLAN_REGIONS + 1;
         gpuarena__host_free(arena, pack.keys, pack.host_bytes);
         if (!pack.top || count > GPUARENA__PLAN_REGIONS) continue;
-        sets[count] = record;
-        bytes[count] = gpuarena__whole(pack.top << arena->plans.unit_log2,
-                                       gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
-        all += bytes[count++];
+        wanted[count].record = record;
+        wanted[count].bytes = gpuarena__whole(pack.top << arena->plans.unit_log2,
+                                              gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
+        all += wanted[count++].bytes;
     }
     if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
     most = gpuarena__peak(arena);
     most += (uint64_t)((double)most * fraction);
-    if (all > gpuarena__max(most, arena->stats.reserved_bytes)) return 0;
+    return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
+}
+
+/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. 0: there is no
+   plan. */
+static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
+                                uint32_t count)
+{
+    uint32_t at, one;
     for (at = 0; at < count; at++) {
-        const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
+        const gpuarena__region *region = gpuarena__region_have(arena, wanted[at].record, wanted[at].bytes);
         for (one = 0; region && one < plan->seen.count; one++)
-            if (plan->seen.list[one].record == sets[at] && plan->seen.list[one].address)
+            if (plan->seen.list[one].record == wanted[at].record && plan->seen.list[one].address)
                 plan->seen.list[one].address += region->address - 1;
         if (!region) return 0;
     }
-    arena->stats.plan_count++;
-    return 1;
+    plan->packed = count != 0;
+    arena->stats.plan_count += plan->packed;
+    return count != 0;
 }
 
-/* Packs all plans that serve. Those that cannot be packed are recorded anew, and are not packed again. */
+/* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
+   0: there is no plan any more. */
+static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    size_t bytes = plan->seen.count * sizeof *plan->seen.list;
+    gpuarena__planned *before = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
+    uint32_t count;
+    if (!before) return 0;
+    memcpy(before, plan->seen.list, bytes);
+    count = gpuarena__plan_pack(arena, plan, wanted);
+    if (!count) memcpy(plan->seen.list, before, bytes);
+    gpuarena__host_free(arena, before, bytes);
+    plan->clean = 0;
+    plan->trimmed = !count;
+    return count ? gpuarena__plan_enter(arena, plan, wanted, count)
+                 : gpuarena__plan_earmark(arena, plan, UINT64_MAX);
+}
+
+/* Packs all plans that serve. */
 static void gpuarena__plans_pack(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -8019,10 +8035,8 @@ static void gpuarena__plans_pack(gpuarena *arena)
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
         if (states[at] == GPUARENA__PLAN_RECORDS) continue;
-        plan->clean = plan->trimmed = 0;
-        if (gpuarena__plan_pack(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
+        if (gpuarena__plan_pack_again(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
         else gpuarena__plan_fail(plan);
-        plan->packed = 1;
     }
     if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
@@ -8046,6 +8060,7 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned;
     if (alike && arena->plans.moved_count == arena->stats.remapped_page_count + arena->stats.release_count) {
         plan->failures += 2;                     /* the steps need no plan: they are watched again later */
@@ -8056,8 +8071,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
             (void)gpuarena__plans_yield(arena);  /* some memory may be earmarked */
-            planned = gpuarena__plan_pack(arena, plan);
-            plan->packed = (uint32_t)planned;
+            planned = gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
@@ -8182,13 +8196,26 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
+/* Moves the ranges of at least `over` bytes from a list, the longest first, to one with the shortest first.
+   Those of one length stay in their order. */
+static void gpuarena__ranges_turn(gpuarena__range **list, uint64_t over, gpuarena__range **turned)
+{
+    while (*list && (*list)->bytes >= over) {
+        gpuarena__range *first = *list, *last = first;
+        while (last->next && last->next->bytes == first->bytes) last = last->next;
+        *list = last->next;
+        last->next = *turned;
+        *turned = first;
+    }
+}
+
 /* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
    the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
    again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
-    gpuarena__range *range, *list = NULL, **link, **at;
+    gpuarena__range *range, *list = NULL, *covering = NULL, **link;        /* the excess only falls */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
@@ -8198,11 +8225,10 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     }
     if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
     list = gpuarena__ranges_sort(list, count, &range);
-    while (list && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
+    while ((list || covering) && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
            && refusal->result != GPUARENA_CAPTURE) {
-        uint64_t over = arena->stats.reserved_bytes - keep;
-        for (link = at = &list; *at && (*at)->bytes >= over; at = &(*at)->next)
-            if ((*at)->bytes < (*link)->bytes) link = at;
+        gpuarena__ranges_turn(&list, arena->stats.reserved_bytes - keep, &covering);
+        link = covering ? &covering : &list;
         range = *link;
         *link = range->next;
         if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
@@ -8273,8 +8299,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
     paged->idle_low_count = gpuarena__idle_known(arena);
 }
 
-/* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
-   memory, so nothing is waited for. Not if the headroom would then keep the arena from growing again for a
+/* Release PRESSURE, before growth. Not if the headroom would then keep the arena from growing again for a
    need that its idle memory may serve. No sum wraps: release_bytes, headroom and free memory are at most
    MAX_TOTAL, growth is at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
@@ -8353,10 +8378,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 }
 
 /* >>scrub ==============================================================================================
-   Clearing of blocks: before a block becomes free, on the stream of its free; and before it is handed out,
-   on its stream. If no single stream follows all uses of the block, the host waits for the device before
-   and after. A block that cannot be cleared is not freed, or not handed out. Everything here holds the
-   slow-path mutex. */
+   Clearing of blocks, as SCRUB in the manual says. Everything here holds the slow-path mutex. */
 
 /* Tells whether a clear may be enqueued on a stream. On a captured one it would become part of a graph, and
    repeat with each launch; on the default stream it would break a capture. 0 and an error. */
@@ -9464,18 +9486,6 @@ static int gpuarena__leak_before(const gpuarena__leak *left, const gpuarena__lea
     return left->bytes < right->bytes || (left->bytes == right->bytes && left->tag < right->tag);
 }
 
-static void gpuarena__leaks_sort(gpuarena__leak *list, uint64_t count)
-{
-    uint64_t step, at, to;
-    for (step = count / 2; step; step = step == 2 ? 1 : step * 5 / 11)   /* Shell sort */
-        for (at = step; at < count; at++) {
-            gpuarena__leak one = list[at];
-            for (to = at; to >= step && gpuarena__leak_before(&one, &list[to - step]); to -= step)
-                list[to] = list[to - step];
-            list[to] = one;
-        }
-}
-
 /* Refuses to destroy an arena with live blocks, and groups them by size and tag if there is host memory. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
@@ -9494,7 +9504,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
     }
     error.result = GPUARENA_STILL_IN_USE;
     failure = gpuarena__failure_of(arena, &error);
-    gpuarena__leaks_sort(list, count);
+    GPUARENA__SORT(gpuarena__leak, list, count, gpuarena__leak_before(&one, &other));
     for (end = 1; end <= count; end++) {
         if (end < count && !gpuarena__leak_before(&list[begin], &list[end])) continue;
         gpuarena__most_put(failure.most, end - begin, (end - begin) * list[begin].bytes, list[begin].tag);
@@ -9738,8 +9748,7 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
    mutex alone, so that hits and frees go on meanwhile. Without host memory there is no copy, and all locks
    stay held. */
 typedef struct gpuarena__copy {
-    int made;                                    /* 0: there is none */
-    gpuarena_block *blocks;                      /* in the order of their addresses */
+    gpuarena_block *blocks;                      /* in the order of their addresses; NULL: there is none */
     gpuarena_tag_stats *tags;                    /* behind the blocks, in the order of their places */
     size_t block_count, tag_count, bytes;
     gpuarena__frame frame;
@@ -9755,9 +9764,9 @@ static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
     copy->tag_count = arena->tags.room;
     copy->bytes = count * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;
     copy->blocks = copy->bytes ? (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes) : NULL;
-    copy->made = copy->blocks != NULL;
-    gpuarena__call_begin(&copy->frame, arena, copy->made ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
-    if (!copy->made) return;
+    gpuarena__call_begin(&copy->frame, arena,
+                         copy->blocks ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
+    if (!copy->blocks) return;
     copy->tags = (gpuarena_tag_stats *)(void *)(copy->blocks + count);
     for (at = gpuarena__blocks(arena), count = 0; at.index; gpuarena__next(arena, &at))
         copy->blocks[count++] = gpuarena__block_describe(arena, at.index);
@@ -9768,9 +9777,9 @@ static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
 
 static void gpuarena__copy_end(gpuarena *arena, gpuarena__copy *copy)
 {
-    if (copy->made) gpuarena__lock(arena);
+    if (copy->blocks) gpuarena__lock(arena);
     gpuarena__call_end(&copy->frame);
-    if (copy->made) gpuarena__host_free(arena, copy->blocks, copy->bytes);
+    if (copy->blocks) gpuarena__host_free(arena, copy->blocks, copy->bytes);
 }
 
 /* Calls the visitor for all blocks, until it stops. */
@@ -9780,10 +9789,10 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, const gpuarena__cop
     gpuarena_result result = GPUARENA_OK;
     gpuarena__iterator at = GPUARENA_INIT;
     size_t count;
-    if (!copy->made) at = gpuarena__blocks(arena);
+    if (!copy->blocks) at = gpuarena__blocks(arena);
     for (count = 0; count < copy->block_count && result == GPUARENA_OK; count++) {
-        gpuarena_block block = copy->made ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
-        if (!copy->made) gpuarena__next(arena, &at);
+        gpuarena_block block = copy->blocks ? copy->blocks[count] : gpuarena__block_describe(arena, at.index);
+        if (!copy->blocks) gpuarena__next(arena, &at);
         result = visit(&block, user);
     }
     return result;
@@ -9873,7 +9882,7 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     gpuarena__text *out = &writer->out;
     uint32_t at;
     for (at = 0; at < copy->tag_count; at++, gpuarena__flush(writer)) {
-        gpuarena_tag_stats one = copy->made ? copy->tags[at] : gpuarena__tag_stats(writer->arena, at);
+        gpuarena_tag_stats one = copy->blocks ? copy->tags[at] : gpuarena__tag_stats(writer->arena, at);
         const char *name = at ? gpuarena__tag_names[at - 1] : "";
         if (!one.alloc_count && (at || !writer->json)) continue;
         if (!writer->json) {
@@ -10452,9 +10461,10 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
         GPUARENA__PIECE(bins->foreign, sizeof *bins);
         if (bins != &arena->bins) { GPUARENA__PIECE(bins, sizeof *bins); }
     }
-    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
-        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
-        GPUARENA__PIECE(sequence->list, sequence->room * sizeof *sequence->list);
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        const gpuarena__plan *plan = &arena->plans.list[at];
+        GPUARENA__PIECE(plan->seen.list, plan->seen.room * sizeof *plan->seen.list);
+        GPUARENA__PIECE(plan->fresh.list, plan->fresh.room * sizeof *plan->fresh.list);
     }
     GPUARENA__PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
 #define X(table, room) GPUARENA__PIECE(arena->table, arena->room * sizeof *arena->table);
@@ -10589,11 +10599,7 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
    Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
 static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
-#ifdef GPUARENA_NO_THREADS
-static gpuarena__mutex gpuarena__cuda_pools_lock;
-#else
-static gpuarena__mutex gpuarena__cuda_pools_lock = PTHREAD_MUTEX_INITIALIZER;
-#endif
+static gpuarena__mutex gpuarena__cuda_pools_lock = GPUARENA__MUTEX_INIT;
 
 /* Memory has left a device's pool, or was not had from it. */
 static void gpuarena__cuda_pool_leave(int device)
@@ -10784,6 +10790,9 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     X(events_stream_wait, CALL, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
       cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
     X(events_device_wait, CALL, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
+    X(ipc_get_handle, CALL, \
+      (const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]), \
+      cudaIpcGetMemHandle((cudaIpcMemHandle_t *)(void *)handle, ptr)) \
     X(ipc_close_handle, CALL, (const gpuarena_driver *self, void *ptr), cudaIpcCloseMemHandle(ptr)) \
     X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
       cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
@@ -10807,15 +10816,6 @@ GPUARENA__CUDA_CALLS(X)
 /* ---- between processes and devices */
 
 typedef char gpuarena__cuda_handle_fits[sizeof(cudaIpcMemHandle_t) == GPUARENA_IPC_BYTES ? 1 : -1];
-
-static int gpuarena__cuda_ipc_get_handle(const gpuarena_driver *self, void *ptr,
-                                         unsigned char handle[GPUARENA_IPC_BYTES])
-{
-    cudaIpcMemHandle_t got;
-    GPUARENA__CUDA_CALL(cudaIpcGetMemHandle(&got, ptr));
-    if (!code) memcpy(handle, &got, sizeof got);
-    return code;
-}
 
 static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
                                           const unsigned char handle[GPUARENA_IPC_BYTES], void **ptr)
@@ -11250,7 +11250,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     for (; top; top = top->config.parent) {
         gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
-        if (!device && now.room >= bytes && !now.over) continue;
+        if (!device && now.held + bytes <= now.limit) continue;
         (void)gpuarena__family_idle_under(arena, reclaim, top, &stays);
         if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
     }
@@ -11313,7 +11313,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
         gpuarena__figures then = gpuarena__family_figures(arena, top);
-        uint64_t lack = refused ? bytes : then.over + gpuarena__above(bytes, then.room);
+        uint64_t lack = refused ? bytes : gpuarena__above(then.held + bytes, then.limit);
         (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
     }
     gpuarena__relock_all(arena);
@@ -11748,12 +11748,25 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
+/* Tells whether all fields of two tables are equal; what lies between fields does not count. */
+static int gpuarena__is_same_driver(const gpuarena_driver *one, const gpuarena_driver *other)
+{
+    int same = 1;
+#define X(field) same = same && one->field == other->field;
+#define GPUARENA__FIELD(group, entry, bits) X(group.entry)
+    GPUARENA__ENTRIES(GPUARENA__FIELD)
+    X(clear) X(peer) X(classify) X(code_name) X(now_ns)
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers)
+#undef GPUARENA__FIELD
+#undef X
+    return same;
+}
+
 /* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
    copied to; *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
                                              uint64_t *headroom, gpuarena__text *why)
 {
-    const size_t driver_bytes = offsetof(gpuarena_driver, peer) + sizeof driver->peer;    /* no padding */
     gpuarena *parent = config->parent;
     gpuarena_driver given = *(config->driver ? config->driver : driver);
     int living = gpuarena__count_living(parent);
@@ -11775,7 +11788,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     given.peers |= parent->config.peers;         /* as the parent has it */
-    if (config->driver && memcmp(&given, driver, driver_bytes) != 0) {
+    if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
         result = GPUARENA_INVALID_CONFIG;
     }
@@ -13237,7 +13250,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
     uint32_t step, record = 1;
     for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
-        uint64_t need = gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)), idle;
+        uint64_t need = gpuarena__unmapped_pages(arena, begin, end), idle;
         int quiet = step < GPUARENA__BY_DEVICE;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
@@ -13364,7 +13377,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     *idle = gpuarena__idle_outside(arena, begin, end);
     if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         return gpuarena__whole(end, page) - begin;
-    return gpuarena__unmapped_pages(arena, gpuarena__holes_in(arena, begin, end)) * page;
+    return gpuarena__unmapped_pages(arena, begin, end) * page;
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
@@ -14002,11 +14015,13 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAX_BYTES
 #undef GPUARENA__MEMORY_ENTRIES
+#undef GPUARENA__MUTEX_INIT
 #undef GPUARENA__NEVER
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
 #undef GPUARENA__RULES
 #undef GPUARENA__SET
+#undef GPUARENA__SORT
 #undef GPUARENA__STEPPED
 #undef GPUARENA__STORE
 #undef GPUARENA__TABLES

@@ -111,6 +111,9 @@ my @modes = (
     ['own malloc, free and assert',  'hooks.c'],
     ['own malloc, free, NDEBUG',     'hooks.c',          '-DNDEBUG'],
 );
+my @modes_of_c = (
+    ['over the locks of a test',         'locks.c'],
+);
 my @modes_of_cxx = (
     ['user inside extern "C"',           'inside_extern_c.cc'],
     ['implementation inside extern "C"', 'inside_extern_c.cc', $define],
@@ -134,7 +137,7 @@ sub job_of {
 sub test_matrix {
     my ($compiler) = @_;
     my (%of_mode, @all);
-    my @mine = (@modes, $compiler->{language} eq 'C++' ? @modes_of_cxx : ());
+    my @mine = (@modes, $compiler->{language} eq 'C++' ? @modes_of_cxx : @modes_of_c);
     @mine = grep { @$_ == 2 } @mine if $compiler->{name} eq 'clang++';
     for my $mode (@mine) {
         my ($name, @how) = @$mode;

@@ -40,7 +40,7 @@ my @about_locks = (
 static void gpuarena__copy_end(@, q@}
 
 static void gpuarena__copy_end(@,
-     q@    if (copy->made) gpuarena__lock(arena);@, q@@],
+     q@    if (copy->blocks) gpuarena__lock(arena);@, q@@],
     ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
      q@    if (times < UINT32_MAX) (void)sched_yield();@],
 );

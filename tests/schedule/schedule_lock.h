@@ -13,7 +13,8 @@ typedef struct schedule_lock {
 typedef struct gpuarena__spin { schedule_lock lock; uint64_t order; int is_hit; } gpuarena__spin;
 typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
 
-static gpuarena__mutex gpuarena__registry_lock = { { LOCK_MADE, 0, 0 } };
+#define GPUARENA__MUTEX_INIT { { LOCK_MADE, 0, 0 } }
+static gpuarena__mutex gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 
 /* What each fiber holds, the last for what runs outside. */
 enum { LOCK_SPINS = 32 };

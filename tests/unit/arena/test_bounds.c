@@ -3,6 +3,7 @@
    each. It must not test what the calls do. */
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 static uint64_t steps;                           /* functions called, and cache lines moved by memmove */
 void __cyg_profile_func_enter(void *function, void *site) __attribute__((no_instrument_function));
@@ -22,7 +23,7 @@ enum { FEW = 1000, MANY = 16 * FEW, SEPARATORS = 2 };
 typedef struct bare_device {
     gpuarena_driver table;
     uint64_t next, count, obtained;
-    int falling;
+    int falling, refuses;
 } bare_device;
 
 static int bare_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
@@ -55,6 +56,7 @@ static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, voi
     (void)ptr;
     (void)bytes;
     (void)stream;
+    if (device->refuses) return GPUARENA_STATUS_FAILED;
     device->count--;
     return 0;
 }
@@ -227,11 +229,36 @@ static void test_segments(int falling)
     judge(few.destroy, many.destroy, 40, "destroy");
 }
 
+/* Segments that the driver refuses to take are each looked at once. A loop that calls no function makes no step, so
+   this is the processor's time, against that of a release of all of them. */
+static void test_refused(void)
+{
+    gpuarena_stats stats;
+    clock_t begin, refused, released;
+    open_arena("backing=segments,growth=exact");
+    for (int at = 0; at < MANY; at++) blocks[at] = take(MIB(2));
+    for (int at = 0; at < MANY; at++) drop(blocks[at]);
+    gpuarena_get_stats(arena, &stats);
+    device.refuses = 1;
+    begin = clock();
+    CHECK_INT(gpuarena_trim(arena, stats.reserved_bytes - MIB(2), NULL), ==, GPUARENA_DRIVER_ERROR);
+    refused = clock() - begin;
+    CHECK_U64(device.count, ==, (uint64_t)MANY);
+    device.refuses = 0;
+    begin = clock();
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    released = clock() - begin;
+    CHECK_MSG(refused <= 10 * released, "%d segments are refused in %ld ticks, released in %ld", MANY, (long)refused,
+              (long)released);
+    close_arena();
+}
+
 int main(void)
 {
     test_class();
     test_figures();
     test_segments(0);
     test_segments(1);
+    test_refused();
     return tap_done();
 }
