@@ -274,7 +274,7 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
-int holes_command(const cli *asked, const char *const *argv, problem *why)
+static int holes_act(const cli *asked, const char *const *argv, problem *why)
 {
     holes self = { .asked = asked };
     interrupt_catch();
@@ -289,3 +289,5 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;
 }
+
+const command command_holes = { "holes", "-p POLICY[,..] [--instructions]", 0, holes_act };

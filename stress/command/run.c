@@ -399,7 +399,7 @@ static int run_all(run *self, problem *why)
     return run_finish(self, why);
 }
 
-int run_command(const cli *asked, const char *const *argv, problem *why)
+static int run_act(const cli *asked, const char *const *argv, problem *why)
 {
     run self = { .asked = asked, .argv = argv };
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
@@ -418,3 +418,9 @@ int run_command(const cli *asked, const char *const *argv, problem *why)
     plan_free(&self.plan);
     return self.exit_code;
 }
+
+const command command_run = { "run", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, run_act };
+const command command_capacity = { "capacity", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, run_act };
+const command command_batch = {
+    "batch", "-w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]", 0, run_act,
+};

@@ -61,7 +61,7 @@ static void test_cuda_json(void)
     const output_material made = { .list = &list, .device = "cuda:0", .environment = &gpu };
     const output_material barely = { .list = &list, .device = "cuda:0", .environment = &bare };
     FILE *file = tmpfile();
-    json_write(file, &made);
+    output_json.write(file, &made);
     read_back(file);
     CHECK(strstr(written, "\"device\":{\"kind\":\"cuda\",\"name\":\"cuda:0\"},\"environment\":{\"name\":"
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
@@ -72,7 +72,7 @@ static void test_cuda_json(void)
     bare.driver[0] = '\0';
     bare.process_count = -1;
     file = tmpfile();
-    json_write(file, &barely);
+    output_json.write(file, &barely);
     read_back(file);
     CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null,"));
 }
