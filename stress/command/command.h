@@ -7,7 +7,6 @@
 
 #include "../base/cli.h"
 #include "../report/output.h"
-#include "../result/csv.h"
 #include "../result/gate.h"
 #include "../result/row.h"
 #include "../run/plan.h"

@@ -13,12 +13,10 @@
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
-#include "../report/plot.h"
 #include "../report/table.h"
 #include "../report/table_columns.h"
 #include "../result/row.h"
 #include "../sim/costs.h"
-#include "../sim/sim.h"
 #include "../workload/workload.h"
 
 static int help_plain(FILE *out, const char *text)

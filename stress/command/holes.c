@@ -12,7 +12,6 @@
 #include "../run/plan.h"
 #include "../policy/policy.h"
 #include "../base/program.h"
-#include "../base/progress.h"
 #include "../report/output.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,

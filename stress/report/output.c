@@ -16,7 +16,6 @@
 #include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
-#include "../result/record.h"
 #include "../run/plan.h"
 #include "../run/sweep.h"
 #include "../workload/workload.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gpuarena.h"
 #include "../base/text.h"
 #include "../base/program.h"
 #include "../policy/policy_name.h"

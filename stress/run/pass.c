@@ -11,7 +11,6 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../base/progress.h"
-#include "../workload/workload.h"
 
 /* ---- Calls to the pool, and clocks around them */
 
