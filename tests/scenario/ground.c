@@ -2,7 +2,6 @@
    It must not know what any scenario is about.
    Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
-
 #include <stdlib.h>
 #include <string.h>
 
