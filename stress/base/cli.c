@@ -28,10 +28,8 @@ static int cli_read_share(const char *text, uint64_t *millionths)
 
 static void cli_add_item(cli_value *value, const char *text)
 {
-    char **items = program_need(value->item_count + 1, sizeof *items);
-    if (value->item_count) memcpy(items, value->items, value->item_count * sizeof *items);
-    free(value->items);
-    value->items = items;
+    value->items = realloc(value->items, (value->item_count + 1) * sizeof *value->items);
+    program_must(!value->items);
     value->items[value->item_count++] = program_copy(text, strlen(text));
 }
 
@@ -273,12 +271,8 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 
 static void cli_take_word(cli *self, const char *word)
 {
-    if (!*self->command) {
-        self->command = word;
-        return;
-    }
-    if (!self->topic) self->topic = word;
-    cli_add_item(&self->words, word);
+    if (!*self->command) self->command = word;
+    else cli_add_item(&self->words, word);
 }
 
 static int cli_defaults(cli *self, problem *why)

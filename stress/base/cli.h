@@ -135,8 +135,7 @@ typedef struct cli_value {
 
 typedef struct cli {
     const char *command;                         /* "" if none was given */
-    const char *topic;                           /* the first word after the command, or NULL .. */
-    cli_value   words;                           /* .. and all of them */
+    cli_value   words;                           /* after the command */
     cli_value   values[CLI_COUNT];
 } cli;
 

@@ -13,27 +13,6 @@
 #include "../device/cuda_environment.h"
 #include "../report/output.h"
 
-/* `stress help [a|b|..]`, in two lines. */
-static void command_usage_topics(FILE *out)
-{
-    char names[256];
-    help_names(names, sizeof names, "|");
-    int cut = 92;
-    while (cut < (int)strlen(names) && names[cut - 1] != '|') cut--;
-    fprintf(out, "       stress help [%.*s\n                    %s]\n", cut, names, names + cut);
-    fputs("       stress help NAME    of a workload, policy, option, column or kind of --out\n", out);
-}
-
-void command_usage(FILE *out)
-{
-    for (size_t index = 0; command_at(index); index++) {
-        const command *each = command_at(index);
-        if (each->usage) fprintf(out, "%s stress %s%s%s\n", index ? "      " : "Usage:", each->name,
-                                 *each->usage ? " " : "", each->usage);
-        else command_usage_topics(out);
-    }
-}
-
 typedef int command_write(FILE *out, const char *topic, problem *why);
 
 /* Pages are written as a whole, for they name the program. Who reads no further, as head does, is told nothing. */
@@ -50,16 +29,21 @@ static int command_page(command_write *write, const char *topic, problem *why)
     return failed || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
+static const char *command_word(const cli *asked)
+{
+    return asked->words.item_count ? asked->words.items[0] : NULL;
+}
+
 static int list_act(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return command_page(help_list, asked->topic, why);
+    return command_page(help_list, command_word(asked), why);
 }
 
 static int help_act(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return command_page(help_write, asked->topic, why);
+    return command_page(help_write, command_word(asked), why);
 }
 
 static int version_act(const cli *asked, const char *const *argv, problem *why)
@@ -78,27 +62,44 @@ static const command *const command_table[] = {
 #define X(name) &command_##name,
     COMMANDS(X)
 #undef X
+    NULL
 };
 
-const command *command_at(size_t index)
+const command *command_find(const char *name)
 {
-    return index < sizeof command_table / sizeof command_table[0] ? command_table[index] : NULL;
+    const command *const *each = command_table;
+    while (*each && strcmp((*each)->name, name)) each++;
+    return *each;
 }
 
-static const command *command_find(const char *name)
+/* `stress help [a|b|..]`, in two lines. */
+static void command_usage_topics(FILE *out)
 {
-    size_t index = 0;
-    while (command_at(index) && strcmp(command_at(index)->name, name)) index++;
-    return command_at(index);
+    char names[256];
+    help_names(names, sizeof names, "|");
+    int cut = 92;
+    while (cut < (int)strlen(names) && names[cut - 1] != '|') cut--;
+    fprintf(out, "       stress help [%.*s\n                    %s]\n", cut, names, names + cut);
+    fputs("       stress help NAME    of a workload, policy, option, column or kind of --out\n", out);
+}
+
+void command_usage(FILE *out)
+{
+    for (const command *const *each = command_table; *each; each++) {
+        const char *usage = (*each)->usage;
+        if (usage) fprintf(out, "%s stress %s%s%s\n", each == command_table ? "Usage:" : "      ", (*each)->name,
+                           *usage ? " " : "", usage);
+        else command_usage_topics(out);
+    }
 }
 
 /* Which commands take the option: ", only to run, batch". */
 static const char *command_takers(const cli_option *option, char *text, size_t size)
 {
     text[0] = '\0';
-    for (size_t index = 0; command_at(index); index++) {
-        if (!slice_has(slice_of(option->commands), command_at(index)->name)) continue;
-        text_add(text, size, "%s%s", *text ? ", " : ", only to ", command_at(index)->name);
+    for (const command *const *each = command_table; *each; each++) {
+        if (!slice_has(slice_of(option->commands), (*each)->name)) continue;
+        text_add(text, size, "%s%s", *text ? ", " : ", only to ", (*each)->name);
     }
     return text;
 }
@@ -120,9 +121,9 @@ static void command_unknown(const char *name, problem *why)
 {
     char hint[96], names[160] = "";
     nearest search = nearest_to(name);
-    for (size_t index = 0; command_at(index); index++) {
-        nearest_offer(&search, command_at(index)->name);
-        text_add(names, sizeof names, "%s%s", index ? ", " : "", command_at(index)->name);
+    for (const command *const *each = command_table; *each; each++) {
+        nearest_offer(&search, (*each)->name);
+        text_add(names, sizeof names, "%s%s", *names ? ", " : "", (*each)->name);
     }
     if (!*name) problem_set(why, EXIT_USAGE, "no command; there are %s", names);
     else problem_set(why, EXIT_USAGE, "unknown command '%s'%s; there are %s", name,
@@ -133,8 +134,8 @@ int commands_run(const cli *asked, const char *const *argv, problem *why)
 {
     const command *found = command_find(asked->command);
     int is_known = found || !*asked->command;
-    if (is_known && asked->values[CLI_HELP].given) return command_page(help_command, asked->command, why);
-    if (is_known && asked->values[CLI_VERSION].given && !asked->topic) return version_act(asked, argv, why);
+    if (is_known && asked->values[CLI_HELP].given) return command_page(help_write, found ? found->name : NULL, why);
+    if (is_known && asked->values[CLI_VERSION].given && !command_word(asked)) return version_act(asked, argv, why);
     if (!found) command_unknown(asked->command, why);
     return !found || command_check(found->name, found->most_words, asked, why) ? why->exit_code : found->act(asked, argv, why);
 }

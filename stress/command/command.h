@@ -34,7 +34,7 @@ int bench_command(const cli *asked, const char *program, problem *why);
    policy that runs without being asked for, or "". */
 int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
 
-const command *command_at(size_t index);         /* NULL past the last */
+const command *command_find(const char *name);   /* NULL: there is none */
 
 /* The command takes each option that was given, and as many words. -1 and a problem: it does not. */
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why);
@@ -48,10 +48,8 @@ void command_usage(FILE *out);                   /* the synopsis of all commands
 /* The names of topics; one that has two names by its first. Returns text. */
 const char *help_names(char *text, size_t size, const char *between);
 
-/* topic NULL: the main page. -1 and a problem: there is no such page. */
+/* topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no such page. */
 int help_write(FILE *out, const char *topic, problem *why);
-/* The page of a command's own topic; of those that have none the main page. */
-int help_command(FILE *out, const char *name, problem *why);
 int help_list(FILE *out, const char *topic, problem *why);
 
 #endif

@@ -538,18 +538,15 @@ const char *help_names(char *text, size_t size, const char *between)
 
 int help_write(FILE *out, const char *topic, problem *why)
 {
-    static const char *const first[] = { "run", "list", "help", "version" };
     char hint[96], names[256];
-    int is_first = !topic;
-    for (size_t at = 0; topic && at < sizeof first / sizeof first[0]; at++) is_first |= !strcmp(topic, first[at]);
-    if (is_first) {
+    for (const help_topic *each = help_topics; topic && each < help_topics + HELP_TOPICS; each++) {
+        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
+    }
+    if (!topic || command_find(topic)) {
         fputs(help_top, out);
         command_usage(out);
         cli_help(out);
         return help_plain(out, help_bottom);
-    }
-    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
-        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
     }
     if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
@@ -557,11 +554,4 @@ int help_write(FILE *out, const char *topic, problem *why)
     help_names(names, sizeof names, ", ");
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
-}
-
-int help_command(FILE *out, const char *name, problem *why)
-{
-    const help_topic *found = help_topics;
-    while (found < help_topics + HELP_TOPICS && strcmp(found->name, name)) found++;
-    return help_write(out, found < help_topics + HELP_TOPICS ? name : NULL, why);
 }
