@@ -70,7 +70,7 @@ static void help_line(FILE *out, const char *name, const char *text)
 
 static const char *help_absent(const policy_kind *kind)
 {
-    return policy_kind_present(kind) ? "" : " (not in this build)";
+    return kind->family != POLICY_RIVAL || rival_present() ? "" : " (not in this build)";
 }
 
 /* The name that people read, and the short one. */

@@ -100,11 +100,6 @@ int shard_find(shard_mark *made, const char *text, problem *why)
     return shard_check(made, why);
 }
 
-int shard_owns(uint64_t index, uint64_t count, uint64_t row)
-{
-    return row % count == index;
-}
-
 uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows)
 {
     return rows / count + (rows % count > index);
