@@ -10,7 +10,8 @@
 #include "problem.h"
 
 /* X(ID, heading of --help or NULL: as the row above, name, letter or 0, kind, argument as help shows it, default or
-   NULL, least, most, effect on results, commands that take it, summary). The default is read as an argument is. */
+   NULL, least, most, effect on results, commands that take it, summary). The default is read as an argument is.
+   ROWS are the commands that make rows of workloads and policies, WORK all that run them. */
 #define CLI_ROWS "run|capacity|batch"
 #define CLI_WORK CLI_ROWS "|shrink"
 #define CLI_OPTIONS(X) \
