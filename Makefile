@@ -180,8 +180,9 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
 	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
 
-golden: $(BUILD)/tests/test_sentences $(STRESS) $(CUDART) $(CUB)  ## rewrite the golden files; `git diff` shows what is said otherwise than before
+golden: $(BUILD)/tests/test_sentences $(BUILD)/tests/test_report $(STRESS) $(CUDART) $(CUB)  ## rewrite the golden files; `git diff` shows what is said otherwise than before
 	$(Q)GPUARENA_GOLDEN=1 $<
+	$(Q)GPUARENA_GOLDEN=1 $(BUILD)/tests/test_report
 	$(Q)GPUARENA_GOLDEN=1 BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' perl tests/cli/cases.t
 
 valgrind: $(TEST_PROGRAMS)  ## the C tests under valgrind, with fewer random operations

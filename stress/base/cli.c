@@ -28,10 +28,8 @@ static int cli_read_share(const char *text, uint64_t *millionths)
 
 static void cli_add_item(cli_value *value, const char *text)
 {
-    char **items = program_need(value->item_count + 1, sizeof *items);
-    if (value->item_count) memcpy(items, value->items, value->item_count * sizeof *items);
-    free(value->items);
-    value->items = items;
+    value->items = realloc(value->items, (value->item_count + 1) * sizeof *value->items);
+    program_must(!value->items);
     value->items[value->item_count++] = program_copy(text, strlen(text));
 }
 
@@ -147,93 +145,15 @@ void cli_print_word(FILE *out, const char *word)
 /* ---- The option table, and all that is derived from it: parsing and help */
 
 static const cli_option cli_options[CLI_COUNT] = {
-    [CLI_WORKLOAD] = { "What runs", "workload", 'w', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, CLI_NO_EFFECT,
-        "workloads; repeatable (stress list workloads)" },
-    [CLI_POLICY] = { NULL, "policy", 'p', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, CLI_NO_EFFECT,
-        "policies; repeatable (stress list policies)" },
-    [CLI_DEVICE] = { NULL, "device", 0, CLI_TEXT, "sim[:SIZE]|auto|cuda:N", "sim:80G", 0, 0, CLI_SHAPES_RESULTS,
-        "simulated, or CUDA's; auto: cuda:0, else sim:80G" },
-    [CLI_SEED] = { NULL, "seed", 0, CLI_NUMBER, "N", "1", 0, 0, CLI_SHAPES_RESULTS,
-        "of generated workloads" },
-    [CLI_STEPS] = { NULL, "steps", 0, CLI_NUMBER, "N", NULL, 1, 0, CLI_SHAPES_RESULTS,
-        "training steps, where the workload has steps" },
-    [CLI_OPS] = { NULL, "ops", 0, CLI_NUMBER, "N", NULL, 1, 0, CLI_SHAPES_RESULTS,
-        "cut each workload after N allocations and frees" },
-    [CLI_ROUNDS] = { NULL, "rounds", 0, CLI_NUMBER, "N", NULL, 1, 1000, CLI_SHAPES_RESULTS,
-        "all ops N times, on one pool; what is live is freed in between" },
-    [CLI_THREADS] = { NULL, "threads", 0, CLI_NUMBER, "N", NULL, 1, 64, CLI_SHAPES_RESULTS,
-        "of each workload; a+b: different ones (stress help threads)" },
-    [CLI_VARY] = { NULL, "vary", 0, CLI_TEXT, "KEY", NULL, 0, 0, CLI_SHAPES_RESULTS,
-        "batch: the workload's option to find the largest of (stress help batch)" },
-    [CLI_LIMIT] = { NULL, "limit", 0, CLI_SIZE, "SIZE", NULL, 1, 0, CLI_SHAPES_RESULTS,
-        "hard limit of arenas alone; not beside a limit key" },
-    [CLI_FILTER] = { NULL, "filter", 0, CLI_TEXT, "PATTERN[|..]", NULL, 0, 0, CLI_NO_EFFECT,
-        "only rows whose WORKLOAD/POLICY fits; * any text, ? a character" },
-    [CLI_QUICK] = { NULL, "quick", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_SHAPES_RESULTS,
-        "a smoke test: --ops 20000 where --ops is not given" },
-    [CLI_ON_OOM] = { "What happens", "on-oom", 0, CLI_CHOICE, "stop|skip", "stop", 0, 0, CLI_SHAPES_RESULTS,
-        "after a refusal: end the row, or go on without the block" },
-    [CLI_FAULTS] = { NULL, "faults", 0, CLI_TEXT, "TEXT", NULL, 0, 0, CLI_SHAPES_SIMULATION,
-        "faults of the simulated device (stress help faults)" },
-    [CLI_COSTS] = { NULL, "costs", 0, CLI_TEXT, "FILE", NULL, 0, 0, CLI_SHAPES_SIMULATION,
-        "of simulated driver calls (stress help costs)" },
-    [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, 0, CLI_SHAPES_SIMULATION,
-        "simulated device memory that the context holds" },
-    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 1000000000, CLI_SHAPES_SIMULATION,
-        "modelled host time of one operation, in ns" },
-    [CLI_RATE] = { NULL, "rate", 0, CLI_NUMBER, "N", NULL, 1, 1000000000, CLI_SHAPES_SIMULATION,
-        "allocations and frees a virtual second (stress help columns)" },
-    [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, 0, CLI_SHAPES_RESULTS,
-        "shadow model; sample (cuda:N's default): contents 1 in 64" },
-    [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "no measured time: those cells stay empty" },
-    [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "holes: count them, by running again under valgrind" },
-    [CLI_TIMES] = { NULL, "repeat", 0, CLI_COUNT_OR_AUTO, "N|auto", NULL, 1, 1000, CLI_NO_EFFECT,
-        "run: every row N times: six make an interval; batch: ops N times" },
-    [CLI_WARMUP] = { NULL, "warmup", 0, CLI_NUMBER, "N", NULL, 0, 100, CLI_NO_EFFECT,
-        "run: timing passes that come first, dropped (cuda:N's default: 1)" },
-    [CLI_PRECISION] = { NULL, "precision", 0, CLI_SHARE, "SHARE", "2%", 0, 0, CLI_NO_EFFECT,
-        "where half of each interval is no more, enough (help measuring)" },
-    [CLI_BUDGET] = { NULL, "budget", 0, CLI_NUMBER, "SECONDS", "60", 1, 1000000, CLI_NO_EFFECT,
-        ".. or until so long has gone, on each case or workload" },
-    [CLI_SHARD] = { NULL, "shard", 0, CLI_TEXT, "I/N|auto/N|none", NULL, 0, 0, CLI_NO_EFFECT,
-        "every Nth row, from row I (from 0); then merge (stress help shards)" },
-    [CLI_FAIL_IF] = { "What must not be", "fail-if", 0, CLI_REPEAT, "RULE|@FILE", NULL, 0, 0, CLI_NO_EFFECT,
-        "exit 1 where it is true (stress help gates); repeatable" },
-    [CLI_BASE] = { NULL, "base", 0, CLI_TEXT, "FILE", NULL, 0, 0, CLI_NO_EFFECT,
-        "CSV of an earlier run: base in rules" },
-    [CLI_STRICT] = { NULL, "strict", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "what is ambiguous, or has no value, fails too" },
-    [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0, CLI_NO_EFFECT,
-        "KIND: stress help outputs; repeatable; -: stdout" },
-    [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "no table, no notes but which shard this is, no progress" },
-    [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "device and configurations, on stderr" },
-    [CLI_COLOR] = { NULL, "color", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,
-        "auto: NO_COLOR, FORCE_COLOR, then a terminal" },
-    [CLI_PROGRESS] = { NULL, "progress", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,
-        "on stderr; auto: on a terminal, and where CI is set" },
-    [CLI_HELP] = { "Help", "help", 'h', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "this page; behind a command: the command's" },
-    [CLI_VERSION] = { NULL, "version", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "the version" },
+#define X(id, group, name, letter, kind, argument, fallback, least, most, effect, commands, summary) \
+    { group, name, letter, CLI_##kind, argument, fallback, least, most, CLI_##effect, commands, summary },
+    CLI_OPTIONS(X)
+#undef X
 };
 
 const cli_option *cli_option_at(size_t index)
 {
     return index < CLI_COUNT ? &cli_options[index] : NULL;
-}
-
-static int cli_is_choice(const char *choices, const char *text)
-{
-    size_t length = strlen(text);
-    for (const char *at = choices; at; at = strchr(at, '|')) {
-        if (*at == '|') at++;
-        if (length && strcspn(at, "|") == length && !memcmp(at, text, length)) return 1;
-    }
-    return 0;
 }
 
 static int cli_bad_number(const cli_option *option, const char *text, problem *why)
@@ -267,7 +187,7 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
                            "--%s: expected a share from 0%% to 100%%, such as 2%% or 0.5%%, found '%s'",
                            option->name, text);
     case CLI_CHOICE:
-        if (cli_is_choice(option->argument, text)) return 0;
+        if (slice_has(slice_of(option->argument), text)) return 0;
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found '%s'", option->name, option->argument, text);
     case CLI_LIST:
         return cli_split_list(option->name, option == &cli_options[CLI_POLICY] ? "config" : NULL, text, value, why);
@@ -351,12 +271,8 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 
 static void cli_take_word(cli *self, const char *word)
 {
-    if (!*self->command) {
-        self->command = word;
-        return;
-    }
-    if (!self->topic) self->topic = word;
-    cli_add_item(&self->words, word);
+    if (!*self->command) self->command = word;
+    else cli_add_item(&self->words, word);
 }
 
 static int cli_defaults(cli *self, problem *why)

@@ -21,6 +21,12 @@ typedef struct memory_track {                    /* starts zeroed */
     int      failed;                             /* a failure has fixed it */
 } memory_track;
 
+/* The first multiple of the unit that is not below; bytes, where a unit more passes 2^64. */
+static inline uint64_t memory_round_up(uint64_t bytes, uint64_t unit)
+{
+    return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+}
+
 /* 1 - largest / free, 0 when nothing is free. */
 double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes);
 int    memory_needs_largest(const memory_track *track, const memory_use *use);   /* 1: memory_sample looks at it */

@@ -43,6 +43,15 @@ int slice_cut(slice *rest, char separator, slice *field)
     return rest->length > 0 && memchr(rest->bytes, separator, rest->length) ? slice_take(rest, separator, field) : 0;
 }
 
+int slice_has(slice words, const char *word)
+{
+    slice each;
+    while (*word && slice_take(&words, '|', &each)) {
+        if (slice_is(each, word)) return 1;
+    }
+    return 0;
+}
+
 static int slice_digit(char character, unsigned base, unsigned *digit)
 {
     if (character >= '0' && character <= '9') {

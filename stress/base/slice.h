@@ -12,6 +12,9 @@ slice slice_of(const char *text);
 int   slice_is(slice text, const char *word);
 int   slice_begins(slice text, const char *word);
 
+/* Whether it is one of the words, with a | between them; an empty one is none. */
+int   slice_has(slice words, const char *word);
+
 /* Takes the text up to the separator (or all of it) off the front of *rest. 0 when nothing was left to take. */
 int   slice_take(slice *rest, char separator, slice *field);
 /* Likewise, where there is the separator; else 0, and nothing is taken. */

@@ -153,13 +153,8 @@ static int bench_cases(bench *self, const char *program, problem *why)
 
 static int bench_options(const cli *asked, problem *why)
 {
-    const command self = {
-        "bench", "", 0, CLI_TAKES(CLI_SEED) | CLI_TAKES(CLI_QUICK) | CLI_TAKES(CLI_NO_TIMING)
-        | CLI_TAKES(CLI_PRECISION) | CLI_TAKES(CLI_BUDGET) | CLI_TAKES(CLI_INSTRUCTIONS) | CLI_TAKES(CLI_OUT)
-        | CLI_TAKES(CLI_QUIET) | CLI_TAKES(CLI_COLOR), NULL,
-    };
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
-    return command_check(&self, asked, why);
+    return command_check("bench", 0, asked, why);
 }
 
 static int bench_start(bench *self, problem *why)

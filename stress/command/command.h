@@ -1,5 +1,5 @@
-/* The commands: one table, with the options that each takes. A new command is a file beside this one and a row in
-   command.c; help, completion and messages are made of the table. */
+/* The commands: each a file beside this one, which has its row of the table. Help, completion and messages are made of
+   the rows, and of those of options. */
 #ifndef STRESS_COMMAND_COMMAND_H
 #define STRESS_COMMAND_COMMAND_H
 
@@ -7,24 +7,26 @@
 
 #include "../base/cli.h"
 #include "../report/output.h"
-#include "../result/csv.h"
 #include "../result/gate.h"
 #include "../result/row.h"
 #include "../run/plan.h"
 
-/* The exit code: that of the problem, where there is one to be told. argv as main got it. */
-typedef int command_act(const cli *asked, const char *const *argv, problem *why);
+/* act: the exit code, that of the problem where there is one to be told; argv as main got it. capacity and batch are
+   run's. shrink answers what the run which is shrunk does: 0 where it is out of memory. */
 typedef struct command {
     const char *name;
     const char *usage;                           /* what follows the name in help; NULL: help has a line for it */
     size_t      most_words;                      /* that may follow the name */
-    uint64_t    takes;                           /* options: CLI_TAKES of each */
-    command_act *act;
+    int       (*act)(const cli *asked, const char *const *argv, problem *why);
 } command;
 
-/* Each in a file of its name; capacity and batch are run's. shrink answers what the run which is shrunk does: 0 where
-   it is out of memory. */
-command_act run_command, shrink_command, holes_command, costs_command, compare_command, merge_command;
+/* All of them, in the order of help. A new one is a file, and a word here. */
+#define COMMANDS(X) \
+    X(run) X(capacity) X(batch) X(shrink) X(holes) X(costs) X(compare) X(merge) X(list) X(help) X(version)
+#define X(name) extern const command command_##name;
+COMMANDS(X)
+#undef X
+
 /* The program build/bench. program: as a shell would find it, to run it again under valgrind. */
 int bench_command(const cli *asked, const char *program, problem *why);
 
@@ -32,13 +34,13 @@ int bench_command(const cli *asked, const char *program, problem *why);
    policy that runs without being asked for, or "". */
 int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
 
-const command *command_at(size_t index);         /* NULL past the last */
+const command *command_find(const char *name);   /* NULL: there is none */
 
-/* That it takes each option that was given, and as many words. -1 and a problem. */
-int command_check(const command *self, const cli *asked, problem *why);
+/* The command takes each option that was given, and as many words. -1 and a problem: it does not. */
+int command_check(const char *name, size_t most_words, const cli *asked, problem *why);
 
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
-int command_run(const cli *asked, const char *const *argv, problem *why);
+int commands_run(const cli *asked, const char *const *argv, problem *why);
 
 /* ---- The pages of `stress help` and `stress list` */
 
@@ -46,10 +48,8 @@ void command_usage(FILE *out);                   /* the synopsis of all commands
 /* The names of topics; one that has two names by its first. Returns text. */
 const char *help_names(char *text, size_t size, const char *between);
 
-/* topic NULL: the main page. -1 and a problem: there is no such page. */
+/* topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no such page. */
 int help_write(FILE *out, const char *topic, problem *why);
-/* The page of a command's own topic; of those that have none the main page. */
-int help_command(FILE *out, const char *name, problem *why);
 int help_list(FILE *out, const char *topic, problem *why);
 
 #endif

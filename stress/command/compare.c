@@ -6,6 +6,7 @@
 
 #include "../base/text.h"
 #include "../report/output.h"
+#include "../result/csv.h"
 #include "../result/gate.h"
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */
@@ -341,7 +342,7 @@ static int compare_all(compare *self, const cli *asked, problem *why)
     return output_finish_stdout(why) ? why->exit_code : exit_code;
 }
 
-int compare_command(const cli *asked, const char *const *argv, problem *why)
+static int compare_act(const cli *asked, const char *const *argv, problem *why)
 {
     compare self = { .is_quiet = asked->values[CLI_QUIET].given };
     size_t count = asked->words.item_count;
@@ -356,3 +357,5 @@ int compare_command(const cli *asked, const char *const *argv, problem *why)
     output_list_free(&self.outputs);
     return exit_code;
 }
+
+const command command_compare = { "compare", "A.csv B.csv [--fail-if RULE]", SIZE_MAX, compare_act };

@@ -37,7 +37,7 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_act(const cli *asked, output_list *made, problem *why)
+static int costs_write_file(const cli *asked, output_list *made, problem *why)
 {
     plan self = { .device = "" };
     costs_table table;
@@ -55,11 +55,13 @@ static int costs_act(const cli *asked, output_list *made, problem *why)
     return failed;
 }
 
-int costs_command(const cli *asked, const char *const *argv, problem *why)
+static int costs_act(const cli *asked, const char *const *argv, problem *why)
 {
     output_list made = { .count = 0 };
     (void)argv;
-    int failed = costs_act(asked, &made, why);
+    int failed = costs_write_file(asked, &made, why);
     output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }
+
+const command command_costs = { "costs", "[--device sim|cuda:N] [--out costs=FILE]", 0, costs_act };

@@ -13,12 +13,10 @@
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
-#include "../report/plot.h"
 #include "../report/table.h"
 #include "../report/table_columns.h"
 #include "../result/row.h"
 #include "../sim/costs.h"
-#include "../sim/sim.h"
 #include "../workload/workload.h"
 
 static int help_plain(FILE *out, const char *text)
@@ -72,7 +70,7 @@ static void help_line(FILE *out, const char *name, const char *text)
 
 static const char *help_absent(const policy_kind *kind)
 {
-    return policy_kind_present(kind) ? "" : " (not in this build)";
+    return kind->family != POLICY_RIVAL || rival_present() ? "" : " (not in this build)";
 }
 
 /* The name that people read, and the short one. */
@@ -540,18 +538,15 @@ const char *help_names(char *text, size_t size, const char *between)
 
 int help_write(FILE *out, const char *topic, problem *why)
 {
-    static const char *const first[] = { "run", "list", "help", "version" };
     char hint[96], names[256];
-    int is_first = !topic;
-    for (size_t at = 0; topic && at < sizeof first / sizeof first[0]; at++) is_first |= !strcmp(topic, first[at]);
-    if (is_first) {
+    for (const help_topic *each = help_topics; topic && each < help_topics + HELP_TOPICS; each++) {
+        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
+    }
+    if (!topic || command_find(topic)) {
         fputs(help_top, out);
         command_usage(out);
         cli_help(out);
         return help_plain(out, help_bottom);
-    }
-    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
-        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
     }
     if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
@@ -559,11 +554,4 @@ int help_write(FILE *out, const char *topic, problem *why)
     help_names(names, sizeof names, ", ");
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
-}
-
-int help_command(FILE *out, const char *name, problem *why)
-{
-    const help_topic *found = help_topics;
-    while (found < help_topics + HELP_TOPICS && strcmp(found->name, name)) found++;
-    return help_write(out, found < help_topics + HELP_TOPICS ? name : NULL, why);
 }

@@ -12,7 +12,6 @@
 #include "../run/plan.h"
 #include "../policy/policy.h"
 #include "../base/program.h"
-#include "../base/progress.h"
 #include "../report/output.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
@@ -274,7 +273,7 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
-int holes_command(const cli *asked, const char *const *argv, problem *why)
+static int holes_act(const cli *asked, const char *const *argv, problem *why)
 {
     holes self = { .asked = asked };
     interrupt_catch();
@@ -289,3 +288,5 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;
 }
+
+const command command_holes = { "holes", "-p POLICY[,..] [--instructions]", 0, holes_act };

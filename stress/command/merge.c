@@ -190,7 +190,7 @@ static int merge_all(merge *self, const cli *asked, problem *why)
         || merge_write(self, why) ? -1 : 0;
 }
 
-int merge_command(const cli *asked, const char *const *argv, problem *why)
+static int merge_act(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
     merge self = { .is_quiet = asked->values[CLI_QUIET].given };
@@ -207,3 +207,5 @@ int merge_command(const cli *asked, const char *const *argv, problem *why)
     free(self.of);
     return exit_code;
 }
+
+const command command_merge = { "merge", "SHARD.. [--out csv=FILE] [--fail-if RULE]", SIZE_MAX, merge_act };

@@ -288,7 +288,7 @@ static int run_policies(run *self, const plan_workload *workload, size_t row_cou
         if (!plan_wants(made, workload, chosen)) continue;
         uint64_t place = is_backwards ? self->cases - 1 - number : first + number;
         number++;
-        if (!shard_owns(part->index, part->count, place)) continue;
+        if (place % part->count != part->index) continue;
         ends = run_one(self, workload, chosen, 0) && run_ends(self, row_count);
     }
     if (is_backwards) run_reverse(&self->rows.rows[from], self->rows.count - from);
@@ -399,7 +399,7 @@ static int run_all(run *self, problem *why)
     return run_finish(self, why);
 }
 
-int run_command(const cli *asked, const char *const *argv, problem *why)
+static int run_act(const cli *asked, const char *const *argv, problem *why)
 {
     run self = { .asked = asked, .argv = argv };
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
@@ -418,3 +418,9 @@ int run_command(const cli *asked, const char *const *argv, problem *why)
     plan_free(&self.plan);
     return self.exit_code;
 }
+
+const command command_run = { "run", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, run_act };
+const command command_capacity = { "capacity", "-w WORKLOAD[,..] -p POLICY[,..] [options]", 0, run_act };
+const command command_batch = {
+    "batch", "-w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]", 0, run_act,
+};

@@ -240,7 +240,7 @@ static int shrink_write(shrink *self, const char *program)
     return failed;
 }
 
-static int shrink_act(shrink *self, const char *program)
+static int shrink_asked(shrink *self, const char *program)
 {
     const cli_value *values = self->asked->values;
     if (output_list_parse(&self->outputs, values[CLI_OUT].items, 1, self->asked->command, self->why)
@@ -262,12 +262,12 @@ static int shrink_act(shrink *self, const char *program)
     return shrink_write(self, program);
 }
 
-int shrink_command(const cli *asked, const char *const *argv, problem *why)
+static int shrink_act(const cli *asked, const char *const *argv, problem *why)
 {
     shrink self = { .asked = asked, .why = why };
     if (shrink_options(asked, why)) return why->exit_code;
     interrupt_catch();
-    int failed = shrink_act(&self, argv[0]);
+    int failed = shrink_asked(&self, argv[0]);
     free(self.keep_ops);
     free(self.keep_blocks);
     free(self.keep);
@@ -279,3 +279,5 @@ int shrink_command(const cli *asked, const char *const *argv, problem *why)
     return self.failure.status == PASS_OOM ? EXIT_PASS
          : self.failure.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS;
 }
+
+const command command_shrink = { "shrink", "-w WORKLOAD -p POLICY --out trace=FILE [options]", 0, shrink_act };

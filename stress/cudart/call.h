@@ -6,9 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
-#include "../sim/engine.h"
 #include "../sim/work.h"
-#include "cudart.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
    CUDA_API_PER_THREAD_DEFAULT_STREAM, where no stream makes a difference. */

@@ -1,5 +1,6 @@
 /* Devices: which there are, which is current, what they are, which reach each other, and their end.
    Must not know how memory is held. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,40 +15,43 @@
    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED. */
 enum { ATTRIBUTES_VIRTUAL_MEMORY = 102, ATTRIBUTES_FILE_DESCRIPTORS = 103 };
 
-/* All others are 0. */
-static const struct { enum cudaDeviceAttr attribute; int value; } attributes_table[] = {
-    { cudaDevAttrMaxThreadsPerBlock,             1024 },
-    { cudaDevAttrMaxBlockDimX,                   1024 },
-    { cudaDevAttrMaxBlockDimY,                   1024 },
-    { cudaDevAttrMaxBlockDimZ,                   64 },
-    { cudaDevAttrMaxGridDimX,                    2147483647 },
-    { cudaDevAttrMaxGridDimY,                    65535 },
-    { cudaDevAttrMaxGridDimZ,                    65535 },
-    { cudaDevAttrMaxSharedMemoryPerBlock,        48 << 10 },
-    { cudaDevAttrMaxSharedMemoryPerBlockOptin,   227 << 10 },
-    { cudaDevAttrMaxSharedMemoryPerMultiprocessor, 228 << 10 },
-    { cudaDevAttrReservedSharedMemoryPerBlock,   1 << 10 },
-    { cudaDevAttrTotalConstantMemory,            64 << 10 },
-    { cudaDevAttrWarpSize,                       32 },
-    { cudaDevAttrMaxPitch,                       2147483647 },
-    { cudaDevAttrMaxRegistersPerBlock,           65536 },
-    { cudaDevAttrMaxRegistersPerMultiprocessor,  65536 },
-    { cudaDevAttrMaxThreadsPerMultiProcessor,    2048 },
-    { cudaDevAttrMaxBlocksPerMultiprocessor,     32 },
-    { cudaDevAttrMultiProcessorCount,            132 },
-    { cudaDevAttrL2CacheSize,                    50 << 20 },
-    { cudaDevAttrTextureAlignment,               512 },
-    { cudaDevAttrTexturePitchAlignment,          32 },
-    { cudaDevAttrSurfaceAlignment,               512 },
-    { cudaDevAttrCanMapHostMemory,               1 },
-    { cudaDevAttrManagedMemory,                  1 },
-    { cudaDevAttrConcurrentManagedAccess,        1 },
-    { cudaDevAttrMemoryPoolsSupported,           1 },
-    { cudaDevAttrUnifiedAddressing,              1 },
-    { cudaDevAttrConcurrentKernels,              1 },
-    { cudaDevAttrStreamPrioritiesSupported,      1 },
-    { cudaDevAttrComputeCapabilityMajor,         9 },
-    { cudaDevAttrComputeCapabilityMinor,         0 },
+/* A row: the attribute's name, its value, and the property that has it, too, an int or a size_t. All others are 0. */
+#define ATTRIBUTE(name, value) { cudaDevAttr##name, value, 0, 0 }
+#define PROPERTY(name, value, field) \
+    { cudaDevAttr##name, value, offsetof(struct cudaDeviceProp, field), sizeof ((struct cudaDeviceProp *)0)->field }
+static const struct { enum cudaDeviceAttr attribute; int value; size_t at, bytes; } attributes_table[] = {
+    PROPERTY(MaxThreadsPerBlock, 1024, maxThreadsPerBlock),
+    PROPERTY(MaxBlockDimX, 1024, maxThreadsDim[0]),
+    PROPERTY(MaxBlockDimY, 1024, maxThreadsDim[1]),
+    PROPERTY(MaxBlockDimZ, 64, maxThreadsDim[2]),
+    PROPERTY(MaxGridDimX, 2147483647, maxGridSize[0]),
+    PROPERTY(MaxGridDimY, 65535, maxGridSize[1]),
+    PROPERTY(MaxGridDimZ, 65535, maxGridSize[2]),
+    PROPERTY(MaxSharedMemoryPerBlock, 48 << 10, sharedMemPerBlock),
+    PROPERTY(MaxSharedMemoryPerBlockOptin, 227 << 10, sharedMemPerBlockOptin),
+    PROPERTY(MaxSharedMemoryPerMultiprocessor, 228 << 10, sharedMemPerMultiprocessor),
+    PROPERTY(ReservedSharedMemoryPerBlock, 1 << 10, reservedSharedMemPerBlock),
+    PROPERTY(TotalConstantMemory, 64 << 10, totalConstMem),
+    PROPERTY(WarpSize, 32, warpSize),
+    PROPERTY(MaxPitch, 2147483647, memPitch),
+    PROPERTY(MaxRegistersPerBlock, 65536, regsPerBlock),
+    PROPERTY(MaxRegistersPerMultiprocessor, 65536, regsPerMultiprocessor),
+    PROPERTY(MaxThreadsPerMultiProcessor, 2048, maxThreadsPerMultiProcessor),
+    PROPERTY(MaxBlocksPerMultiprocessor, 32, maxBlocksPerMultiProcessor),
+    PROPERTY(MultiProcessorCount, 132, multiProcessorCount),
+    PROPERTY(L2CacheSize, 50 << 20, l2CacheSize),
+    PROPERTY(TextureAlignment, 512, textureAlignment),
+    PROPERTY(TexturePitchAlignment, 32, texturePitchAlignment),
+    PROPERTY(SurfaceAlignment, 512, surfaceAlignment),
+    PROPERTY(CanMapHostMemory, 1, canMapHostMemory),
+    ATTRIBUTE(ManagedMemory, 1),
+    ATTRIBUTE(ConcurrentManagedAccess, 1),
+    ATTRIBUTE(MemoryPoolsSupported, 1),
+    PROPERTY(UnifiedAddressing, 1, unifiedAddressing),
+    PROPERTY(ConcurrentKernels, 1, concurrentKernels),
+    PROPERTY(StreamPrioritiesSupported, 1, streamPrioritiesSupported),
+    PROPERTY(ComputeCapabilityMajor, 9, major),
+    PROPERTY(ComputeCapabilityMinor, 0, minor),
 };
 
 /* 1: the toolkit knows the attribute. Features that are not served are 0. */
@@ -72,45 +76,19 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
 
 /* ---- Properties: made of attributes, in the struct of the toolkit that this is built with */
 
-static void properties_limits(const sim_device *device, struct cudaDeviceProp *filled)
-{
-    filled->sharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlock);
-    filled->sharedMemPerBlockOptin = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    filled->sharedMemPerMultiprocessor = (size_t)attributes_of(device, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-    filled->reservedSharedMemPerBlock = (size_t)attributes_of(device, cudaDevAttrReservedSharedMemoryPerBlock);
-    filled->regsPerBlock = attributes_of(device, cudaDevAttrMaxRegistersPerBlock);
-    filled->regsPerMultiprocessor = attributes_of(device, cudaDevAttrMaxRegistersPerMultiprocessor);
-    filled->warpSize = attributes_of(device, cudaDevAttrWarpSize);
-    filled->memPitch = (size_t)attributes_of(device, cudaDevAttrMaxPitch);
-    filled->maxThreadsPerBlock = attributes_of(device, cudaDevAttrMaxThreadsPerBlock);
-    filled->maxThreadsPerMultiProcessor = attributes_of(device, cudaDevAttrMaxThreadsPerMultiProcessor);
-    filled->maxBlocksPerMultiProcessor = attributes_of(device, cudaDevAttrMaxBlocksPerMultiprocessor);
-    for (int i = 0; i < 3; i++) {
-        filled->maxThreadsDim[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxBlockDimX + i));
-        filled->maxGridSize[i] = attributes_of(device, (enum cudaDeviceAttr)(cudaDevAttrMaxGridDimX + i));
-    }
-    filled->totalConstMem = (size_t)attributes_of(device, cudaDevAttrTotalConstantMemory);
-    filled->textureAlignment = (size_t)attributes_of(device, cudaDevAttrTextureAlignment);
-    filled->texturePitchAlignment = (size_t)attributes_of(device, cudaDevAttrTexturePitchAlignment);
-    filled->surfaceAlignment = (size_t)attributes_of(device, cudaDevAttrSurfaceAlignment);
-}
-
 static void properties_fill(const sim_device *device, struct cudaDeviceProp *filled)
 {
     memset(filled, 0, sizeof *filled);
     snprintf(filled->name, sizeof filled->name, "gpuarena simulated device");
     snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", device->ordinal);
     filled->totalGlobalMem = device->memory.capacity_bytes;
-    filled->major = attributes_of(device, cudaDevAttrComputeCapabilityMajor);
-    filled->minor = attributes_of(device, cudaDevAttrComputeCapabilityMinor);
-    filled->multiProcessorCount = attributes_of(device, cudaDevAttrMultiProcessorCount);
-    filled->l2CacheSize = attributes_of(device, cudaDevAttrL2CacheSize);
-    filled->canMapHostMemory = attributes_of(device, cudaDevAttrCanMapHostMemory);
-    filled->unifiedAddressing = attributes_of(device, cudaDevAttrUnifiedAddressing);
-    filled->concurrentKernels = attributes_of(device, cudaDevAttrConcurrentKernels);
-    filled->streamPrioritiesSupported = attributes_of(device, cudaDevAttrStreamPrioritiesSupported);
     filled->pciBusID = attributes_of(device, cudaDevAttrPciBusId);
-    properties_limits(device, filled);
+    for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
+        const int value = attributes_table[i].value;
+        const size_t whole = (size_t)value;
+        const void *from = attributes_table[i].bytes == sizeof value ? (const void *)&value : &whole;
+        memcpy((char *)filled + attributes_table[i].at, from, attributes_table[i].bytes);
+    }
 }
 
 static int properties_of(const call *self, struct cudaDeviceProp *properties, int device)

@@ -5,12 +5,6 @@
 
 enum { RANGES_PAGES = 2 };                       /* granules that a smaller range reaches into, at most */
 
-static uint64_t ranges_round_up(uint64_t bytes)
-{
-    if (bytes > UINT64_MAX - SIM_GRANULE) return bytes;
-    return (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
-}
-
 /* The granules of a range that is smaller than one. */
 static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
 {
@@ -30,7 +24,7 @@ void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
     uint64_t pages[RANGES_PAGES];
     device_table_add(&self->held, address, bytes);
     if (bytes >= SIM_GRANULE) {
-        self->block_bytes += ranges_round_up(bytes);
+        self->block_bytes += memory_round_up(bytes, SIM_GRANULE);
         return;
     }
     for (int page = ranges_pages(&added, pages); page-- > 0;) device_table_add(&self->pages, pages[page], 1);
@@ -51,7 +45,7 @@ int device_ranges_remove(device_ranges *self, uint64_t address)
     const device_range removed = *slot;
     device_table_remove(&self->held, slot);
     if (removed.bytes >= SIM_GRANULE) {
-        self->block_bytes -= ranges_round_up(removed.bytes);
+        self->block_bytes -= memory_round_up(removed.bytes, SIM_GRANULE);
         return 1;
     }
     for (int page = ranges_pages(&removed, pages); page-- > 0;) ranges_leave_page(self, pages[page]);

@@ -106,7 +106,7 @@ static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t 
 {
     uint64_t begin = (uint64_t)(uintptr_t)ptr + CUDA_DEVICE_ENDS, end = begin + bytes - 2 * CUDA_DEVICE_ENDS;
     if (bytes >= SIM_GRANULE) {
-        begin = (begin + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+        begin = memory_round_up(begin, SIM_GRANULE);
         end = end / SIM_GRANULE * SIM_GRANULE;
     }
     if (bytes <= 2 * CUDA_DEVICE_ENDS || begin >= end) return 0;

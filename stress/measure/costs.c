@@ -82,7 +82,7 @@ static void costs_settle(costs_bench *bench, uint64_t bytes)
             qsort(samples->ns, samples->count, sizeof *samples->ns, costs_by_time);
             row->kind = (sim_cost_kind)kind;
             row->bytes = bytes;
-            if (costs_takes_memory(row->kind)) row->bytes = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+            if (costs_takes_memory(row->kind)) row->bytes = memory_round_up(bytes, SIM_GRANULE);
             row->sample_count = samples->count;
             row->median_ns = samples->ns[samples->count / 2];
             row->least_ns = samples->ns[0];

@@ -49,7 +49,7 @@ static gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_byte
     for (;;) {
         result = model_obtain(&self->base, bytes, &made);
         if (result != GPUARENA_OUT_OF_MEMORY) break;
-        uint64_t less = model_round(bytes / 10 * 9, BFC_UNIT);
+        uint64_t less = memory_round_up(bytes / 10 * 9, BFC_UNIT);
         bytes = less < bytes ? less : bytes - BFC_UNIT;
         if (bytes < least_bytes) return result;
     }
@@ -121,7 +121,7 @@ static gpuarena_result bfc_open(model *base)
     model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
     self->free = &only->free;
     const bfc_rules *rules = self->rules = base->kind == &model_ort ? &bfc_onnx : &bfc_tensorflow;
-    self->step_bytes = base->limit_bytes < rules->first_bytes ? model_round(base->limit_bytes, BFC_UNIT)
+    self->step_bytes = base->limit_bytes < rules->first_bytes ? memory_round_up(base->limit_bytes, BFC_UNIT)
                                                               : rules->first_bytes;
     if (!self->step_bytes) self->step_bytes = BFC_UNIT;
     return GPUARENA_OK;

@@ -124,11 +124,6 @@ const model_kind *model_kind_at(size_t index)
     return index < sizeof model_kinds / sizeof model_kinds[0] ? model_kinds[index] : NULL;
 }
 
-uint64_t model_round(uint64_t bytes, uint64_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
-
 void *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size)
 {
     model_heap **end = &self->heaps;
@@ -460,7 +455,8 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
     if (bytes > model_most_bytes)
         return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
     program_must(device_table_reserve(&self->live, 1));
-    gpuarena_result result = self->kind->alloc(self, model_round(bytes, self->kind->alignment_bytes), stream, found);
+    uint64_t whole = memory_round_up(bytes, self->kind->alignment_bytes);
+    gpuarena_result result = self->kind->alloc(self, whole, stream, found);
     if (result && *found) (void)self->kind->free(self, *found, stream);          /* a stream could not wait for another */
     if (result) return result;
     if (device_table_find(&self->live, (*found)->address)) return model_twice(self);

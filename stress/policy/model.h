@@ -153,7 +153,6 @@ struct model {
 
 /* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
 void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
-uint64_t model_round(uint64_t bytes, uint64_t unit);
 /* What a driver's code means, and as a result; and that with reason and code in refused, unless it is success. */
 gpuarena_status model_status(const gpuarena_driver *driver, int code);
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);

@@ -21,7 +21,8 @@ static gpuarena_result plain_open(model *base)
     model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
     self->free = &only->free;
     self->free->by_address = base->kind == &model_first_fit;
-    return result ? result : model_range_open(base, &self->range, model_round(total_bytes, page_bytes), page_bytes);
+    uint64_t range_bytes = memory_round_up(total_bytes, page_bytes);
+    return result ? result : model_range_open(base, &self->range, range_bytes, page_bytes);
 }
 
 /* The memory behind the last piece. */
@@ -42,7 +43,7 @@ static gpuarena_result plain_grow(plain *self, uint64_t bytes)
 {
     const uint64_t page_bytes = self->range.page_bytes, begin = self->page_count;
     uint64_t tail = self->last && self->last->state == PIECE_FREE ? self->last->bytes : 0;
-    uint64_t need = model_round(bytes - tail, page_bytes), end = begin + need / page_bytes;
+    uint64_t need = memory_round_up(bytes - tail, page_bytes), end = begin + need / page_bytes;
     gpuarena_result result = GPUARENA_OK;
     if (model_is_over(&self->base, need) || end > self->range.bytes / page_bytes)
         return model_over_limit(&self->base);

@@ -52,11 +52,6 @@ int policy_kind_at(size_t index, policy_kind *kind)
     return 1;
 }
 
-int policy_kind_present(const policy_kind *kind)
-{
-    return kind->family != POLICY_RIVAL || rival_present();
-}
-
 int policy_kind_in_all(const policy_kind *kind)
 {
     return kind->family != POLICY_RIVAL && !(kind->family == POLICY_ARENA && !*kind->base);

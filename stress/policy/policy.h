@@ -27,7 +27,6 @@ typedef struct policy_kind {                     /* `stress list` */
 int policy_kind_at(size_t index, policy_kind *kind);                         /* 0: past the last */
 /* Whether there is a policy of the name before ':', or a problem, EXIT_USAGE, that names the nearest. */
 int policy_is_named(const char *text, problem *why);
-int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
 int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
 
 typedef struct policy {

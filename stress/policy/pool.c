@@ -7,11 +7,6 @@
 
 enum { POOL_DRIVER_ALIGNMENT = 256 };            /* cudaMalloc's */
 
-static uint64_t pool_round_up(uint64_t bytes, uint64_t alignment)
-{
-    return bytes > UINT64_MAX - alignment ? bytes : (bytes + alignment - 1) / alignment * alignment;
-}
-
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
     gpuarena_config config = chosen->config;
@@ -133,7 +128,7 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     if (code) return pool_refused(self, NULL, bytes, code);
     *ptr = memory;
     self->requested_bytes += bytes;
-    self->live_bytes += pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
+    self->live_bytes += memory_round_up(bytes, POOL_DRIVER_ALIGNMENT);
     return GPUARENA_OK;
 }
 
@@ -153,7 +148,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
                            : driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
     if (code) return pool_refused(self, name, bytes, code);
     self->requested_bytes -= bytes;
-    self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
+    self->live_bytes -= memory_round_up(bytes, POOL_DRIVER_ALIGNMENT);
     return GPUARENA_OK;
 }
 
@@ -193,7 +188,7 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
         uint64_t found = model_block_bytes(self->model, ptr);
         return found ? found : requested_bytes;
     }
-    if (!self->arena) return pool_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
+    if (!self->arena) return memory_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
     return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
 }
 

@@ -56,7 +56,7 @@ static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_str
 static uint64_t pytorch_segment(uint64_t bytes)
 {
     if (bytes <= PYTORCH_SMALL_BYTES) return PYTORCH_SMALL_SEGMENT;
-    return bytes < PYTORCH_LARGE_BYTES ? PYTORCH_LARGE_SEGMENT : model_round(bytes, PYTORCH_LARGE_UNIT);
+    return bytes < PYTORCH_LARGE_BYTES ? PYTORCH_LARGE_SEGMENT : memory_round_up(bytes, PYTORCH_LARGE_UNIT);
 }
 
 /* ---- streams */
@@ -186,7 +186,7 @@ static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
     pytorch_range *made = program_need(1, sizeof *made);
     gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
     if (!result) {
-        result = model_range_open(base, &made->of, model_round(total_bytes + total_bytes / 8, page_bytes),
+        result = model_range_open(base, &made->of, memory_round_up(total_bytes + total_bytes / 8, page_bytes),
                                   page_bytes);
     }
     if (result) {
@@ -219,7 +219,7 @@ static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, 
 {
     model_range *range = range_of(pool, hole->address);
     uint64_t begin = (hole->address - range->address) / range->page_bytes;
-    uint64_t end = begin + model_round(bytes, range->page_bytes) / range->page_bytes;
+    uint64_t end = begin + memory_round_up(bytes, range->page_bytes) / range->page_bytes;
     gpuarena_result result = model_range_map(&self->base, range, begin, end);
     if (result) return result;
     piece_set_remove(&pool->holes, hole);
@@ -299,7 +299,7 @@ static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *blo
 {
     model_range *range = range_of(pool, block->address);
     uint64_t offset = block->address - range->address;
-    uint64_t begin = model_round(offset, range->page_bytes) / range->page_bytes;
+    uint64_t begin = memory_round_up(offset, range->page_bytes) / range->page_bytes;
     uint64_t end = (offset + block->bytes) / range->page_bytes;
     if (begin >= end) return GPUARENA_OK;
     gpuarena_result result = model_wait(&self->base, pool->heap.stream);

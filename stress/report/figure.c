@@ -14,18 +14,11 @@
 
 /* ---- What figures share: names, numbers, legends */
 
-void figure_cut(char *text, size_t most)
-{
-    if (strlen(text) <= most) return;
-    while (most > 2 && ((unsigned char)text[most - 2] & 0xc0) == 0x80) most--;
-    memcpy(text + most - 2, "..", 3);
-}
-
 /* letters */
 static const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
 {
     policy_name_shown(shown->cells[COLUMN_POLICY].text, text, size);
-    figure_cut(text, most);
+    table_cut(text, most);
     return text;
 }
 
@@ -43,8 +36,8 @@ void figure_title(plot_frame *frame, figure_words *words, const row *shown, int 
     table_name(row_workload(shown), workload, sizeof workload);
     if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
     figure_join(words->title, sizeof words->title, workload, policy, what);
-    figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
-    figure_cut(workload, FIGURE_ROOM - strlen(policy));
+    table_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
+    table_cut(workload, FIGURE_ROOM - strlen(policy));
     figure_join(words->heading, sizeof words->heading, workload, policy, what);
     frame->title = words->title;
     frame->heading = words->heading;

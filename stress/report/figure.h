@@ -49,7 +49,6 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 /* "train / paged: memory"; without the policy, unless is_row. The words must outlive the frame. */
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
-void figure_cut(char *text, size_t most);        /* between characters, not within one */
 /* The most of these rows, and at least 1: where their axes end. */
 typedef struct figure_most { uint64_t ops, axis_bytes, reserved_bytes; } figure_most;
 figure_most figure_most_of(const row_list *list, size_t first, size_t count);

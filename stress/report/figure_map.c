@@ -7,6 +7,7 @@
 #include "../base/text.h"
 #include "../result/record.h"
 #include "figure.h"
+#include "table_columns.h"
 
 /* ---- Time x addresses as a grid of cells: what takes most of each. From a record's blocks and changes, in whole
         numbers, so that every machine draws the same. Areas are sums of differences along time: a rectangle is a
@@ -237,7 +238,7 @@ static void figure_block_words(const record *drawn, const record_block *block, c
     const char *step = block->step ? stream->labels[drawn->steps[block->step - 1].label] : "";
     if (stream->tags[block->number]) {
         snprintf(tag, sizeof tag, ", %s", stream->labels[stream->tags[block->number] - 1]);
-        figure_cut(tag, 24);
+        table_cut(tag, 24);
     }
     text_bytes(block->requested_bytes, bytes, sizeof bytes);
     plot_count(block->birth_op, born, sizeof born);

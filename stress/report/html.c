@@ -305,7 +305,7 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
           "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
 }
 
-void html_write(FILE *out, const output_material *page)
+static void html_write(FILE *out, const output_material *page)
 {
     size_t count = 0, left_out = 0;
     const row_list *list = page->list;
@@ -323,3 +323,8 @@ void html_write(FILE *out, const output_material *page)
     fputs("</body></html>\n", out);
     free(figures);
 }
+
+const output_kind output_html = {
+    "html", "run|capacity|batch|holes", 0, RECORD_SERIES | RECORD_MAP, html_write,
+    "a report: verdict, command lines that show failures again, table, figures",
+};

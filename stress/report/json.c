@@ -150,7 +150,7 @@ static void json_host(FILE *out, const row_list *list, const char *const *argv)
 
 /* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
    measured times, what they were measured on stands beside them. */
-void json_write(FILE *out, const output_material *material)
+static void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
@@ -180,3 +180,8 @@ void json_write(FILE *out, const output_material *material)
     if (row_is_run(list->kind)) json_repeats(out, list);
     fputs("}\n", out);
 }
+
+const output_kind output_json = {
+    "json", "run|capacity|batch|holes", 0, 0, json_write,
+    "the same, with whole histograms of latencies: schema gpuarena-stress/1, stress/report/schema.json",
+};

@@ -86,7 +86,7 @@ static void junit_body(FILE *out, const row_list *list, const gate *gates)
     id_map_free(&names);
 }
 
-void junit_write(FILE *out, const output_material *material)
+static void junit_write(FILE *out, const output_material *material)
 {
     static const gate none;
     const row_list *list = material->list;
@@ -112,3 +112,8 @@ void junit_write(FILE *out, const output_material *material)
     junit_body(out, list, gates);
     fputs("</testsuite>\n</testsuites>\n", out);
 }
+
+const output_kind output_junit = {
+    "junit", "run|capacity|batch|holes|compare|merge", 0, 0, junit_write,
+    "a case a row and a case a verdict (stress help gates); compare and merge write this and md, with --fail-if",
+};

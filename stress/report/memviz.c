@@ -469,7 +469,7 @@ static memviz *memviz_rows(const row_list *list, pickle *to)
     return rows;
 }
 
-void memviz_write(FILE *out, const output_material *material)
+static void memviz_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     pickle one = { out, { NULL }, 0 };
@@ -506,3 +506,9 @@ void memviz_write(FILE *out, const output_material *material)
     pickle_mark(&one, PICKLE_END);
     free(rows);
 }
+
+const output_kind output_memviz = {
+    "memviz", "run", 0, RECORD_MAP, memviz_write,
+    "of run: a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps. "
+    "replay:FILE.pickle plays it again",
+};

@@ -16,7 +16,6 @@
 #include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
-#include "../result/record.h"
 #include "../run/plan.h"
 #include "../run/sweep.h"
 #include "../workload/workload.h"
@@ -139,64 +138,53 @@ static int output_file_close(output_file *self, const char *format, problem *why
 /* ---- The kinds of files, and trying them before anything runs */
 
 /* Of a shard the first line says which it is. */
-static void output_csv(FILE *out, const output_material *material)
+static void write_csv(FILE *out, const output_material *material)
 {
     char text[SHARD_MARK_ROOM];
     if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
     csv_write(out, material->list);
 }
 
-static void output_trace(FILE *out, const output_material *material)
+const output_kind output_csv = {
+    "csv", "run|capacity|batch|holes|bench|merge", 0, 0, write_csv,
+    "a line a row (stress help columns)",
+};
+
+static void write_trace(FILE *out, const output_material *material)
 {
     op_stream_write(material->stream, out);
 }
 
-static void output_costs(FILE *out, const output_material *material)
+const output_kind output_trace = {
+    "trace", "run|shrink", 1, 0, write_trace,
+    "the operations of one workload, as replay: reads them",
+};
+
+static void write_costs(FILE *out, const output_material *material)
 {
     costs_write(out, material->costs, material->device);
 }
 
-static const output_kind output_kinds[] = {
-    { "csv", " run capacity batch holes bench merge ", 0, 0, output_csv, "a line a row (stress help columns)" },
-    { "json", " run capacity batch holes ", 0, 0, json_write,
-      "the same, with whole histograms of latencies: schema gpuarena-stress/1, stress/report/schema.json" },
-    { "junit", " run capacity batch holes compare merge ", 0, 0, junit_write,
-      "a case a row and a case a verdict (stress help gates); compare and merge write this and md, with --fail-if" },
-    { "md", " run capacity batch holes compare merge ", 0, 0, summary_write,
-      "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together" },
-    { "html", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, html_write,
-      "a report: verdict, command lines that show failures again, table, figures" },
-    { "svg", " run capacity batch holes ", 0, RECORD_SERIES | RECORD_MAP, svg_write,
-      "the figures alone: overhead by policy; time x addresses; requested, live and reserved memory over time; "
-      "fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own" },
-    { "map", " run ", 0, RECORD_MAP, map_write,
-      "of run: time x addresses alone. Live blocks have the colour of their step, or of their age; red: slack; "
-      "black: too small to draw; white: free; grey: addresses without memory; red lines: where memory ran out" },
-    { "series", " run ", 0, RECORD_SERIES, series_write,
-      "of run: samples over time, as CSV: of 1,024 parts of the ops those that are extreme in something" },
-    { "latency", " run ", 0, 0, latency_write,
-      "of run: percentiles of allocations and frees, as CSV, where they were timed" },
-    { "perfetto", " run ", 0, RECORD_SERIES, perfetto_write,
-      "of run: trace events for ui.perfetto.dev: a process a row, memory as counters, steps, out of memory; in "
-      "microseconds of the simulated clock (on CUDA: in operations)" },
-    { "memviz", " run ", 0, RECORD_MAP, memviz_write,
-      "of run: a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps. "
-      "replay:FILE.pickle plays it again" },
-    { "trace", " run shrink ", 1, 0, output_trace, "the operations of one workload, as replay: reads them" },
-    { "costs", " costs ", 0, 0, output_costs, "a file for --costs" },
+const output_kind output_costs = {
+    "costs", "costs", 0, 0, write_costs,
+    "a file for --costs",
+};
+
+static const output_kind *const output_kinds[] = {
+#define X(name) &output_##name,
+    OUTPUTS(X)
+#undef X
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
 const output_kind *output_kind_at(size_t index)
 {
-    return index < OUTPUT_KINDS ? &output_kinds[index] : NULL;
+    return index < OUTPUT_KINDS ? output_kinds[index] : NULL;
 }
 
 static int output_is_of(const output_kind *kind, const char *command)
 {
-    char word[24];
-    snprintf(word, sizeof word, " %.20s ", command);
-    return strstr(kind->commands, word) != NULL;
+    return slice_has(slice_of(kind->commands), command);
 }
 
 /* "csv, json or trace": the kinds that the command writes. Returns text. */
@@ -204,11 +192,11 @@ static const char *output_names(const char *command, char *text, size_t size)
 {
     size_t left = 0;
     text[0] = '\0';
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += (size_t)output_is_of(&output_kinds[index], command);
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += (size_t)output_is_of(output_kinds[index], command);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (!output_is_of(&output_kinds[index], command)) continue;
+        if (!output_is_of(output_kinds[index], command)) continue;
         left--;
-        text_add(text, size, "%s%s", output_kinds[index].name, left > 1 ? ", " : left ? " or " : "");
+        text_add(text, size, "%s%s", output_kinds[index]->name, left > 1 ? ", " : left ? " or " : "");
     }
     return text;
 }
@@ -221,9 +209,9 @@ static int output_parse(const char *text, const char *command, output *made, pro
     nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (!output_is_of(&output_kinds[index], command)) continue;
-        if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
-        nearest_offer(&search, output_kinds[index].name);
+        if (!output_is_of(output_kinds[index], command)) continue;
+        if (!strcmp(name, output_kinds[index]->name)) made->kind = output_kinds[index];
+        nearest_offer(&search, output_kinds[index]->name);
     }
     if (!made->kind) {
         return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
@@ -343,7 +331,7 @@ static int output_summary(const output_material *material, problem *why)
     if (output_file_open(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
-    summary_write(file.stream, material);
+    output_md.write(file.stream, material);
     return output_file_close(&file, "", why);
 }
 

@@ -11,13 +11,6 @@
 
 struct plan;
 
-typedef struct output_kind {
-    const char *name, *commands;                 /* commands: that write it, each between spaces */
-    int         needs_one_workload;
-    unsigned    record;                          /* record_part bits: what of every row's run it is made of */
-    output_writer *write;
-    const char *note;                            /* for help */
-} output_kind;
 const output_kind *output_kind_at(size_t index); /* NULL past the last */
 
 typedef struct output {

@@ -113,7 +113,7 @@ static void perfetto_note(perfetto *self, const char *note)
     fputc('}', self->out);
 }
 
-void perfetto_write(FILE *out, const output_material *material)
+static void perfetto_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     char note[ROW_NOTE_ROOM];
@@ -135,3 +135,9 @@ void perfetto_write(FILE *out, const output_material *material)
     if (*note) perfetto_note(&self, note);
     fputs("\n]}\n", out);
 }
+
+const output_kind output_perfetto = {
+    "perfetto", "run", 0, RECORD_SERIES, perfetto_write,
+    "of run: trace events for ui.perfetto.dev: a process a row, memory as counters, steps, out of memory; in "
+    "microseconds of the simulated clock (on CUDA: in operations)",
+};

@@ -276,28 +276,29 @@ static double plot_legend_width(const char *name)
     return 32.0 + (double)strlen(name) * 6.4;    /* of a wide font */
 }
 
+/* Goes to the next line where there is no room in this one. */
+static void plot_legend_turn(plot_legend *self, double width)
+{
+    if (self->x <= 0.0 || self->x + width <= PLOT_RIGHT) return;
+    self->line++;
+    self->x = 0.0;
+}
+
 unsigned plot_legend_lines(const char *const *names, size_t count)
 {
-    double used = 0.0;
-    unsigned lines = count ? 1 : 0;
+    plot_legend trial = { NULL, 0.0, 0 };
     for (size_t at = 0; at < count; at++) {
         double width = plot_legend_width(names[at]);
-        if (used > 0.0 && used + width > PLOT_RIGHT) {
-            lines++;
-            used = 0.0;
-        }
-        used += width;
+        plot_legend_turn(&trial, width);
+        trial.x += width;
     }
-    return lines;
+    return count ? trial.line + 1 : 0;
 }
 
 void plot_legend_add(plot_legend *self, const char *class, const char *name)
 {
     double width = plot_legend_width(name);
-    if (self->x > 0.0 && self->x + width > PLOT_RIGHT) {
-        self->line++;
-        self->x = 0.0;
-    }
+    plot_legend_turn(self, width);
     double y = 31.0 + self->line * (double)PLOT_LEGEND_LINE;
     if (!strncmp(class, "line", 4)) {
         fprintf(self->on->out, "<path class=\"%s\" d=\"M%.10g %.10gh16\"/>\n", class, self->x + 4.0, y - 4.0);

@@ -40,7 +40,7 @@ static void series_end(FILE *out, const row_list *list)
 
 /* op: allocations and frees before it and it are done. free_bytes: pending ones included. Of every 1024th of the ops
    the samples that are extreme in something. */
-void series_write(FILE *out, const output_material *material)
+static void series_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
@@ -48,6 +48,11 @@ void series_write(FILE *out, const output_material *material)
     for (size_t index = 0; index < list->count; index++) series_row(out, &list->rows[index], index);
     series_end(out, list);
 }
+
+const output_kind output_series = {
+    "series", "run", 0, RECORD_SERIES, series_write,
+    "of run: samples over time, as CSV: of 1,024 parts of the ops those that are extreme in something",
+};
 
 static void latency_row(FILE *out, const row *shown, size_t number, const char *call, const histogram *latency)
 {
@@ -59,7 +64,7 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
     }
 }
 
-void latency_write(FILE *out, const output_material *material)
+static void latency_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     fputs("row,workload,policy,call,per_mille,ns\n", out);
@@ -70,3 +75,8 @@ void latency_write(FILE *out, const output_material *material)
     }
     series_end(out, list);
 }
+
+const output_kind output_latency = {
+    "latency", "run", 0, 0, latency_write,
+    "of run: percentiles of allocations and frees, as CSV, where they were timed",
+};

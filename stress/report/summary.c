@@ -152,7 +152,7 @@ static void summary_comes_to(FILE *out, const row_list *list)
     if (told) fputc('\n', out);
 }
 
-void summary_write(FILE *out, const output_material *material)
+static void summary_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     fputs("### gpuarena stress on ", out);
@@ -173,3 +173,8 @@ void summary_write(FILE *out, const output_material *material)
     summary_rows(out, list);
     summary_sentences(out, list);
 }
+
+const output_kind output_md = {
+    "md", "run|capacity|batch|holes|compare|merge", 0, 0, summary_write,
+    "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together",
+};

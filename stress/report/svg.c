@@ -39,8 +39,9 @@ static int svg_notes_height(const row_list *list)
     return SVG_NOTE_HEIGHT * ((list->shard != NULL) + (list->partial != NULL));
 }
 
-static void svg_open(FILE *out, size_t count, const char *device, const row_list *list)
+static void svg_open(FILE *out, size_t count, const output_material *material)
 {
+    const row_list *list = material->list;
     char note[ROW_NOTE_ROOM];
     int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
@@ -50,7 +51,7 @@ static void svg_open(FILE *out, size_t count, const char *device, const row_list
             width, height, width, height);
     fprintf(out, "role=\"img\" aria-labelledby=\"t0%s\">\n<title id=\"t0\">gpuarena stress on ",
             has_note ? " d0" : "");
-    xml_text(out, device);
+    xml_text(out, material->device);
     fprintf(out, "</title>\n%s", has_note ? "<desc id=\"d0\">" : "");
     xml_text(out, note);
     fprintf(out, "%s<style>%s</style>\n", has_note ? "</desc>\n" : "", plot_style);
@@ -60,15 +61,16 @@ static void svg_open(FILE *out, size_t count, const char *device, const row_list
 }
 
 /* maps_only: of time and addresses, and no other. */
-static void svg_document(FILE *out, const row_list *list, const char *device, int maps_only)
+static void svg_document(FILE *out, const output_material *material, int maps_only)
 {
+    const row_list *list = material->list;
     size_t count = 0, left_out = 0;
     figure *figures = figure_list(list, &count, &left_out);
     if (maps_only) count = svg_keep_maps(figures, count);
     const figure_sheet sheet = figure_sheet_for(list, figures, count, SVG_MAPS_BYTES);
     size_t last = 0;
     for (size_t at = 0; at < count; at++) last = svg_place(figures, at, last, maps_only);
-    svg_open(out, count ? last + 1 : 0, device, list);
+    svg_open(out, count ? last + 1 : 0, material);
     for (size_t at = 0, place = 0; at < count; at++) {
         char placement[96];
         place = svg_place(figures, at, place, maps_only);
@@ -82,12 +84,24 @@ static void svg_document(FILE *out, const row_list *list, const char *device, in
     free(figures);
 }
 
-void svg_write(FILE *out, const output_material *material)
+static void svg_write(FILE *out, const output_material *material)
 {
-    svg_document(out, material->list, material->device, 0);
+    svg_document(out, material, 0);
 }
 
-void map_write(FILE *out, const output_material *material)
+const output_kind output_svg = {
+    "svg", "run|capacity|batch|holes", 0, RECORD_SERIES | RECORD_MAP, svg_write,
+    "the figures alone: overhead by policy; time x addresses; requested, live and reserved memory over time; "
+    "fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own",
+};
+
+static void map_write(FILE *out, const output_material *material)
 {
-    svg_document(out, material->list, material->device, 1);
+    svg_document(out, material, 1);
 }
+
+const output_kind output_map = {
+    "map", "run", 0, RECORD_MAP, map_write,
+    "of run: time x addresses alone. Live blocks have the colour of their step, or of their age; red: slack; black:"
+    " too small to draw; white: free; grey: addresses without memory; red lines: where memory ran out",
+};

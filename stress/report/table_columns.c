@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../policy/policy_name.h"
-#include "plot.h"
 #include "../base/text.h"
 
 enum { TABLE_NAME_MAX = 40 };

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot.h"
 #include "../base/program.h"
 #include "../base/text.h"
 

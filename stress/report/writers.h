@@ -1,5 +1,5 @@
 /* The writers of files and what they are made of: each is a function of that alone. What writes to a file that fails
-   goes on: ferror(out) tells. A new format is a file, a word here and a row in output.c.
+   goes on: ferror(out) tells. A new format is a file and a word here.
    Knows nothing of how rows are made, nor of paths. */
 #ifndef STRESS_REPORT_WRITERS_H
 #define STRESS_REPORT_WRITERS_H
@@ -10,6 +10,7 @@
 #include "../device/cuda_environment.h"
 #include "../measure/costs.h"
 #include "../result/gate.h"
+#include "../result/record.h"
 #include "../result/row.h"
 #include "../workload/stream.h"
 
@@ -25,9 +26,20 @@ typedef struct output_material {                 /* what files are made of */
     const char *const *argv;
 } output_material;
 
-typedef void output_writer(FILE *out, const output_material *material);
-output_writer html_write, json_write, junit_write, latency_write, map_write, memviz_write, perfetto_write,
-    series_write, summary_write, svg_write;
+typedef struct output_kind {
+    const char *name, *commands;                 /* commands: that write it, a | between them */
+    int         needs_one_workload;
+    unsigned    record;                          /* record_part bits: what of every row's run it is made of */
+    void      (*write)(FILE *out, const output_material *material);
+    const char *note;                            /* for help */
+} output_kind;
+
+/* All of them, in the order of help. */
+#define OUTPUTS(X) \
+    X(csv) X(json) X(junit) X(md) X(html) X(svg) X(map) X(series) X(latency) X(perfetto) X(memviz) X(trace) X(costs)
+#define X(name) extern const output_kind output_##name;
+OUTPUTS(X)
+#undef X
 
 typedef struct latency_point { unsigned per_mille; const char *name; } latency_point;
 enum { LATENCY_POINTS = 7 };

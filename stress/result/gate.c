@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gpuarena.h"
 #include "../base/text.h"
 #include "../base/program.h"
 #include "../policy/policy_name.h"
@@ -91,13 +90,8 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 /* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
 static int metric_has_word(row_column measure, const char *word)
 {
-    const char *at = column_words(measure);
-    size_t length = strlen(word);
-    if (!at) return 1;
-    for (; at; at = strchr(at + 1, '|')) {
-        if (!strncmp(at + 1, word, length) && (!at[length + 1] || at[length + 1] == '|')) return 1;
-    }
-    return 0;
+    const char *words = column_words(measure);
+    return !words || slice_has(slice_of(words), word);
 }
 
 static const char *metric_list_words(row_column measure, char *text, size_t size)

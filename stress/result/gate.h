@@ -9,7 +9,6 @@
 #include "../base/problem.h"
 #include "../base/rounds.h"
 #include "../base/slice.h"
-#include "csv.h"
 #include "row.h"
 
 /* ---- Numbers with units */

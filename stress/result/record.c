@@ -210,11 +210,6 @@ void record_begin(record *self, device *on, const op_stream *stream, uint64_t ti
     }
 }
 
-void record_pool(record *self, uint64_t limit_bytes)
-{
-    if (self) self->limit_bytes = limit_bytes;
-}
-
 void record_op(record *self, uint64_t number)
 {
     if (self) self->op = number;

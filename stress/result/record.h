@@ -87,7 +87,6 @@ uint64_t record_bytes(const record *self);       /* host memory that a finished 
 /* What a pass tells, to nobody where self is NULL. begin:
    device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
 void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
-void record_pool(record *self, uint64_t limit_bytes);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
 void record_label(record *self, uint32_t label);
 /* The op allocated this block of the op stream's, once more, perhaps; ptr NULL: it has no bytes, and is none. */

@@ -121,12 +121,6 @@ static void capacity_stop(const pass_result *result, row *made)
     snprintf(made->note, sizeof made->note, "%s", is_opened ? result->oom.refusal.text : result->message);
 }
 
-static uint64_t capacity_granules(uint64_t bytes)
-{
-    uint64_t whole = bytes / CAPACITY_GRANULE * CAPACITY_GRANULE;
-    return whole == bytes || whole > UINT64_MAX - CAPACITY_GRANULE ? whole : whole + CAPACITY_GRANULE;
-}
-
 static void capacity_cells(const search *self, const pass_result *result, uint64_t limit_bytes)
 {
     uint64_t requested_bytes = result->memory.requested_peak_bytes;
@@ -155,8 +149,9 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
     const device_config *config = &self->settings->device;
     const model_kind *kind = self->job->chosen->model;
     uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
-    uint64_t least_bytes = capacity_granules(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1);
-    uint64_t likely_bytes = capacity_granules(unlimited->memory.reserved_peak_bytes);
+    uint64_t least_bytes = memory_round_up(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1,
+                                           CAPACITY_GRANULE);
+    uint64_t likely_bytes = memory_round_up(unlimited->memory.reserved_peak_bytes, CAPACITY_GRANULE);
     capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
     capacity_found found = { 0, 0 };
     if (!config->is_cuda && config->sim.capacity_bytes > likely_bytes) {

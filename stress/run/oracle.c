@@ -27,13 +27,9 @@ void oracle_map_clear(oracle_map *map)
 /* How many blocks begin below the address. */
 static size_t oracle_map_rank(const oracle_map *map, uint64_t address)
 {
-    size_t low = 0, high = map->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (map->spans[map->order[middle]].address < address) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    size_t rank;
+    ARRAY_RANK(&rank, map->count, at, map->spans[map->order[at]].address < address);
+    return rank;
 }
 
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
@@ -146,8 +142,7 @@ static int oracle_minds_content(const oracle *self, uint32_t block)
 
 static uint64_t oracle_rounded(const oracle *self, uint64_t bytes)
 {
-    uint64_t alignment = self->settings.alignment_bytes;
-    return (bytes + alignment - 1) / alignment * alignment;
+    return memory_round_up(bytes, self->settings.alignment_bytes);
 }
 
 static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)

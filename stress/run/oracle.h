@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/problem.h"
 #include "../device/device.h"
 
 /* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or contents */

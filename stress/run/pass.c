@@ -11,7 +11,6 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../base/progress.h"
-#include "../workload/workload.h"
 
 /* ---- Calls to the pool, and clocks around them */
 
@@ -695,7 +694,7 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
         return -1;
     }
     run->streams.in_order = run->pool.in_order;
-    record_pool(run->settings->recording, run->pool.limit_bytes);
+    if (run->settings->recording) run->settings->recording->limit_bytes = run->pool.limit_bytes;
     run->blocks = program_need(run->stream->block_count, sizeof *run->blocks);
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,

@@ -17,7 +17,6 @@
 #include "../device/device.h"
 #include "../policy/policy.h"
 #include "../result/record.h"
-#include "../workload/workload.h"
 #include "oracle.h"
 
 /* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and

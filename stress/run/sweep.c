@@ -100,11 +100,6 @@ int shard_find(shard_mark *made, const char *text, problem *why)
     return shard_check(made, why);
 }
 
-int shard_owns(uint64_t index, uint64_t count, uint64_t row)
-{
-    return row % count == index;
-}
-
 uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows)
 {
     return rows / count + (rows % count > index);
@@ -196,12 +191,10 @@ static uint64_t sweep_mix(uint64_t hash, uint64_t more)
    same. */
 static uint64_t sweep_hash(const cli *asked, const plan *made)
 {
-    static const cli_id also[] = { CLI_FILTER, CLI_NO_TIMING, CLI_TIMES, CLI_WARMUP };
     uint64_t hash = slice_hash(slice_of(asked->command));
     for (size_t index = 0; index < CLI_COUNT; index++) {
         const cli_value *value = &asked->values[index];
-        int counts = index == CLI_WORKLOAD || index == CLI_POLICY || cli_option_at(index)->effect != CLI_NO_EFFECT;
-        for (size_t at = 0; at < sizeof also / sizeof also[0]; at++) counts |= index == (size_t)also[at];
+        int counts = cli_option_at(index)->effect != CLI_NO_EFFECT;
         if (!counts || !value->given || index == CLI_SEED) continue;
         hash = sweep_mix(hash, slice_hash(slice_of(cli_option_at(index)->name)));
         for (size_t item = 0; item < value->item_count; item++) {
@@ -273,7 +266,7 @@ void repro_write(FILE *out, const repro *line)
     for (size_t index = 0; cli_option_at(index); index++) {
         const cli_option *option = cli_option_at(index);
         const cli_value *value = &line->asked->values[index];
-        if (!value->given || option->effect == CLI_NO_EFFECT || repro_omits(line, index)) continue;
+        if (!value->given || option->effect < CLI_SHAPES_RESULTS || repro_omits(line, index)) continue;
         const char *text = index == CLI_DEVICE ? line->device : value->text;
         fprintf(out, " --%s%s", option->name, text ? " " : "");
         if (text) cli_print_word(out, text);

@@ -25,7 +25,6 @@ enum { SHARD_MARK_ROOM = 200 };
 /* --shard's text (NULL: not given): i/n, none, or auto/n where the environment has an index alone. Without it what a
    Slurm array, MPI or a Kubernetes job says. -1 and a problem, EXIT_USAGE. */
 int      shard_find(shard_mark *made, const char *text, problem *why);
-int      shard_owns(uint64_t index, uint64_t count, uint64_t row);
 uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows);          /* how many of all rows it has */
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size);       /* without the newline */

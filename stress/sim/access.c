@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "engine.h"
+
 typedef struct access_text { char text[224]; } access_text;
 
 static engine_text access_stream(uint64_t id)

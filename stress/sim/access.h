@@ -3,7 +3,8 @@
 #ifndef STRESS_SIM_ACCESS_H
 #define STRESS_SIM_ACCESS_H
 
-#include "engine.h"
+#include "devmem.h"
+#include "streams.h"
 
 typedef struct access_range {
     uint64_t address, bytes;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../../gpuarena.h"
+#include "../base/memory.h"
 #include "../base/problem.h"
 
 enum { SIM_MAX_DEVICES = 32 };

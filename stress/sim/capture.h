@@ -2,8 +2,6 @@
 #ifndef STRESS_SIM_CAPTURE_H
 #define STRESS_SIM_CAPTURE_H
 
-#include "base.h"
-#include "judge.h"
 #include "streams.h"
 
 /* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch to end */

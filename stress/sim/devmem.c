@@ -195,7 +195,7 @@ static int devmem_has_room(const devmem *memory, uint64_t bytes)
 static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
 {
     if (!devmem_has_room(memory, bytes)) return DEVMEM_FULL;
-    uint64_t whole = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+    uint64_t whole = memory_round_up(bytes, SIM_GRANULE);
     uint64_t offset = addresses_lowest_gap(&memory->addresses, whole);
     if (offset == ADDRESSES_NONE) return DEVMEM_FULL;
     address_range *range = calloc(1, sizeof *range);

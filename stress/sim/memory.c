@@ -138,11 +138,6 @@ static int mempool_holds(const void *tenant, uint64_t offset, uint64_t bytes)
     return block && block->is_live && offset - block->offset + bytes <= block->requested_bytes;
 }
 
-static uint64_t mempool_round(uint64_t bytes, uint64_t unit)
-{
-    return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-}
-
 static void mempool_drop_chunk(sim_device *device, mempool_chunk *chunk)
 {
     mempool *pool = chunk->pool;
@@ -196,11 +191,11 @@ static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t b
     mempool_block *block = calloc(1, sizeof *block);
     devmem_result result = DEVMEM_HOST_MEMORY;
     if (chunk && block) {
-        chunk->bytes = mempool_round(bytes, device->pool_chunk_bytes);
+        chunk->bytes = memory_round_up(bytes, device->pool_chunk_bytes);
         result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     }
     if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */
-        chunk->bytes = mempool_round(bytes, SIM_GRANULE);
+        chunk->bytes = memory_round_up(bytes, SIM_GRANULE);
         result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     }
     if (result != DEVMEM_OK) {
@@ -363,7 +358,7 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
     mempool_way way;
-    uint64_t whole = mempool_round(bytes, MEMPOOL_UNIT);
+    uint64_t whole = memory_round_up(bytes, MEMPOOL_UNIT);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;

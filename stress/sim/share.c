@@ -20,6 +20,7 @@
 
 #include "../base/array.h"
 #include "access.h"
+#include "engine.h"
 #include "vmem.h"
 
 enum { SHARE_MAGIC = 0x67706173, SHARE_LEAST_FILE = 3 };     /* 0 to 2 are the program's, even while it has none */

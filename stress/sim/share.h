@@ -20,7 +20,7 @@
 #ifndef STRESS_SIM_SHARE_H
 #define STRESS_SIM_SHARE_H
 
-#include "engine.h"
+#include "devmem.h"
 
 typedef enum share_scope { SHARE_OWN, SHARE_OTHERS } share_scope;
 

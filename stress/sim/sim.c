@@ -197,7 +197,7 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
 {
     sim_device *found = engine_device(machine, device);
     if (!found || bytes > SIM_MAX_CAPACITY) return -1;
-    found->pool_chunk_bytes = bytes ? (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE : SIM_POOL_CHUNK;
+    found->pool_chunk_bytes = bytes ? memory_round_up(bytes, SIM_GRANULE) : SIM_POOL_CHUNK;
     return 0;
 }
 

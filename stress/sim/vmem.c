@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "engine.h"
 
 typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
 

@@ -24,7 +24,7 @@
 #ifndef STRESS_SIM_VMEM_H
 #define STRESS_SIM_VMEM_H
 
-#include "engine.h"
+#include "devmem.h"
 
 #define VMEM_ANY_BYTES UINT64_MAX
 

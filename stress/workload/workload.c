@@ -200,15 +200,9 @@ static int workload_request(const family *of, slice arguments, const workload_op
                               : spec_parse(of, arguments, request, why)) {
         return -1;
     }
-    if ((options->seed_given && spec_override(of, "seed", options->seed, request, why))
+    return (options->seed_given && spec_override(of, "seed", options->seed, request, why))
         || (options->steps_given && spec_override(of, "steps", options->steps, request, why))
-        || (options->threads_given && spec_override(of, "threads", options->threads, request, why))) {
-        return -1;
-    }
-    if (options->ops_given && options->ops == 0) {
-        return problem_set(why, EXIT_USAGE, "--ops is 0, expected at least 1");
-    }
-    return 0;
+        || (options->threads_given && spec_override(of, "threads", options->threads, request, why)) ? -1 : 0;
 }
 
 /* The seed asked for; the stream is made from the thread's own. */

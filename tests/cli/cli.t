@@ -38,8 +38,8 @@ for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)-
 # ---- an option that a command has nothing of is refused by its name, each of the table
 {
     my $value = { NUMBER => 2, SIZE => '1G', SHARE => '3%', COUNT_OR_AUTO => 2, REPEAT => 'csv=x', LIST => 'raw', TEXT => 'x' };
-    my @options = slurp('stress/base/cli.c') =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), ("[a-z-]+", .*?), CLI_(?:NO|SHAPES)/gs;
-    my %kinds = map { /^"([a-z-]+)", (?:'.'|0), CLI_(\w+), (?:"([^"]*)"|NULL)/ ? ($1 => [ $2, $3 ]) : () } @options;
+    my @options = slurp('stress/base/cli.h') =~ /X\([A-Z_]+, (?:"[^"]*"|NULL), ("[a-z-]+", .*?), (?:NO|SHAPES)_/g;
+    my %kinds = map { /^"([a-z-]+)", (?:'.'|0), (\w+), (?:"([^"]*)"|NULL)/ ? ($1 => [ $2, $3 ]) : () } @options;
     my @words = map { my ($kind, $choices) = @{$kinds{$_}};
         [ $_, $kind eq 'FLAG' ? () : $kind eq 'CHOICE' ? $choices =~ s/.*\|//r : $value->{$kind} ] }
         grep { !/^(?:help|version)$/ } sort keys %kinds;
@@ -59,7 +59,7 @@ for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)-
 # ---- help has every option of the source's table, every default, and the costs that it prints are read
 my $help = stress('help')->{out};
 my @options = $help =~ /^  (?:-\w, |    )--([a-z-]+)/mg;
-my @table = slurp('stress/base/cli.c') =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), "([a-z-]+)"/g;
+my @table = slurp('stress/base/cli.h') =~ /X\([A-Z_]+, (?:"[^"]*"|NULL), "([a-z-]+)"/g;
 is("@options", "@table", 'help lists the options of the table, in order');
 ok(@table >= 20, 'the table was found');
 ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]")

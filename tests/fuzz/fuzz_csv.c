@@ -2,6 +2,7 @@
    It must not know columns, but for a few that rules name.
    Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz_csv */
 #include "stress/result/gate.h"
+#include "stress/result/csv.h"
 #include "fuzz.h"
 
 /* The table judged by rules of every kind, with itself as base. */

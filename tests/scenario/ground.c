@@ -1,6 +1,7 @@
 /* A policy on a fresh simulated device: opened, asked for memory and figures, and looked over when it is closed.
    It must not know what any scenario is about.
    Tested by tests/scenario/test_needs.c. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

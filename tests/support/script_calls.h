@@ -17,7 +17,6 @@ typedef struct snapshot {
 static struct {                                  /* the call that is made */
     int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
     int is_refused;                              /* the script says so: the state before is kept */
-    int is_made;                                 /* 0: it could not be, since what it needs was refused before */
     snapshot before;
 } call;
 
@@ -48,7 +47,6 @@ static snapshot look_at(int arena)
 static gpuarena *calling(int arena)
 {
     call.arena = arena;
-    call.is_made = 1;
     if (call.is_refused) call.before = look_at(arena);
     return arena < 0 ? NULL : world.arenas[arena].ptr;
 }

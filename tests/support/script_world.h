@@ -29,7 +29,6 @@ typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entr
 
 typedef struct walked {                          /* what a walk has seen */
     uint64_t live_count, live, requested, pending, free, free_count, holes, largest, digest, live_digest, end;
-    int last_free;
     const char *wrong;
 } walked;
 
