@@ -10185,15 +10185,14 @@ static int gpuarena__check_range(gpuarena__audit *audit, uint32_t at, const gpua
 static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *bins, uint32_t number)
 {
     const gpuarena *arena = audit->arena;
+    uint64_t digests = bins->digests[number];
     uint32_t slot, next, before = 0, listed = 0;
     const gpuarena__node *node;
-    GPUARENA__NEVER(bins->overflow[number] && !bins->digests[number], "a bin has a list and no slot taken",
+    GPUARENA__NEVER(bins->overflow[number] && !digests, "a bin has a list and no slot taken", number);
+    GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (digests != 0), "a class's bit is wrong",
                     number);
-    GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (bins->digests[number] != 0),
-                    "a class's bit is wrong", number);
-    for (slot = 0; slot < 8; slot++) {
-        uint32_t digest = (uint32_t)(bins->digests[number] >> (8 * slot)) & 255,
-                 index = bins->nodes[number * 8 + slot];
+    for (slot = 0; digests; slot++, digests >>= 8) {     /* most classes are empty */
+        uint32_t digest = (uint32_t)digests & 255, index = bins->nodes[number * 8 + slot];
         if (!digest) continue;
         if (!gpuarena__check_link(audit, index, number * 8 + slot)) return 0;
         node = gpuarena__node_at(arena, index);

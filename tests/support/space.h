@@ -734,6 +734,7 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     watched->vm.create = space_create;
     watched->vm.destroy = space_destroy;
     watched->vm.map = space_map;
+    watched->now_ns = space_now_ns;
     if (space.plain) {
         memset(&watched->vm, 0, sizeof watched->vm);
         memset(&watched->events, 0, sizeof watched->events);
