@@ -856,7 +856,7 @@ typedef struct gpuarena_config {
                              and whole free pages, if that is more. A request of this size needs no growth \
                              once all GPU work is done. Memory of capture sets is not counted */ \
     X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
-                         back */ \
+                         back; and what is earmarked for plans */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
     X(live_peak_bytes) /*   the three peaks is counted by itself, so their */ \
     X(reserved_peak_bytes) /*   moments may differ */ \
