@@ -8120,11 +8120,11 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
             gpuarena__plan_fail(now);
         else now->clean = plans->missed ? 0 : now->clean + 1;
-        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
         now->fresh.count = 0;
     }
-    if (!kind) return;
-    plan = gpuarena__plan_of(plans, kind);
+    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
+    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    if (!plan) return;
     plan->step = ++plans->step;
     if (plan->rest) {
         plan->rest--;
