@@ -861,7 +861,7 @@ typedef struct gpuarena_config {
                              once all GPU work is done. Memory of capture sets is not counted. With \
                              config.debug 0: each block has memory of its own */ \
     X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
-                         back */ \
+                         back; and what is earmarked for plans */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
     X(live_peak_bytes) /*   the three peaks is counted by itself, so their */ \
     X(reserved_peak_bytes) /*   moments may differ */ \
@@ -8135,11 +8135,11 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
             gpuarena__plan_fail(now);
         else now->clean = plans->missed ? 0 : now->clean + 1;
-        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
         now->fresh.count = 0;
     }
-    if (!kind) return;
-    plan = gpuarena__plan_of(plans, kind);
+    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
+    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    if (!plan) return;
     plan->step = ++plans->step;
     if (plan->rest) {
         plan->rest--;

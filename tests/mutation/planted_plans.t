@@ -69,6 +69,11 @@ my @rare = (
         int begins@],
     ['a block that goes before the first allocation of the next step counts as freed in its own',
      q@now->seen.list[number].until = now->seen.count + 1 + arena@, q@now->seen.list[number].until = now->seen.count + arena@],
+    ['what the last plan had stays earmarked as a new kind takes its place',
+     q@    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
+    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
+     q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
     ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena);@, q@(void)gpuarena__plans_yield(arena);@],
     ['plans end for a block that cannot grow', q@return (error->reason != GPUARENA_REASON_NEIGHBOUR ||@, q@return (1 ||@],
