@@ -170,8 +170,8 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
     return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
 }
 
-/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena keeps,
-   within the limit. */
+/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena
+   keeps, within the limit. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);

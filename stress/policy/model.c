@@ -461,7 +461,7 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
         return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
     program_must(device_table_reserve(&self->live, 1));
     gpuarena_result result = self->kind->alloc(self, model_round(bytes, self->kind->alignment_bytes), stream, found);
-    if (result && *found) (void)self->kind->free(self, *found, stream);          /* a stream could not wait for another */
+    if (result && *found) (void)self->kind->free(self, *found, stream);  /* a stream could not wait for another */
     if (result) return result;
     if (device_table_find(&self->live, (*found)->address)) return model_twice(self);
     (*found)->state = PIECE_LIVE;
