@@ -122,8 +122,9 @@ static cudaError_t wait_for(const gpuarena *arena)
 {
     int device = 0, current;
     cudaError_t code = cudaGetDevice(&current);
+    if (code) return code;
     while (device < DEVICES - 1 && preload.arena[device] != arena) device++;
-    if (!code && device != current) code = cudaSetDevice(device);
+    if (device != current) code = cudaSetDevice(device);
     if (!code) code = cudaDeviceSynchronize();
     if (device != current) (void)cudaSetDevice(current);
     return code;
@@ -170,8 +171,8 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
     return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
 }
 
-/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena keeps,
-   within the limit. */
+/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena
+   keeps, within the limit. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);

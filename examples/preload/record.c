@@ -2,8 +2,9 @@
    trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
-   GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children of fork are not recorded. Streams that wait for others' events are recorded too. What kernels
-   use is not known. The program must use the shared libcudart (nvcc -cudart shared). */
+   GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children of fork are not recorded. Streams
+   that wait for others' events are recorded too. What kernels use is not known. The program must use the shared
+   libcudart (nvcc -cudart shared). */
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>

@@ -37,22 +37,35 @@ def _load():
     raise ImportError("libgpuarena.so: not found; make build/libgpuarena.so, or set GPUARENA_LIBRARY")
 
 
+class _Whole:
+    """A number of C: what does not fit is refused, where ctypes alone would cut it off."""
+
+    def __init__(self, kind, least, most):
+        self.kind, self.least, self.most = kind, least, most
+
+    def from_param(self, number):
+        if not self.least <= number <= self.most:
+            raise OverflowError(f"expected {self.least} to {self.most}, found {number}")
+        return self.kind(number)
+
+
 _lib = _load()
 _pointer, _u64, _size, _text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p
+_amount, _device = _Whole(_u64, 0, (1 << 64) - 1), _Whole(ctypes.c_int, -1, (1 << 31) - 1)
 for _name, _answer, _arguments in (
-        ("create_from", ctypes.c_int, (ctypes.c_int, _text, _text, _pointer, ctypes.POINTER(_pointer))),
+        ("create_from", ctypes.c_int, (_device, _text, _text, _pointer, ctypes.POINTER(_pointer))),
         ("destroy", ctypes.c_int, (_pointer,)),
-        ("alloc", ctypes.c_int, (_pointer, ctypes.POINTER(_pointer), _u64, _pointer)),
+        ("alloc", ctypes.c_int, (_pointer, ctypes.POINTER(_pointer), _amount, _pointer)),
         ("free", ctypes.c_int, (_pointer, _pointer, _pointer)),
         ("use", ctypes.c_int, (_pointer, _pointer, _pointer)),
         ("forget", ctypes.c_int, (_pointer, _pointer)),
-        ("trim", ctypes.c_int, (_pointer, _u64, ctypes.POINTER(_u64))),
-        ("set_limit", ctypes.c_int, (_pointer, _u64)),
+        ("trim", ctypes.c_int, (_pointer, _amount, ctypes.POINTER(_u64))),
+        ("set_limit", ctypes.c_int, (_pointer, _amount)),
         ("check", ctypes.c_int, (_pointer, _text, _size)),
         ("report", ctypes.c_int, (_pointer, ctypes.c_int, _WRITE, _pointer)),
         ("capture_begin", ctypes.c_int, (_pointer, _pointer, ctypes.POINTER(_u64))),
         ("capture_end", ctypes.c_int, (_pointer, _pointer)),
-        ("capture_release", ctypes.c_int, (_pointer, _u64, _pointer)),
+        ("capture_release", ctypes.c_int, (_pointer, _amount, _pointer)),
         ("reset_peaks", None, (_pointer,)),
         ("result_name", _text, (ctypes.c_int,)),
         ("stats_names", _text, ()),
@@ -103,6 +116,8 @@ class Arena:
     def __init__(self, conf="", device=-1, name="python", parent=None):
         arena = _pointer()
         self._arena, self.parent = None, parent
+        if "\0" in conf + name:
+            raise ValueError("conf and name end at a NUL for the library, expected none in them")
         above = parent._arena if parent else None
         _check(_lib.gpuarena_create_from(device, conf.encode(), name.encode(), above, ctypes.byref(arena)))
         self._arena = arena

@@ -457,7 +457,7 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
     program_must(device_table_reserve(&self->live, 1));
     uint64_t whole = memory_round_up(bytes, self->kind->alignment_bytes);
     gpuarena_result result = self->kind->alloc(self, whole, stream, found);
-    if (result && *found) (void)self->kind->free(self, *found, stream);          /* a stream could not wait for another */
+    if (result && *found) (void)self->kind->free(self, *found, stream);  /* a stream could not wait for another */
     if (result) return result;
     if (device_table_find(&self->live, (*found)->address)) return model_twice(self);
     (*found)->state = PIECE_LIVE;

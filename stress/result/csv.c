@@ -114,7 +114,9 @@ static int csv_quoted(csv_reader *reader, problem *why)
         if (*reader->at == '"' && *++reader->at != '"') break;
         *to++ = *reader->at;
     }
-    if (reader->at < reader->end && !strchr(",\r\n", *reader->at)) {
+    int has_return = reader->at < reader->end && *reader->at == '\r';          /* its line ends then */
+    const char *behind = reader->at + has_return;
+    if (behind < reader->end && !strchr(has_return ? "\n" : ",\n", *behind)) {
         return csv_fails(reader, "expected ',' behind a quote", why);
     }
     *to = '\0';                                  /* at the closing quote or left of it */

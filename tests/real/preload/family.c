@@ -1,4 +1,4 @@
-/* A program that frees memory of a device that is not the current one, and one whose child ends by exit. Prints what it
+/* A program that frees memory of a device that is not the current one, and whose child ends by exit. Prints what it
    saw. Used by preload.t; on the libcudart substitute, with two devices and work that takes long. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

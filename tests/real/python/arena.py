@@ -20,6 +20,9 @@ def arenas():
         check(ptr != 0 and arena.stats()["requested_bytes"] == 10 * MIB, "an arena allocates, and counts what was asked for")
         check(arena.stats()["limit_bytes"] == 64 * MIB, "its configuration is the text's")
         check(arena.alloc(0) == 0, "0 bytes are address 0")
+        for call in (lambda: arena.alloc((1 << 64) + 5), lambda: arena.alloc(-1), lambda: arena.set_limit(1 << 64), lambda: gpuarena.Arena(device=1 << 32)):
+            check("found" in str(raised(call)), "a number that C cannot have is refused, not cut off")
+        check(isinstance(raised(lambda: gpuarena.Arena("limit=4M\0,x")), ValueError), "and so is a text with a NUL")
         arena.check()
         report = json.loads(arena.report(json=True))
         check(report["name"] == "first" and report["stats"]["live_count"] == 1, "the report is JSON")
