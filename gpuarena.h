@@ -8194,26 +8194,15 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
-/* Moves the ranges of at least `over` bytes from a list, the longest first, to one with the shortest first.
-   Those of one length stay in their order. */
-static void gpuarena__ranges_turn(gpuarena__range **list, uint64_t over, gpuarena__range **turned)
-{
-    while (*list && (*list)->bytes >= over) {
-        gpuarena__range *first = *list, *last = first;
-        while (last->next && last->next->bytes == first->bytes) last = last->next;
-        *list = last->next;
-        last->next = *turned;
-        *turned = first;
-    }
-}
-
 /* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
    the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
    again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
-    gpuarena__range *range, *list = NULL, *covering = NULL, **link;        /* the excess only falls */
+    gpuarena__range *range, *list = NULL, **link;
+    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls: the shortest
+                                                    first */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
@@ -8225,7 +8214,12 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     list = gpuarena__ranges_sort(list, count, &range);
     while ((list || covering) && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
            && refusal->result != GPUARENA_CAPTURE) {
-        gpuarena__ranges_turn(&list, arena->stats.reserved_bytes - keep, &covering);
+        while (list && list->bytes >= arena->stats.reserved_bytes - keep) {
+            range = list;
+            list = range->next;
+            range->next = covering;
+            covering = range;
+        }
         link = covering ? &covering : &list;
         range = *link;
         *link = range->next;
