@@ -7806,7 +7806,7 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record,
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
     for (at = 0; from && at < GPUARENA__PLANS; at++) {
         gpuarena__sequence *seen = &arena->plans.list[at].seen;
-        if (arena->plans.list[at].state == GPUARENA__PLAN_RECORDS) continue;
+        if (!arena->plans.list[at].packed) continue;
         for (one = 0; one < seen->count; one++)
             if (seen->list[one].record == record && seen->list[one].address)
                 seen->list[one].address += region->address - from;
@@ -8023,18 +8023,13 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__plans_pack(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan_state states[GPUARENA__PLANS];
     uint32_t at;
     gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        states[at] = plans->list[at].state;
-        plans->list[at].state = GPUARENA__PLAN_RECORDS;      /* so that no region moves for it */
-    }
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0;     /* no region is theirs any more */
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
-        if (states[at] == GPUARENA__PLAN_RECORDS) continue;
-        if (gpuarena__plan_pack_again(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
-        else gpuarena__plan_fail(plan);
+        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
+            gpuarena__plan_fail(plan);
     }
     if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
