@@ -8025,7 +8025,7 @@ static void gpuarena__plans_pack(gpuarena *arena)
     gpuarena__plans *plans = &arena->plans;
     uint32_t at;
     gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0;     /* no region is theirs any more */
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
         if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
@@ -8196,8 +8196,8 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
                                        gpuarena__error *refusal)
 {
     gpuarena__range *range, *list = NULL, **link;
-    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls: the shortest
-                                                    first */
+    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls; the
+                                                    shortest first */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
