@@ -7808,7 +7808,7 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record,
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
     for (at = 0; from && at < GPUARENA__PLANS; at++) {
         gpuarena__sequence *seen = &arena->plans.list[at].seen;
-        if (arena->plans.list[at].state == GPUARENA__PLAN_RECORDS) continue;
+        if (!arena->plans.list[at].packed) continue;
         for (one = 0; one < seen->count; one++)
             if (seen->list[one].record == record && seen->list[one].address)
                 seen->list[one].address += region->address - from;
@@ -8025,18 +8025,13 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__plans_pack(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan_state states[GPUARENA__PLANS];
     uint32_t at;
     gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        states[at] = plans->list[at].state;
-        plans->list[at].state = GPUARENA__PLAN_RECORDS;      /* so that no region moves for it */
-    }
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
-        if (states[at] == GPUARENA__PLAN_RECORDS) continue;
-        if (gpuarena__plan_pack_again(arena, plan)) plan->state = GPUARENA__PLAN_SERVES;
-        else gpuarena__plan_fail(plan);
+        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
+            gpuarena__plan_fail(plan);
     }
     if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
@@ -8196,26 +8191,15 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_wait_give_back(arena, range, stream, error);
 }
 
-/* Moves the ranges of at least `over` bytes from a list, the longest first, to one with the shortest first.
-   Those of one length stay in their order. */
-static void gpuarena__ranges_turn(gpuarena__range **list, uint64_t over, gpuarena__range **turned)
-{
-    while (*list && (*list)->bytes >= over) {
-        gpuarena__range *first = *list, *last = first;
-        while (last->next && last->next->bytes == first->bytes) last = last->next;
-        *list = last->next;
-        last->next = *turned;
-        *turned = first;
-    }
-}
-
 /* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
    the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
    again in this pass. Streams are asked for captures once, before the first one goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
-    gpuarena__range *range, *list = NULL, *covering = NULL, **link;        /* the excess only falls */
+    gpuarena__range *range, *list = NULL, **link;
+    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls; the
+                                                    shortest first */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
@@ -8227,7 +8211,12 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     list = gpuarena__ranges_sort(list, count, &range);
     while ((list || covering) && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
            && refusal->result != GPUARENA_CAPTURE) {
-        gpuarena__ranges_turn(&list, arena->stats.reserved_bytes - keep, &covering);
+        while (list && list->bytes >= arena->stats.reserved_bytes - keep) {
+            range = list;
+            list = range->next;
+            range->next = covering;
+            covering = range;
+        }
         link = covering ? &covering : &list;
         range = *link;
         *link = range->next;
