@@ -513,7 +513,7 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     record_measure(run->settings->recording, &use);
     run->result->gpu_waits = stats->gpu_wait_count;
     run->result->remapped_pages = stats->remapped_page_count;
-    if (run->result->last_reserved_bytes < use.reserved_bytes) run->result->last_reserved_bytes = use.reserved_bytes;
+    memory_raise(&run->result->last_reserved_bytes, use.reserved_bytes);
 }
 
 /* Another repetition has begun. */
