@@ -1,11 +1,6 @@
 /* Peaks and fragmentation. */
 #include "memory.h"
 
-static void memory_raise(uint64_t *peak, uint64_t value)
-{
-    if (value > *peak) *peak = value;
-}
-
 double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes)
 {
     if (!free_bytes || largest_bytes >= free_bytes) return 0.0;

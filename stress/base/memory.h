@@ -27,6 +27,12 @@ static inline uint64_t memory_round_up(uint64_t bytes, uint64_t unit)
     return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
+/* The peak becomes the value, where that is higher. */
+static inline void memory_raise(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak) *peak = value;
+}
+
 /* 1 - largest / free, 0 when nothing is free. */
 double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes);
 int    memory_needs_largest(const memory_track *track, const memory_use *use);   /* 1: memory_sample looks at it */

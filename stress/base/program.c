@@ -31,6 +31,12 @@ const char *program_name(void)
     return program_called;
 }
 
+const char *program_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 void program_say(const char *format, ...)
 {
     va_list values;

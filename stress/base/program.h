@@ -13,6 +13,8 @@
 void program_begin(const char *argv0);           /* may be NULL; the text must stay */
 const char *program_name(void);                  /* the last part of argv[0]; `stress` where that is no name */
 
+const char *program_environment(const char *name);           /* NULL: it is not there, or empty */
+
 /* `NAME: ` on stderr, and the text. */
 void program_say(const char *format, ...) PROBLEM_FORMAT(1, 2);
 /* A page of help: where it calls the program `stress`, it is written with the name. */

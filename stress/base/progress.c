@@ -18,19 +18,13 @@ uint64_t progress_clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static int progress_environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value;
-}
-
 static progress_mode progress_choose(const char *choice, int quiet)
 {
     const char *terminal = getenv("TERM");
-    int redraws = isatty(STDERR_FILENO) && !progress_environment("CI") && !(terminal && !strcmp(terminal, "dumb"));
+    int redraws = isatty(STDERR_FILENO) && !program_environment("CI") && !(terminal && !strcmp(terminal, "dumb"));
     if (!strcmp(choice, "never") || quiet) return PROGRESS_OFF;
     if (redraws) return PROGRESS_REDRAW;
-    return !strcmp(choice, "always") || progress_environment("CI") ? PROGRESS_LINES : PROGRESS_OFF;
+    return !strcmp(choice, "always") || program_environment("CI") ? PROGRESS_LINES : PROGRESS_OFF;
 }
 
 progress progress_start(const char *choice, int quiet, size_t row_count)

@@ -137,5 +137,6 @@ int commands_run(const cli *asked, const char *const *argv, problem *why)
     if (is_known && asked->values[CLI_HELP].given) return command_page(help_write, found ? found->name : NULL, why);
     if (is_known && asked->values[CLI_VERSION].given && !command_word(asked)) return version_act(asked, argv, why);
     if (!found) command_unknown(asked->command, why);
-    return !found || command_check(found->name, found->most_words, asked, why) ? why->exit_code : found->act(asked, argv, why);
+    int failed = !found || command_check(found->name, found->most_words, asked, why);
+    return failed ? why->exit_code : found->act(asked, argv, why);
 }

@@ -1,5 +1,5 @@
-/* The commands: each a file beside this one, which has its row of the table. Help, completion and messages are made of
-   the rows, and of those of options. */
+/* The commands: each a file beside this one, which has its row of the table. Help, completion and messages are made
+   of the rows, and of those of options. */
 #ifndef STRESS_COMMAND_COMMAND_H
 #define STRESS_COMMAND_COMMAND_H
 

@@ -193,7 +193,7 @@ int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 static void cuda_table_hold(cuda_table *self)
 {
     uint64_t held_bytes = cuda_table_held_bytes(self);
-    if (held_bytes > self->held_peak_bytes) self->held_peak_bytes = held_bytes;
+    memory_raise(&self->held_peak_bytes, held_bytes);
 }
 
 static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)

@@ -333,6 +333,11 @@ sim *device_simulated(const device *self)
     return self->machine;
 }
 
+uint64_t device_now_vns(const device *self)
+{
+    return self->machine ? sim_now_ns(self->machine) : 0;
+}
+
 void device_begin_op(device *self, uint64_t op)
 {
     if (!self->machine) return;

@@ -57,6 +57,7 @@ int     device_close(device *self, problem *why);
 /* The table through which policies reach it; lives as long as the device. Its groups memory and vm count. */
 const gpuarena_driver *device_driver(const device *self);
 sim *device_simulated(const device *self);       /* the machine behind it; NULL: CUDA */
+uint64_t device_now_vns(const device *self);     /* the host's virtual clock; CUDA: 0 */
 
 /* Operation `op` of the workload is next: the virtual clock advances, rivals act. CUDA: nothing. */
 void device_begin_op(device *self, uint64_t op);

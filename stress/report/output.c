@@ -326,8 +326,8 @@ static int output_summary(const output_material *material, problem *why)
 {
     output_file file;
     problem trouble = { 0, "" };
-    const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (!path || !*path) return 0;
+    const char *path = program_environment("GITHUB_STEP_SUMMARY");
+    if (!path) return 0;
     if (output_file_open(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }

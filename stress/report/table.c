@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "../base/program.h"
 #include "../base/text.h"
 #include "../result/repeats.h"
 #include "table_columns.h"
@@ -15,16 +16,9 @@
 
 enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
 
-/* NULL: it is not there, or empty. */
-static const char *table_environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
 static size_t table_width(int descriptor)
 {
-    const char *columns = table_environment("COLUMNS");
+    const char *columns = program_environment("COLUMNS");
     size_t width = columns && *columns != '-' ? (size_t)strtoul(columns, NULL, 10) : 0;
 #ifdef TIOCGWINSZ
     struct winsize size;
@@ -40,8 +34,8 @@ static int table_color(int descriptor, const char *choice)
 {
     const char *terminal = getenv("TERM");
     if (strcmp(choice, "auto")) return !strcmp(choice, "always");
-    if (table_environment("NO_COLOR")) return 0;
-    if (table_environment("FORCE_COLOR")) return strcmp(getenv("FORCE_COLOR"), "0") != 0;
+    if (program_environment("NO_COLOR")) return 0;
+    if (program_environment("FORCE_COLOR")) return strcmp(getenv("FORCE_COLOR"), "0") != 0;
     return isatty(descriptor) && terminal && strcmp(terminal, "dumb");
 }
 

@@ -55,14 +55,10 @@ static record_span *record_spans_of(const record *self, size_t *count)
 /* Of an address that lies in one of the spans; what went without having come lies nowhere, and goes to the end. */
 static uint64_t record_place(const record_span *spans, size_t count, uint64_t address, uint64_t axis_bytes)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].begin <= address) low = middle + 1;
-        else high = middle;
-    }
-    if (!low || address >= spans[low - 1].end) return axis_bytes;
-    return spans[low - 1].offset + (address - spans[low - 1].begin);
+    size_t rank;
+    ARRAY_RANK(&rank, count, at, spans[at].begin <= address);
+    if (!rank || address >= spans[rank - 1].end) return axis_bytes;
+    return spans[rank - 1].offset + (address - spans[rank - 1].begin);
 }
 
 static void record_make_regions(record *self, record_span *spans, size_t count)
@@ -166,12 +162,6 @@ void record_destroy(record *self)
     free(self);
 }
 
-static uint64_t record_now_vns(const record *self)
-{
-    const sim *machine = device_simulated(self->device);
-    return machine ? sim_now_ns(machine) : 0;
-}
-
 /* Room for one more in a list of the record: 0; -1: it is at its bound, and stays as it is. */
 #define RECORD_RESERVE(self, list, count, capacity, most) \
     ((self)->count < (self)->capacity ? 0 \
@@ -191,7 +181,7 @@ static void record_memory_changed(void *user, sim_call kind, uint64_t address, u
         self->map_ops = self->op;
         return;
     }
-    const record_change made = { kind, self->op, record_now_vns(self), address, bytes };
+    const record_change made = { kind, self->op, device_now_vns(self->device), address, bytes };
     self->changes[self->change_count++] = made;
 }
 
@@ -218,7 +208,7 @@ void record_op(record *self, uint64_t number)
 void record_label(record *self, uint32_t label)
 {
     if (!self || self->step_ops != RECORD_NEVER) return;
-    const record_step made = { self->op, record_now_vns(self), label };
+    const record_step made = { self->op, device_now_vns(self->device), label };
     if (RECORD_RESERVE(self, steps, step_count, step_capacity, RECORD_MOST_STEPS)) {
         self->step_ops = self->op;
         return;
@@ -231,7 +221,7 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
 {
     if (!self || !ptr || !record_maps(self) || !self->latest) return;
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
-                                number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
+                                number, (uint32_t)self->step_count, device_now_vns(self->device), RECORD_NEVER };
     if (RECORD_RESERVE(self, blocks, block_count, block_capacity, RECORD_MOST_BLOCKS)) {
         self->map_ops = self->op;
         return;
@@ -246,7 +236,7 @@ void record_free(record *self, uint32_t number)
     record_block *block = &self->blocks[self->latest[number] - 1];
     if (block->death_op != RECORD_NEVER) return; /* the one that is meant came when no more were taken down */
     block->death_op = self->op;
-    block->death_vns = record_now_vns(self);
+    block->death_vns = device_now_vns(self->device);
 }
 
 int record_keeps_samples(const record *self)
@@ -257,7 +247,7 @@ int record_keeps_samples(const record *self)
 void record_measure(record *self, const memory_use *use)
 {
     if (!record_keeps_samples(self)) return;
-    const record_sample sample = { self->op, record_now_vns(self), *use };
+    const record_sample sample = { self->op, device_now_vns(self->device), *use };
     uint64_t bucket = self->op / self->bucket_ops;
     record_bucket_add(&self->buckets[bucket < RECORD_BUCKETS ? bucket : RECORD_BUCKETS - 1], &sample);
 }
@@ -284,7 +274,7 @@ void record_finish(record *self, uint64_t op_count)
     free(self->latest);
     self->latest = NULL;
     self->op_count = op_count > self->op ? op_count : self->op;     /* what was left out has its number, too */
-    self->end_vns = record_now_vns(self);
+    self->end_vns = device_now_vns(self->device);
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;
     if (self->step_ops > self->op_count) self->step_ops = self->op_count;
     self->device = NULL;

@@ -513,7 +513,7 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     record_measure(run->settings->recording, &use);
     run->result->gpu_waits = stats->gpu_wait_count;
     run->result->remapped_pages = stats->remapped_page_count;
-    if (run->result->last_reserved_bytes < use.reserved_bytes) run->result->last_reserved_bytes = use.reserved_bytes;
+    memory_raise(&run->result->last_reserved_bytes, use.reserved_bytes);
 }
 
 /* Another repetition has begun. */
@@ -609,17 +609,11 @@ static void pass_drive(pass *run)
     } while (!run->done && run->result->times < run->settings->times);
 }
 
-static uint64_t pass_now_vns(const pass *run)
-{
-    const sim *machine = device_simulated(run->device);
-    return machine ? sim_now_ns(machine) : 0;
-}
-
 static void pass_count_driver(pass *run)
 {
     device_counters after;
     device_count(run->device, &after);
-    run->result->vns = pass_now_vns(run) - run->begun_vns;
+    run->result->vns = device_now_vns(run->device) - run->begun_vns;
     run->result->steady_steps = run->steady.steps;
     if (run->steady.steps) {
         run->result->steady_calls = after.calls - run->warm.calls;
@@ -742,7 +736,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
                             .arrivals = timing ? NULL : settings->arrivals };    /* in a timing pass nobody asks */
         run.by = by;
         device_count(run.device, &run.before);
-        run.begun_vns = pass_now_vns(&run);
+        run.begun_vns = device_now_vns(run.device);
         pass_drive(&run);
         pass_count_driver(&run);
         record_op(settings->recording, run.op);

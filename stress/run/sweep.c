@@ -24,15 +24,9 @@ static const shard_source shard_sources[] = {    /* first match; first, last, st
     { "PMI_RANK", NULL, NULL, NULL, "PMI_SIZE" },
 };
 
-static const char *shard_variable(const char *name)
-{
-    const char *text = name ? getenv(name) : NULL;
-    return text && *text ? text : NULL;
-}
-
 static int shard_number(const char *name, uint64_t *number, problem *why)
 {
-    const char *text = shard_variable(name);
+    const char *text = program_environment(name);
     if (text && slice_decimal(slice_of(text), number)) return 0;
     return problem_set(why, EXIT_USAGE, "%s: expected a number, found %s (--shard none: all rows)", name,
                        text ? slice_show(slice_of(text)).text : "nothing");
@@ -43,7 +37,7 @@ static int shard_array(const shard_source *source, shard_mark *made, problem *wh
 {
     uint64_t first, last, step = 1;
     if (shard_number(source->first, &first, why) || shard_number(source->last, &last, why)) return -1;
-    if (shard_variable(source->step) && shard_number(source->step, &step, why)) return -1;
+    if (program_environment(source->step) && shard_number(source->step, &step, why)) return -1;
     int is_even = step && last >= first && made->index >= first && (last - first) % step == 0
         && (last - first) / step + 1 == made->count && (made->index - first) % step == 0;
     if (!is_even) {
@@ -68,7 +62,7 @@ static int shard_detect(shard_mark *made, uint64_t count, problem *why)
 {
     for (size_t at = 0; at < sizeof shard_sources / sizeof shard_sources[0]; at++) {
         const shard_source *source = &shard_sources[at];
-        if (!shard_variable(source->index)) continue;
+        if (!program_environment(source->index)) continue;
         made->source = source->index;
         made->count = count;
         if (shard_number(source->index, &made->index, why)) return -1;

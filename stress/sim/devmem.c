@@ -31,9 +31,7 @@ devmem_result vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, 
     range->bytes = bytes;
     addresses_insert(&space->reserved, range);
     space->reserved_bytes += bytes;
-    if (range->offset + bytes > space->high_offset) {
-        space->high_offset = range->offset + bytes;
-    }
+    memory_raise(&space->high_offset, range->offset + bytes);
     *offset = range->offset;
     return DEVMEM_OK;
 }
@@ -179,9 +177,7 @@ uint64_t devmem_free_bytes(const devmem *memory)
 static void devmem_hold(devmem *memory, uint64_t bytes)
 {
     memory->held_bytes += bytes;
-    if (memory->held_bytes > memory->held_peak_bytes) {
-        memory->held_peak_bytes = memory->held_bytes;
-    }
+    memory_raise(&memory->held_peak_bytes, memory->held_bytes);
 }
 
 /* 1: in whole granules */
@@ -213,7 +209,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
         mapping_set(&memory->mapping, at, number);
     }
     devmem_hold(memory, whole);
-    if (offset + whole > memory->high_offset) memory->high_offset = offset + whole;
+    memory_raise(&memory->high_offset, offset + whole);
     *added = range;
     return DEVMEM_OK;
 }

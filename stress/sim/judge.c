@@ -56,15 +56,9 @@ uint64_t vclock_get(const vclock *clock, uint32_t line)
     return line < clock->count ? clock->at[line] : 0;
 }
 
-/* room reserved */
-static void vclock_raise(vclock *clock, uint32_t line, uint64_t position)
-{
-    if (clock->at[line] < position) clock->at[line] = position;
-}
-
 void vclock_join(vclock *clock, const vclock *other)
 {
-    for (uint32_t i = 0; i < other->count; i++) vclock_raise(clock, i, other->at[i]);
+    for (uint32_t i = 0; i < other->count; i++) memory_raise(&clock->at[i], other->at[i]);
 }
 
 void vclock_copy(vclock *clock, const vclock *other)

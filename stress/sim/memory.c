@@ -105,7 +105,7 @@ static void mempool_take(mempool *self, mempool_block *block, uint64_t whole, ui
     block->requested_bytes = bytes;
     block->serial = ++self->serial;
     self->used_bytes += block->bytes;
-    self->used_peak_bytes = self->used_bytes > self->used_peak_bytes ? self->used_bytes : self->used_peak_bytes;
+    memory_raise(&self->used_peak_bytes, self->used_bytes);
 }
 
 /* Makes a live block free, joined with its neighbours where that is allowed. */
@@ -171,8 +171,7 @@ static void mempool_add_chunk(mempool *self, mempool_chunk *chunk, mempool_block
     block->is_quiet = 1;
     mempool_list(block);
     self->reserved_bytes += chunk->bytes;
-    self->reserved_peak_bytes = self->reserved_bytes > self->reserved_peak_bytes ? self->reserved_bytes
-                                                                                 : self->reserved_peak_bytes;
+    memory_raise(&self->reserved_peak_bytes, self->reserved_bytes);
 }
 
 static devmem_result mempool_obtain(sim_device *device, const mempool *self, uint64_t whole, uint64_t *offset)

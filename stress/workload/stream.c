@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/memory.h"
 #include "../base/program.h"
 #include "../base/text.h"
 
@@ -136,9 +137,7 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
     stream_add_block(builder, id, &made, label);
     *block = next.first;
     builder->live_bytes += bytes;
-    if (builder->live_bytes > stream->requested_peak_bytes) {
-        stream->requested_peak_bytes = builder->live_bytes;
-    }
+    memory_raise(&stream->requested_peak_bytes, builder->live_bytes);
     stream->alloc_count++;
     stream_count_down(builder);
     if (builder->most_bytes && builder->live_bytes > builder->most_bytes) builder->is_cut = 1;
