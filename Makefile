@@ -398,6 +398,7 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 # tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
 QUICKLY   := $(patsubst -O%,-O0,$(CFLAGS))
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: override CFLAGS := $(QUICKLY)
+$(BUILD)/obj/tests/property/test_space.o: override CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))     # it runs for most of a minute
 $(BUILD)/obj/stress/%.o $(BUILD)/pic/%.o: OPTIMISED = $(STRESS_CFLAGS)
 $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'

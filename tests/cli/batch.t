@@ -95,7 +95,7 @@ my ($family, @not_varied);
 for my $line (split /\n/, stress('help', 'workloads')->{out}) {
     $family = $1 if $line =~ /^(\w+): /;
     next if $line !~ /^  (\w+)=\d/ || $1 eq 'seed';
-    my $of = { 'producer side' => 'producer:images=2' }->{"$family $1"} // $family;
+    my $of = { 'producer side' => 'producer:images=2', 'dataset steps' => 'dataset:items=4' }->{"$family $1"} // $family;
     my $run = stress('batch', '-w', $of, '--vary', $1, qw(-p raw -q --shard 1/2));
     push @not_varied, "$family $1" if $run->{code};
 }

@@ -82,4 +82,4 @@ my @rare = (
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
         goes_on => 1);
 planted(test => 'tests/property/test_space.c', mistakes => \@planted,
-        environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=6000000');
+        environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=700000');

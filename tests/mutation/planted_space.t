@@ -56,18 +56,35 @@ my @planted = (
 
 sub spew { my ($name, $text) = @_; open my $file, '>', $name or die "$name: $!"; print $file $text; close $file or die $! }
 
-# Builds a test with the header of a folder, and runs it: its status, and what it prints on both.
+# Runs a program: its status, and what it prints on both.
+sub run_program {
+    my ($program, @words) = @_;
+    my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $program @words 2>&1`;
+    return ($?, $out);
+}
+
+# Builds a test with the header of a folder, and runs it.
 sub run_with {
     my ($folder, $test) = @_;
     return (-1, slurp("$scratch/program.err")) if compile($folder, $test, "$scratch/program");
-    my $out = `ulimit -t 120; GPUARENA_SPACE_OPS=$operations perl -e 'alarm 900; exec \@ARGV' $scratch/program 2>&1`;
-    return ($?, $out);
+    return run_program("$scratch/program");
+}
+
+# One program of all that were printed, on the header without defects: it runs the one whose number it is given.
+sub compile_all {
+    my @numbers = @_;
+    spew("$scratch/all.c", join '', "#include <stdlib.h>\n",
+         (map { "#define main shrunk_$_\n#include \"shrunk$_.c\"\n#undef main\n" } @numbers),
+         "int main(int count, char **words)\n{\n    switch (count > 1 ? atoi(words[1]) : -1) {\n",
+         (map { "    case $_: return shrunk_$_();\n" } @numbers), "    default: return 2;\n    }\n}\n");
+    return compile('.', "-Itests $scratch/all.c", "$scratch/all");
 }
 
 BAIL_OUT("there is no $library: make builds it") unless -e $library;
 copy_sources();
 link_sources("$scratch/planted");
 my $wanted = $ENV{PLANTED} // '.';
+my @shrunk;
 for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     my ($name, @pairs) = @{ $planted[$number] };
     my $why = mutate("$scratch/planted/gpuarena.h", slurp('gpuarena.h'), $name, @pairs);
@@ -77,11 +94,15 @@ for my $number (grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted) {
     my ($program) = $out =~ m{^(/\* Shrunk from seed.*^\})$}ms;
     ok($status == 256 && $found && $program, "$name: is found") or diag($out), next;
     note($found);
-    spew("$scratch/shrunk.c", "$program\n");
+    spew("$scratch/shrunk$number.c", "$program\n");
+    push @shrunk, $number;
     my $ops = () = $program =~ /^ +\{ SPACE_/mg;
     ok($ops >= 1 && $ops <= $most_ops, "$name: is shrunk to $ops operations") or diag($program);
-    is((run_with("$scratch/planted", "-Itests $scratch/shrunk.c"))[0], 256, "$name: what is printed fails with the defect");
-    ($status, $out) = run_with('.', "-Itests $scratch/shrunk.c");
-    is($status, 0, "$name: .. and passes without") or diag($out);
+    is((run_with("$scratch/planted", "-Itests $scratch/shrunk$number.c"))[0], 256, "$name: what is printed fails with the defect");
+}
+is(compile_all(@shrunk), 0, 'what is printed compiles without defects') or diag(slurp("$scratch/all.err"));
+for my $number (@shrunk) {
+    my ($status, $out) = run_program("$scratch/all", $number);
+    is($status, 0, "$planted[$number][0]: .. and passes") or diag($out);
 }
 done_testing();

@@ -14,7 +14,8 @@
 
 #include "space_shrink.h"
 
-enum { MOST_SECONDS = 5, DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500, SMALL_ONE_IN = 10 };
+enum { MOST_SECONDS = 5, DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500,
+       SMALL_ONE_IN = 10 };
 static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
                 fired_count, stuck_count, planned_count, unplanned_count;
 static int all_small;
@@ -126,7 +127,7 @@ static const char *run_quiet(uint64_t seed, shrink_program *program)
 /* Steps that come again. */
 static const char *run_steps(uint64_t seed, shrink_program *program)
 {
-    uint64_t one_stream = seed % 4 == 0 ? 1 + seed / 4 % STEPS : 0;     /* so many steps at the beginning have one stream */
+    uint64_t one_stream = seed % 4 == 0 ? 1 + seed / 4 % STEPS : 0;     /* so many steps first have one stream */
     draw_state = seed << 20 | 2;
     program->device_bytes = DRAW_DEVICE;
     draw_value(draw_step_texts, program->text, DRAW_TEXT);
