@@ -2,9 +2,9 @@
    trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
-   GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children of fork are not recorded. Streams
-   that wait for others' events are recorded too. What kernels use is not known. The program must use the shared
-   libcudart (nvcc -cudart shared). */
+   GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children that it forks after its first
+   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. The program
+   must use the shared libcudart (nvcc -cudart shared). */
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>
@@ -53,7 +53,11 @@ static void after_fork(void)
 
 static void in_child(void)
 {
-    trace.failed |= trace.out != NULL;
+    if (trace.out) {                             /* else the file stays locked as long as this child lives */
+        (void)fclose(trace.out);
+        trace.out = NULL;
+        trace.failed = 1;
+    }
     pthread_mutex_unlock(&trace.lock);
 }
 
@@ -61,8 +65,13 @@ static void in_child(void)
 static FILE *open_file(const char *path)
 {
     FILE *out = fopen(path, "ae");
-    if (!out || (flock(fileno(out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) return NULL;
-    return ftruncate(fileno(out), 0) && errno != EINVAL ? NULL : out;        /* a pipe has no length */
+    int why;
+    if (out && !(flock(fileno(out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        && (!ftruncate(fileno(out), 0) || errno == EINVAL)) return out;      /* a pipe has no length */
+    why = errno;
+    if (out) (void)fclose(out);
+    errno = why;
+    return NULL;
 }
 
 /* 1: the file is open, its first line written. With the lock. */

@@ -314,7 +314,7 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
     if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
         || output_list_try(&self->outputs, asked, NULL, why)) return -1;
     if (self->outputs.takes_stdout) {
-        return problem_set(why, EXIT_USAGE, "--out -: expected a file: what compare says goes to stdout");
+        return problem_set(why, EXIT_USAGE, "--out: expected a file other than stdout, where what compare says goes");
     }
     if (!files->item_count || asked->values[CLI_FAIL_IF].given) return 0;
     return problem_set(why, EXIT_USAGE, "--out: of verdicts on rules: give --fail-if too");

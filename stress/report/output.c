@@ -30,21 +30,18 @@ typedef struct output_file {
 
 /* ---- Making files beside their place, and errors that only show when a file is closed */
 
-static int output_is_open_at(int number, const struct stat *found)
+/* Tells whether a path leads to the regular file into which a shell has put stdout or stderr: opened once more, it would
+   lose what else is written there. */
+static int output_leads_to(const char *path, int number)
 {
-    struct stat other;
-    return !fstat(number, &other) && other.st_dev == found->st_dev && other.st_ino == found->st_ino;
+    struct stat found, other;
+    return !stat(path, &found) && S_ISREG(found.st_mode) && !fstat(number, &other) && other.st_dev == found.st_dev
+        && other.st_ino == found.st_ino;
 }
 
-/* stdout for `-`; and that of stdout and stderr which a shell has put into this regular file: opened once more, it
-   would lose what the other one wrote. NULL: neither. */
-static FILE *output_ours(const char *path)
+static int output_is_stdout(const char *path)
 {
-    struct stat found;
-    if (!strcmp(path, "-")) return stdout;
-    if (stat(path, &found) || !S_ISREG(found.st_mode)) return NULL;
-    return output_is_open_at(STDOUT_FILENO, &found) ? stdout
-         : output_is_open_at(STDERR_FILENO, &found) ? stderr : NULL;
+    return !strcmp(path, "-") || output_leads_to(path, STDOUT_FILENO);
 }
 
 /* Where the path leads, if a new file may take the place of what is there; else NULL. *found: zero: nothing is. */
@@ -225,17 +222,14 @@ static int output_parse(const char *text, const char *command, output *made, pro
     return 0;
 }
 
-static int output_is_stdout(const output *self)
-{
-    return output_ours(self->path) == stdout;
-}
-
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
    alone, when it is written: its reader takes the first end of it for the last. */
 static int output_try(output *self, problem *why)
 {
     struct stat found;
-    if (output_is_stdout(self)) return 0;
+    if (output_is_stdout(self->path)) return 0;
+    if (output_leads_to(self->path, STDERR_FILENO))
+        return problem_set(why, EXIT_USAGE, "--out: stderr goes to %s; give another file", self->path);
     int is_new = lstat(self->path, &found) && errno == ENOENT;
     int is_pipe = !stat(self->path, &found) && S_ISFIFO(found.st_mode);
     errno = 0;
@@ -251,7 +245,7 @@ static int output_try(output *self, problem *why)
 static int output_is_file(const output *self, const char *path)
 {
     struct stat mine, other;
-    return !output_is_stdout(self) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
+    return !output_is_stdout(self->path) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
         && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
@@ -310,10 +304,9 @@ int output_finish_stdout(problem *why)
 static int output_write(const output *self, const output_material *material, problem *why)
 {
     output_file file;
-    FILE *ours = output_ours(self->path);
-    if (ours) {
-        self->kind->write(ours, material);
-        return output_finish(ours, why);
+    if (output_is_stdout(self->path)) {
+        self->kind->write(stdout, material);
+        return output_finish(stdout, why);
     }
     if (output_file_open(&file, self->path, "w", why)) return -1;
     self->kind->write(file.stream, material);
@@ -328,6 +321,10 @@ static int output_summary(const output_material *material, problem *why)
     problem trouble = { 0, "" };
     const char *path = program_environment("GITHUB_STEP_SUMMARY");
     if (!path) return 0;
+    if (output_is_stdout(path)) {
+        output_md.write(stdout, material);
+        return output_finish(stdout, why);
+    }
     if (output_file_open(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
     }
@@ -343,7 +340,7 @@ int output_list_parse(output_list *self, char *const *texts, size_t count, const
     for (; self->count < count; self->count++) {
         output *made = &self->items[self->count];
         if (output_parse(texts[self->count], command, made, why)) return -1;
-        if (output_is_stdout(made) && self->takes_stdout++) {
+        if (output_is_stdout(made->path) && self->takes_stdout++) {
             return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
         }
     }

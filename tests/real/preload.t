@@ -30,7 +30,7 @@ sub run_program {
     local @ENV{keys %environment} = values %environment;
     local $ENV{LD_LIBRARY_PATH} = "$root/$build/sim";
     $ENV{LD_PRELOAD} = "$root/$library{$environment{LIBRARY}}" if $environment{LIBRARY};
-    my $out = qx("$dir/$environment{NAME}" 2>"$dir/err");
+    my $out = qx("$dir/$environment{NAME}" @{[ $environment{ARGUMENT} // '' ]} 2>"$dir/err");
     my $status = $?;
     delete $ENV{LD_PRELOAD};
     open my $err, '<', "$dir/err" or die;
@@ -87,6 +87,10 @@ is(() = $report =~ /would have made/g, 1, 'and none is of a child of fork');
 ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace");
 my $text = do { local (@ARGV, $/) = "$dir/family.trace"; <> };
 is($text, "gpuarena-trace 1\na 0 1048576 0\na 1 1048576 0\nf 1\nf 0\n", 'and what a child has of the buffer is not written again');
+for my $nth (1, 2) {
+    ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace", ARGUMENT => 'lingers');
+    is($err, '', "a child that lives on does not keep the file, run $nth");
+}
 open my $held, '>', "$dir/held.trace" or die;
 flock $held, 2 or die;
 ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/held.trace");

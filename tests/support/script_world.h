@@ -380,8 +380,8 @@ static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats
         || (seen->free < stats->cached_bytes && !(has_spare && device.struck[ENTRY_COUNT])))
         return "walk and cached differ";         /* after a fault there may be pages that back nothing */
     if (seen->pending != stats->pending_bytes) return "walk and pending differ";
-    if (!device.table.events.create && !device.table.vm.map && !config.debug
-        && seen->largest != stats->largest_free_bytes)
+    if (!device.table.events.create && !device.table.vm.map
+        && (config.debug ? 0 : seen->largest) != stats->largest_free_bytes)
         return "walk and largest free differ";
     return NULL;
 }

@@ -1,8 +1,9 @@
-/* A program that frees memory of a device that is not the current one, and whose child ends by exit. Prints what it
-   saw. Used by preload.t; on the libcudart substitute, with two devices and work that takes long. */
+/* A program that frees memory of a device that is not the current one, and whose child ends by exit; with the argument
+   `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart substitute, with two devices and work that takes long. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,17 +19,22 @@ static int free_elsewhere(void)
     return 0;
 }
 
-static int fork_once(void)
+static int fork_once(int lingers)
 {
     int status;
     pid_t child = fork();
+    if (!child && lingers) {
+        close(1);                                /* nobody waits for what it prints */
+        close(2);
+        sleep(10);
+    }
     if (!child) exit(0);
-    return waitpid(child, &status, 0) != child || status;
+    return !lingers && (waitpid(child, &status, 0) != child || status);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     void *block;
-    if (cudaMalloc(&block, 1 << 20) || fork_once() || free_elsewhere()) return 1;
+    if (cudaMalloc(&block, 1 << 20) || fork_once(argc > 1 && !strcmp(argv[1], "lingers")) || free_elsewhere()) return 1;
     return cudaFree(block) != cudaSuccess;
 }
