@@ -169,6 +169,7 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     if (!*text)
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found nothing", option->name, option->argument);
     value->text = text;
+    value->number = 0;                           /* that of one given before does not count */
     switch (option->kind) {
     case CLI_COUNT_OR_AUTO:
     case CLI_NUMBER:
