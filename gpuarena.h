@@ -306,7 +306,7 @@
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
-       config.idle_fraction of it; if it does not, the plan stays as it is. Then idle pages beyond the peak go
+       config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle pages beyond the peak go
        back to the driver.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
@@ -858,8 +858,8 @@ typedef struct gpuarena_config {
     X(excess_bytes) /* reserved above a lowered limit: released as it becomes idle */ \
     X(largest_free_bytes) /* 0 in gpuarena_get_stats. The longest run of free blocks; or, paged, all spare \
                              and whole free pages, if that is more. A request of this size needs no growth \
-                             once all GPU work is done. Memory of capture sets is not counted. With \
-                             config.debug 0: each block has memory of its own */ \
+                             once all GPU work is done. Memory of capture sets is not counted. 0 \
+                             with config.debug, too: there each block has memory of its own */ \
     X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
                          back; and what is earmarked for plans */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
@@ -1004,8 +1004,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
-                lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS) must be
-                given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
+                lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS), also in
+                other arenas of the tree, must be given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
                 the driver knows how a segment will be aligned; ASYNC memory that was given back while a
                 stream still used it, which info counts as free after a wait; and, with config.debug, a block
                 that fits in what the driver has rounded up to.
@@ -2202,7 +2202,8 @@ typedef struct gpuarena__error {
 } gpuarena__error;
 
 /* >>host ===============================================================================================
-   Host memory for bookkeeping, counted by arena, and the one way in which tables grow, and are sorted. */
+   Host memory for bookkeeping, counted by arena, and the one way in which tables grow, and that in which they
+   are sorted. */
 
 static void *gpuarena__host_alloc_raw(const gpuarena_config *config, size_t bytes)
 {
@@ -7897,19 +7898,32 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     return count;
 }
 
-/* Earmarks the places of a plan that begin below an address. 0: no host memory, or too many streams. */
-static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint64_t below)
+/* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all. Places
+   that overlap are earmarked at once. 0: no host memory, or too many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record, uint64_t below)
 {
-    uint32_t at;
-    for (at = 0; at < plan->seen.count; at++) {
-        const gpuarena__planned *one = &plan->seen.list[at];
-        uint64_t bytes = (uint64_t)one->units << arena->plans.unit_log2;
-        if (one->address && one->address < below
-            && (!gpuarena__region_of(arena, one->record)
-                || !gpuarena__earmark_begin(arena, one->record, one->address, one->address + bytes)))
-            return 0;
+    uint32_t count = plan->seen.count, at, of = 0;
+    size_t bytes = count * sizeof *plan->seen.list;
+    uint64_t begin = 0, end = 0;
+    gpuarena__planned *list = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
+    int done = list != NULL;
+    if (!list) return 0;
+    memcpy(list, plan->seen.list, bytes);
+    GPUARENA__SORT(gpuarena__planned, list, count, one.address < other.address);
+    for (at = 0; done && at < count; at++) {
+        const gpuarena__planned *place = &list[at];
+        if (!place->address || place->address >= below || (record && place->record != record)) continue;
+        if (place->record != of || place->address > end) {
+            if (of) done = gpuarena__earmark_begin(arena, of, begin, end);
+            done = done && gpuarena__region_of(arena, place->record);
+            of = place->record;
+            begin = end = place->address;
+        }
+        end = gpuarena__max(end, place->address + ((uint64_t)place->units << arena->plans.unit_log2));
     }
-    return 1;
+    if (done && of) done = gpuarena__earmark_begin(arena, of, begin, end);
+    gpuarena__host_free(arena, list, bytes);
+    return done;
 }
 
 /* Earmarks where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
@@ -7922,7 +7936,7 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
              more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2, granule);
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
-    if (!gpuarena__plan_earmark(arena, plan, last << unit_log2)) return 0;
+    if (!gpuarena__plan_earmark(arena, plan, record, last << unit_log2)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
@@ -8029,7 +8043,7 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
     plan->clean = 0;
     plan->trimmed = !count;
     return count ? gpuarena__plan_enter(arena, plan, wanted, count)
-                 : gpuarena__plan_earmark(arena, plan, UINT64_MAX);
+                 : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
 /* Packs all plans that serve. */
@@ -13251,6 +13265,10 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         int quiet = step < GPUARENA__BY_DEVICE;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
+        if (step == GPUARENA__BY_RELEASE && gpuarena__plans_yield(arena)) {
+            step--;                              /* what plans had may be quiet */
+            continue;
+        }
         idle = gpuarena__idle_segments(arena, quiet);
         if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
@@ -13272,7 +13290,8 @@ static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request 
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
         if (!room && !gpuarena__is_usable(arena, req, next)
-            && !(yielded && gpuarena__is_earmarked(next) && (!next->record || next->record == req->record)))
+            && !(yielded && gpuarena__is_earmarked(next)
+                 && (next->record == req->record || next->ticket <= arena->streams.list[next->record].quiet)))
             break;
         end += gpuarena__node_bytes(next);
     }
@@ -13329,12 +13348,12 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     return done;
 }
 
-/* After a block could not grow: ends all plans, if it may grow then. 1: it is to be tried again. */
+/* After a block could not grow: ends all plans, if they have what is behind it. 1: it is to be tried again. */
 static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      const gpuarena__error *error)
 {
     uint64_t end = gpuarena__node_at(arena, index)->address + req->bytes;
-    return (error->reason != GPUARENA_REASON_NEIGHBOUR || gpuarena__extent(arena, req, index, 1) >= end)
+    return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end
         && gpuarena__plans_yield(arena);
 }
 
