@@ -3544,9 +3544,9 @@ GPUARENA__NOINLINE uint32_t gpuarena__block_slice_any(gpuarena *arena, gpuarena_
     return at_end ? node->next : index;
 }
 
-/* Asks whether a request is to lie at the end of a free node, because the rest then has more idle pages. In an
-   arena with heaps their pages decide instead. A large request keeps to the low end of a node that has room
-   for two, since large blocks are to settle at low addresses. */
+/* Asks whether a request is to lie at the end of a free node, because the rest then has more idle pages. In
+   an arena with heaps their pages decide instead. A large request keeps to the low end of a node that has
+   room for two, since large blocks are to settle at low addresses. */
 static int gpuarena__lies_at_end(const gpuarena *arena, const gpuarena__node *node, uint64_t bytes)
 {
     uint64_t begin = node->address, size = gpuarena__node_bytes(node), end = begin + size;
