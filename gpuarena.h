@@ -3569,31 +3569,20 @@ GPUARENA__NOINLINE uint32_t gpuarena__block_slice_any(gpuarena *arena, gpuarena_
     return at_end ? node->next : index;
 }
 
-/* Asks whether a request is to lie at the end of a free node, because the rest then has more idle pages. In an
-   arena with heaps their pages decide instead. A large request keeps to the low end of a node that has room
-   for two, since large blocks are to settle at low addresses. */
-static int gpuarena__lies_at_end(const gpuarena *arena, const gpuarena__node *node, uint64_t bytes)
-{
-    uint64_t begin = node->address, size = gpuarena__node_bytes(node), end = begin + size;
-    if (arena->heaps.count || (bytes >= arena->ordered_bytes && size / 2 >= bytes)) return 0;
-    return gpuarena__pages_between(arena, begin, end - bytes)
-        > gpuarena__pages_between(arena, begin + bytes, end);
-}
-
 /* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one stream;
-   its rest stays in a bin. Takes one reserved node. Returns the node that has them. */
-GPUARENA__INLINE uint32_t gpuarena__block_slice(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
+   its rest stays in a bin. Takes one reserved node. */
+GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                             gpuarena__node *node, uint64_t bytes)
 {
     gpuarena__node *rest;
-    if (!GPUARENA__LIKELY(node->size < arena->small_bytes))
-        return gpuarena__block_slice_any(arena, heap, index, bytes,
-                                         gpuarena__lies_at_end(arena, node, bytes));
+    if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
+        (void)gpuarena__block_slice_any(arena, heap, index, bytes, 0);
+        return;
+    }
     gpuarena__bin_remove(arena, gpuarena__bins_of(arena, heap, node), index, node);
-    if (node->size == bytes) return index;
+    if (node->size == bytes) return;
     rest = gpuarena__block_cut(arena, heap, index, node, bytes);
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
-    return index;
 }
 
 /* Ends the waits of a free node that is about to become a live block. */
@@ -12825,7 +12814,8 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
         at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
         if (!GPUARENA__LIKELY(!at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;
         if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
-        return gpuarena__block_slice(arena, locked, index, node, req->bytes);
+        gpuarena__block_slice(arena, locked, index, node, req->bytes);
+        return index;
     }
     return 0;
 }
@@ -12851,7 +12841,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__
     }
     if (heap && gpuarena__nodes_reserve(arena, GPUARENA__HIT_NODES))
         index = gpuarena__heap_place(arena, index, req);
-    return gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req->bytes);
+    gpuarena__block_slice(arena, NULL, index, gpuarena__node_at(arena, index), req->bytes);
+    return index;
 }
 
 /* A request in a step that is recorded or has a plan, or one that the fast path does not serve. All locks are
@@ -12976,8 +12967,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
     node = gpuarena__node_at(arena, index);
-    index = gpuarena__block_slice(arena, NULL, index, node, req.bytes);
-    gpuarena__hit_use(arena, NULL, ptr, index, gpuarena__node_at(arena, index), &req);
+    gpuarena__block_slice(arena, NULL, index, node, req.bytes);
+    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
