@@ -76,7 +76,7 @@ my @rare = (
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
     ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena);@, q@(void)gpuarena__plans_yield(arena);@],
-    ['plans end for a block that cannot grow', q@return (error->reason != GPUARENA_REASON_NEIGHBOUR ||@, q@return (1 ||@],
+    ['plans end for a block that cannot grow', q@return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end@, q@return error->reason == GPUARENA_REASON_NEIGHBOUR@],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
