@@ -6714,8 +6714,8 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, for an arena with
-   one stream not at once. */
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, which an arena with
+   one stream gets bit by bit. */
 static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;

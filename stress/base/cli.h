@@ -87,6 +87,7 @@
       "", "this page; behind a command: the command's") \
     X(VERSION, NULL, "version", 0, FLAG, NULL, NULL, 0, 0, NO_EFFECT, \
       "", "the version")
+
 typedef enum cli_id {
 #define X(id, group, name, letter, kind, argument, fallback, least, most, effect, commands, summary) CLI_##id,
     CLI_OPTIONS(X)

@@ -30,8 +30,8 @@ typedef struct output_file {
 
 /* ---- Making files beside their place, and errors that only show when a file is closed */
 
-/* Tells whether a path leads to the regular file into which a shell has put stdout or stderr: opened once more, it would
-   lose what else is written there. */
+/* Tells whether a path leads to the regular file into which a shell has put stdout or stderr: opened once more, it
+   would lose what else is written there. */
 static int output_leads_to(const char *path, int number)
 {
     struct stat found, other;

@@ -1,5 +1,6 @@
-/* A program that frees memory of a device that is not the current one, and whose child ends by exit; with the argument
-   `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart substitute, with two devices and work that takes long. */
+/* A program that frees memory of a device that is not the current one, and whose child ends by exit; with the
+   argument `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart substitute, with two
+   devices and work that takes long. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ static int fork_once(int lingers)
 int main(int argc, char **argv)
 {
     void *block;
-    if (cudaMalloc(&block, 1 << 20) || fork_once(argc > 1 && !strcmp(argv[1], "lingers")) || free_elsewhere()) return 1;
+    int lingers = argc > 1 && !strcmp(argv[1], "lingers");
+    if (cudaMalloc(&block, 1 << 20) || fork_once(lingers) || free_elsewhere()) return 1;
     return cudaFree(block) != cudaSuccess;
 }
