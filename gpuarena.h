@@ -306,8 +306,8 @@
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
-       config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle pages beyond the peak go
-       back to the driver.
+       config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle
+       pages beyond the peak go back to the driver.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
@@ -1005,10 +1005,10 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
                 lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS), also in
-                other arenas of the tree, must be given up first; GPUARENA_ALLOC_DEDICATED with an alignment above config.alignment, since only
-                the driver knows how a segment will be aligned; ASYNC memory that was given back while a
-                stream still used it, which info counts as free after a wait; and, with config.debug, a block
-                that fits in what the driver has rounded up to.
+                other arenas of the tree, must be given up first; GPUARENA_ALLOC_DEDICATED with an alignment
+                above config.alignment, since only the driver knows how a segment will be aligned; ASYNC
+                memory that was given back while a stream still used it, which info counts as free after a
+                wait; and, with config.debug, a block that fits in what the driver has rounded up to.
      Cost       O(blocks + segments). Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
@@ -7887,9 +7887,10 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
     return count;
 }
 
-/* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all. Places
-   that overlap are earmarked at once. 0: no host memory, or too many streams. */
-static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record, uint64_t below)
+/* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
+   Places that overlap are earmarked at once. 0: no host memory, or too many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
+                                  uint64_t below)
 {
     uint32_t count = plan->seen.count, at, of = 0;
     size_t bytes = count * sizeof *plan->seen.list;
@@ -13339,7 +13340,8 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     return done;
 }
 
-/* After a block could not grow: ends all plans, if they have what is behind it. 1: it is to be tried again. */
+/* After a block could not grow: ends all plans, if they have what is behind it. 1: it is to be tried
+   again. */
 static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      const gpuarena__error *error)
 {
