@@ -9508,7 +9508,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
     }
     error.result = GPUARENA_STILL_IN_USE;
     failure = gpuarena__failure_of(arena, &error);
-    GPUARENA__SORT(gpuarena__leak, list, count, gpuarena__leak_before(&one, &other));
+    GPUARENA__SORT(gpuarena__leak, list, (size_t)count, gpuarena__leak_before(&one, &other));
     for (end = 1; end <= count; end++) {
         if (end < count && !gpuarena__leak_before(&list[begin], &list[end])) continue;
         gpuarena__most_put(failure.most, end - begin, (end - begin) * list[begin].bytes, list[begin].tag);
