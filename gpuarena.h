@@ -302,7 +302,7 @@
        next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
        Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added. Such a plan ends when a request needs more memory.
+       peak is added.
      - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
        memory lies above the live peak: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
@@ -314,9 +314,10 @@
        32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
-     - All plans end when a miss needs their memory (see THE WAY OF ONE ALLOCATION), or a block that grows in
-       place; before memory goes back (gpuarena_trim, a lower limit, another arena of the tree); and when a
-       stream is forgotten.
+     - Plans give up all their memory when a miss needs it (see THE WAY OF ONE ALLOCATION), or a block that
+       grows in place. The plan of the step under way ends with the step; the others have theirs again when a
+       step of their kind begins. All plans end before memory goes back (gpuarena_trim, a lower limit, another
+       arena of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -2049,7 +2050,9 @@ typedef struct gpuarena__sequence {
 enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20 };
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
-    GPUARENA__PLAN_SERVES,                       /* `seen` has addresses */
+    GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked */
+    GPUARENA__PLAN_WAITS,                        /* `seen` has them; they are earmarked when a step of the
+                                                    kind begins */
     GPUARENA__PLAN_ENDS                          /* so it is until the step ends, but nothing is earmarked any
                                                     more */
 } gpuarena__plan_state;
@@ -7825,25 +7828,28 @@ static void gpuarena__earmarks_end(gpuarena *arena)
     while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
 }
 
+/* Tells whether a plan has earmarked memory. */
 static int gpuarena__has_plan(const gpuarena *arena)
 {
     uint32_t at = 0;
-    while (at < GPUARENA__PLANS && arena->plans.list[at].state == GPUARENA__PLAN_RECORDS) at++;
+    while (at < GPUARENA__PLANS && arena->plans.list[at].state != GPUARENA__PLAN_SERVES) at++;
     return at < GPUARENA__PLANS;
 }
 
-/* Makes what is earmarked ordinary memory, because it is needed, and ends all plans. That of the step under
-   way ends with the step: what it has yet to serve lies where it is planned, if that is free. 1: something
-   was earmarked. */
-static int gpuarena__plans_yield(gpuarena *arena)
+/* Makes what is earmarked ordinary memory, because it is needed. The plan of the step under way ends with the
+   step: what it has yet to serve lies where it is planned, if that is free. The others wait until a step of
+   their kind begins. ends 1: they end, for their memory goes. 1: something was earmarked. */
+static int gpuarena__plans_yield(gpuarena *arena, int ends)
 {
     gpuarena__plans *plans = &arena->plans;
     uint32_t at;
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
         if (plan->state == GPUARENA__PLAN_RECORDS) continue;
+        plan->packed = 0;                        /* no region is its own now */
         if (plan == plans->now) plan->state = GPUARENA__PLAN_ENDS;
-        else gpuarena__plan_fail(plan);
+        else if (ends) gpuarena__plan_fail(plan);
+        else plan->state = GPUARENA__PLAN_WAITS;
     }
     if (!plans->region_count) return 0;
     gpuarena__earmarks_end(arena);
@@ -8080,14 +8086,14 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     if (alike) {
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
-            (void)gpuarena__plans_yield(arena);  /* some memory may be earmarked */
+            (void)gpuarena__plans_yield(arena, 0);       /* some memory may be earmarked */
             planned = gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
             return;
         }
-        (void)gpuarena__plans_yield(arena);      /* some regions may have been obtained, or lost */
+        (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
     }
     if (plan->seen.count) gpuarena__plan_fail(plan);
     if (plan->rest || alike) return;
@@ -8130,6 +8136,17 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
     arena->paged.past_peak_bytes = past;
 }
 
+/* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
+   where they lay. If neither can be had, the kind is recorded again. */
+static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
+{
+    int done = arena->streams.captured           /* then no page moves */
+                   ? gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX)
+                   : gpuarena__plan_pack_again(arena, plan);
+    if (done) plan->state = GPUARENA__PLAN_SERVES;
+    else gpuarena__plan_forget(plan);
+}
+
 /* The step in progress ends, and one of this kind begins (0: none). */
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
@@ -8148,6 +8165,7 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         now->fresh.count = 0;
     }
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     if (!plan) return;
     plan->step = ++plans->step;
@@ -8265,7 +8283,7 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
 static int gpuarena__release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                 gpuarena__error *error)
 {
-    if (keep < arena->stats.reserved_bytes) (void)gpuarena__plans_yield(arena);
+    if (keep < arena->stats.reserved_bytes) (void)gpuarena__plans_yield(arena, 1);
     arena->release_pass++;
     return gpuarena__release_more(arena, keep, quiet, stream, error);
 }
@@ -11186,7 +11204,7 @@ static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet, int yields)
 {
     if (arena->lost || gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
-    if (yields) (void)gpuarena__plans_yield(arena);
+    if (yields) (void)gpuarena__plans_yield(arena, 1);
     (void)gpuarena__resolve_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
@@ -12466,7 +12484,7 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
         count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
     }
-    miss->again = gpuarena__plans_yield(arena) != 0;
+    miss->again = gpuarena__plans_yield(arena, 0) != 0;
     return 0;
 }
 
@@ -12475,7 +12493,7 @@ static uint32_t gpuarena__stage_yield(gpuarena *arena, gpuarena__request *req, g
 {
     (void)req;
     if (miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
-    miss->again = gpuarena__plans_yield(arena) != 0;
+    miss->again = gpuarena__plans_yield(arena, 0) != 0;
     return 0;
 }
 
@@ -13257,7 +13275,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         int quiet = step < GPUARENA__BY_DEVICE;
         if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
         if (error->result != GPUARENA_OUT_OF_MEMORY) break;
-        if (step == GPUARENA__BY_RELEASE && gpuarena__plans_yield(arena)) {
+        if (step == GPUARENA__BY_RELEASE && gpuarena__plans_yield(arena, 0)) {
             step--;                              /* what plans had may be quiet */
             continue;
         }
@@ -13347,7 +13365,7 @@ static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpua
 {
     uint64_t end = gpuarena__node_at(arena, index)->address + req->bytes;
     return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end
-        && gpuarena__plans_yield(arena);
+        && gpuarena__plans_yield(arena, 0);
 }
 
 /* The request of a resize: memory of the block's own stream, or quiet memory alone. 0 and an error. */
@@ -13538,7 +13556,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
         return gpuarena__end(arena, result);
     }
     if (record) {
-        (void)gpuarena__plans_yield(arena);      /* nobody else is to have memory that is earmarked */
+        (void)gpuarena__plans_yield(arena, 1);   /* nobody else is to have memory that is earmarked */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
         if (arena->streams.ordered && !arena->lost)
             while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)

@@ -34,7 +34,7 @@ my @planted = (
             arena->stats.pending_bytes@, q@1) {
             arena->stats.pending_bytes@],
     ['a forgotten stream\'s record is another\'s while memory is set aside for it',
-     q@(void)gpuarena__plans_yield(arena);      /* nobody else@, q@/* nobody else@,
+     q@(void)gpuarena__plans_yield(arena, 1);   /* nobody else@, q@/* nobody else@,
      q@
     arena->streams.list[record].ref_count++;
     return region;@, q@
@@ -71,11 +71,19 @@ my @rare = (
      q@now->seen.list[number].until = now->seen.count + 1 + arena@, q@now->seen.list[number].until = now->seen.count + arena@],
     ['what the last plan had stays earmarked as a new kind takes its place',
      q@    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
      q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;@],
+    plan = kind ? gpuarena__plan_of(plans, kind) : NULL;
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
+    ['plans that wait are earmarked too late to be ended',
+     q@    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
+    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
+     q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
+    ['plans that wait end', q@else plan->state = GPUARENA__PLAN_WAITS;@, q@else gpuarena__plan_fail(plan);@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
-    ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena);@, q@(void)gpuarena__plans_yield(arena);@],
+    ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena, 1);@, q@(void)gpuarena__plans_yield(arena, 1);@],
     ['plans end for a block that cannot grow', q@return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end@, q@return error->reason == GPUARENA_REASON_NEIGHBOUR@],
 );
 
