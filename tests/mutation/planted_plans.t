@@ -57,6 +57,11 @@ my @planted = (
     ['what is set aside for the first stream goes into its bins as a second one appears',
      q@if (!gpuarena__is_free(at.node) || at.node->record != 1) continue;@,
      q@if (gpuarena__node_live(at.node) || at.node->record != 1) continue;@],
+    ['plans that wait are earmarked too late to be ended',
+     q@    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
+    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
+     q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
 );
 
 # What is rare in random programs: a script has it.
@@ -75,11 +80,6 @@ my @rare = (
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
      q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;
-    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
-    ['plans that wait are earmarked too late to be ended',
-     q@    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
-    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);@,
-     q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
     ['plans that wait end', q@else plan->state = GPUARENA__PLAN_WAITS;@, q@else gpuarena__plan_fail(plan);@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
