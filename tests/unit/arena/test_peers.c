@@ -1,6 +1,7 @@
 /* Peers: who may use an arena's memory on a machine of three devices, and what sub-arenas have of their parent's. And
    imports that scripts cannot ask for: of no pages, and by no descriptor. */
 #include "sim_device.h"
+#include "stress/sim/engine.h"
 #include "stress/sim/vmem.h"
 
 #include <limits.h>
