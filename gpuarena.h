@@ -2063,6 +2063,8 @@ typedef struct gpuarena__plan {
     uint32_t clean;                              /* the latest steps were served throughout: so many */
     uint32_t packed;                             /* 1: its blocks lie in regions */
     uint32_t trimmed;                            /* 1: it has been improved as far as it can be */
+    uint32_t moving;                             /* the latest times that it went on after a wait, pages moved
+                                                    for it: so many */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
                                                     under way */
@@ -8137,14 +8139,17 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 }
 
 /* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
-   where they lay. If neither can be had, the kind is recorded again. */
+   where they lay. The plan ends if neither can be had, or if pages moved for that twice in a row: then what
+   other steps need has no room beside it. */
 static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
 {
-    int done = arena->streams.captured           /* then no page moves */
-                   ? gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX)
-                   : gpuarena__plan_pack_again(arena, plan);
+    uint64_t moved = arena->stats.remapped_page_count;
+    int done = 0;
+    if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
+    else if (plan->moving < 2) done = gpuarena__plan_pack_again(arena, plan);
+    plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
     if (done) plan->state = GPUARENA__PLAN_SERVES;
-    else gpuarena__plan_forget(plan);
+    else gpuarena__plan_fail(plan);
 }
 
 /* The step in progress ends, and one of this kind begins (0: none). */
@@ -13263,8 +13268,8 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
 }
 
 /* Backs the holes in [begin, end) for a block that grows in place. Pages are obtained in the order of the
-   stages: by quiet segments that are released, by waits for streams, by a wait for the device; then segments
-   that are not quiet go, which serves the next call. */
+   stages: from plans, by quiet segments that are released, by waits for streams, by a wait for the device;
+   then segments that are not quiet go, which serves the next call. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
@@ -13290,7 +13295,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
 }
 
 /* The end to which a live block may be extended: over its room, and over free memory and holes that the
-   request may use. yielded 1: also over what is earmarked for plans. */
+   request may use. yielded 1: also over what is earmarked for plans, if that is of its stream or quiet. */
 static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
                                  int yielded)
 {

@@ -8,6 +8,7 @@
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct block { const void *ptr; uint64_t number; unsigned stream; } block;
@@ -61,15 +62,17 @@ static void in_child(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* Opens the file and empties it, unless another process writes it: then errno is EWOULDBLOCK. */
+/* Opens the file and empties it, unless another process writes it: then errno is EWOULDBLOCK. What is no file, such
+   as a pipe, has no length, and no lock. */
 static FILE *open_file(const char *path)
 {
-    FILE *out = fopen(path, "ae");
+    struct stat found;
     int why;
-    if (out && !(flock(fileno(out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        && (!ftruncate(fileno(out), 0) || errno == EINVAL)) return out;      /* a pipe has no length */
+    FILE *out = fopen(path, "ae");
+    if (!out || (!fstat(fileno(out), &found) && !S_ISREG(found.st_mode))) return out;
+    if (!(flock(fileno(out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) && !ftruncate(fileno(out), 0)) return out;
     why = errno;
-    if (out) (void)fclose(out);
+    (void)fclose(out);
     errno = why;
     return NULL;
 }

@@ -434,7 +434,7 @@ static void model_tell(const model *self, uint64_t bytes, gpuarena_result result
     refused->free_bytes = self->reserved_bytes - self->live_bytes;
     refused->largest_bytes = model_largest_of(self);
     if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
-        && refused->largest_bytes < bytes)       /* else the driver has refused an event or a wait */
+        && refused->largest_bytes < bytes)       /* else it is another stream's, or an event was refused */
         refused->reason = GPUARENA_REASON_FRAGMENTED;
 }
 

@@ -321,9 +321,10 @@ static int output_summary(const output_material *material, problem *why)
     problem trouble = { 0, "" };
     const char *path = program_environment("GITHUB_STEP_SUMMARY");
     if (!path) return 0;
-    if (output_is_stdout(path)) {
-        output_md.write(stdout, material);
-        return output_finish(stdout, why);
+    FILE *ours = output_is_stdout(path) ? stdout : output_leads_to(path, STDERR_FILENO) ? stderr : NULL;
+    if (ours) {
+        output_md.write(ours, material);
+        return output_finish(ours, why);
     }
     if (output_file_open(&file, path, "a", &trouble)) {
         return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
