@@ -315,9 +315,10 @@
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
      - Plans give up all their memory when a miss needs it (see THE WAY OF ONE ALLOCATION), or a block that
-       grows in place. The plan of the step under way ends with the step; the others have theirs again when a
-       step of their kind begins. All plans end before memory goes back (gpuarena_trim, a lower limit, another
-       arena of the tree), and when a stream is forgotten.
+       grows in place. The plan of the step under way ends with the step; the others are packed again when a
+       step of their kind begins, and end if pages had to move for that twice in a row. All plans end before
+       memory goes back (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is
+       forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
 
@@ -887,7 +888,7 @@ typedef struct gpuarena_config {
     X(pressure_count) /* stage 9: calls of config.pressure */ \
     X(planned_count) /* allocations served where a plan had them */ \
     X(unplanned_count) /* allocations in a step with a plan that it did not serve */ \
-    X(plan_count) /* plans made */ \
+    X(plan_count) /* plans made, or packed anew */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited for an \
                          event (stages 3 and 7) or for the device (stage 8, trim, a failed reserve, and \
                          releases of segments that are not quiet) */ \
@@ -1117,7 +1118,8 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
    the repetition before ends, and none begins. See PLANS in the manual.
      Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
-                packed, about 2 ms for 1,000 allocations of the step; else constant.
+                packed, at once or after it has given up its memory, about 2 ms for 1,000 allocations of the
+                step; else constant.
      Driver     when a plan is made or packed, the group vm: idle pages move. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 
@@ -7388,7 +7390,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 static void gpuarena__plan_forget(gpuarena__plan *plan)
 {
     plan->state = GPUARENA__PLAN_RECORDS;
-    plan->seen.count = plan->fresh.count = plan->clean = plan->packed = plan->trimmed = 0;
+    plan->seen.count = plan->fresh.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
 }
 
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
@@ -7840,7 +7842,7 @@ static int gpuarena__has_plan(const gpuarena *arena)
 
 /* Makes what is earmarked ordinary memory, because it is needed. The plan of the step under way ends with the
    step: what it has yet to serve lies where it is planned, if that is free. The others wait until a step of
-   their kind begins. ends 1: they end, for their memory goes. 1: something was earmarked. */
+   their kind begins. ends 1: they end, for their memory goes. Returns 1 if something was earmarked. */
 static int gpuarena__plans_yield(gpuarena *arena, int ends)
 {
     gpuarena__plans *plans = &arena->plans;

@@ -81,6 +81,11 @@ my @rare = (
      q@    if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);@],
+    ['a plan that waits is packed while a stream is captured',
+     q@if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);@, q@if (0) done = 0;@],
+    ['a plan that waits is packed at each step, however many pages move',
+     q@else if (plan->moving < 2) done = gpuarena__plan_pack_again(arena, plan);@,
+     q@else done = gpuarena__plan_pack_again(arena, plan);@],
     ['plans that wait end', q@else plan->state = GPUARENA__PLAN_WAITS;@, q@else gpuarena__plan_fail(plan);@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
     ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena, 1);@, q@(void)gpuarena__plans_yield(arena, 1);@],
