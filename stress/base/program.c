@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,25 +71,29 @@ void program_page(FILE *out, const char *text)
     fputs(rest, out);
 }
 
-jmp_buf *program_rescue;
+__thread jmp_buf *program_rescue;
 
-static void program_out_of_memory(void)
+/* At once, whatever is locked. */
+void program_no_memory(void)
 {
     if (program_rescue) longjmp(*program_rescue, 1);
     program_say("no host memory\n");
-    exit(EXIT_HARNESS);
+    fflush(NULL);
+    _exit(EXIT_HARNESS);
 }
 
 void *program_need(size_t count, size_t item_bytes)
 {
     void *made = calloc(count ? count : 1, item_bytes);
-    if (!made) program_out_of_memory();
+    if (!made) program_no_memory();
     return made;
 }
 
-void program_must(int failed)
+void *program_resize(void *held, size_t count, size_t item_bytes)
 {
-    if (failed) program_out_of_memory();
+    void *made = count <= SIZE_MAX / item_bytes ? realloc(held, count * item_bytes) : NULL;
+    if (!made) program_no_memory();
+    return made;
 }
 
 char *program_copy(const char *text, size_t length)
@@ -99,7 +104,7 @@ char *program_copy(const char *text, size_t length)
 FILE *program_stream(char **text, size_t *length)
 {
     FILE *made = open_memstream(text, length);
-    if (!made) program_out_of_memory();
+    if (!made) program_no_memory();
     return made;
 }
 

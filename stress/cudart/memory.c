@@ -30,10 +30,8 @@ static size_t host_rank(const void *ptr)
 static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int is_managed)
 {
     void *made;
-    if (ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1) || bytes > HOST_MOST
-        || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
+    ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1);
     size_t rank = host_rank(made);
     host_block block = { made, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
     memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);
@@ -209,7 +207,7 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
         return call_end(&self); \
     }
 
-/* The one that cudaMallocAsync takes from; NULL: no host memory for the device's own. */
+/* The one that cudaMallocAsync takes from. */
 static mempool *pool_current(sim_device *device)
 {
     mempool *own = mempool_of(device);
@@ -219,16 +217,11 @@ static mempool *pool_current(sim_device *device)
     return own;
 }
 
-static int pool_hand_out(call *self, sim_device *device, mempool *pool, void **ptr, size_t bytes, cudaStream_t stream)
-{
-    return !pool ? SIM_OUT_OF_MEMORY : mempool_hand_out(device, pool, stream, ptr, bytes, &self->cost_ns);
-}
-
 CUDART_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
                 !ptr ? SIM_INVALID_VALUE
-                : pool_hand_out(&self, self.device, pool_current(self.device), ptr, bytes, stream))
+                : mempool_hand_out(self.device, pool_current(self.device), stream, ptr, bytes, &self.cost_ns))
 POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-              !ptr ? SIM_INVALID_VALUE : pool_hand_out(&self, device, pool, ptr, bytes, stream))
+              !ptr ? SIM_INVALID_VALUE : mempool_hand_out(device, pool, stream, ptr, bytes, &self.cost_ns))
 CUDART_FUNCTION_AT(cudaFreeAsync, (void *ptr, cudaStream_t stream), ptr,
                    mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
                                      "cudaFreeAsync"))
@@ -249,8 +242,8 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
         return SIM_INVALID_VALUE;
     }
     if (props->handleTypes != cudaMemHandleTypeNone) return SIM_NOT_SUPPORTED;
-    mempool *made = mempool_of(device) ? mempool_create(device) : NULL;
-    if (!made) return SIM_OUT_OF_MEMORY;
+    (void)mempool_of(device);                    /* which comes first */
+    mempool *made = mempool_create(device);
 #if CUDART_VERSION >= 12090
     made->most_bytes = props->maxSize;
 #endif
@@ -275,9 +268,8 @@ static int pool_get(const call *self, cudaMemPool_t *handle, int ordinal, mempoo
 {
     sim_device *device = engine_device(self->machine, ordinal);
     if (!handle || !device) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-    mempool *pool = choose(device);
-    if (pool) *handle = (cudaMemPool_t)(void *)pool;
-    return pool ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    *handle = (cudaMemPool_t)(void *)choose(device);
+    return SIM_SUCCESS;
 }
 
 CUDART_FUNCTION(cudaDeviceGetDefaultMemPool, (cudaMemPool_t *handle, int device),

@@ -13,11 +13,6 @@ static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
     return 1 + (pages[1] != pages[0]);
 }
 
-int device_ranges_reserve(device_ranges *self)
-{
-    return device_table_reserve(&self->held, 1) || device_table_reserve(&self->pages, RANGES_PAGES) ? -1 : 0;
-}
-
 void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
 {
     const device_range added = { address, bytes };
@@ -32,18 +27,15 @@ void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
 
 static void ranges_leave_page(device_ranges *self, uint64_t page)
 {
-    device_range *slot = device_table_slot(&self->pages, page);
-    if (slot->bytes > 1) slot->bytes--;
-    else device_table_remove(&self->pages, slot);
+    uint64_t left = device_table_take(&self->pages, page) - 1;
+    if (left) device_table_add(&self->pages, page, left);
 }
 
 int device_ranges_remove(device_ranges *self, uint64_t address)
 {
     uint64_t pages[RANGES_PAGES];
-    device_range *slot = self->held.count ? device_table_slot(&self->held, address) : NULL;
-    if (!slot || !slot->bytes) return 0;
-    const device_range removed = *slot;
-    device_table_remove(&self->held, slot);
+    const device_range removed = { address, device_table_take(&self->held, address) };
+    if (!removed.bytes) return 0;
     if (removed.bytes >= SIM_GRANULE) {
         self->block_bytes -= memory_round_up(removed.bytes, SIM_GRANULE);
         return 1;
@@ -60,9 +52,8 @@ static int ranges_reach(const device_range *range, uint64_t address, uint64_t by
 
 int device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes)
 {
-    if (!bytes) return 1;
-    if (!self->held.count) return 0;
-    if (ranges_reach(device_table_slot(&self->held, address), address, bytes)) return 1;
+    const device_range exact = { address, device_table_find(&self->held, address) };
+    if (!bytes || ranges_reach(&exact, address, bytes)) return 1;
     for (size_t at = 0; at < self->held.capacity; at++) {
         if (ranges_reach(&self->held.slots[at], address, bytes)) return 1;
     }
@@ -83,13 +74,6 @@ void device_ranges_clear(device_ranges *self)
 
 /* ---- Books of virtual memory */
 
-int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
-{
-    size_t pages = (size_t)(mapped_bytes / self->page_bytes);
-    return device_table_reserve(&self->ranges, 1) || device_table_reserve(&self->handles, 1)
-        || device_table_reserve(&self->mapped, pages) ? -1 : 0;
-}
-
 void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
 {
     device_table_add(&self->handles, handle, bytes);
@@ -98,10 +82,7 @@ void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
 
 void device_pages_destroy(device_pages *self, uint64_t handle)
 {
-    device_range *slot = self->handles.count ? device_table_slot(&self->handles, handle) : NULL;
-    if (!slot || !slot->bytes) return;
-    self->held_bytes -= slot->bytes;
-    device_table_remove(&self->handles, slot);
+    self->held_bytes -= device_table_take(&self->handles, handle);
 }
 
 void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes)
@@ -116,8 +97,7 @@ void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
 {
     uint64_t first = address / self->page_bytes;
     for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        if (device_table_find(&self->mapped, page))
-            device_table_remove(&self->mapped, device_table_slot(&self->mapped, page));
+        (void)device_table_take(&self->mapped, page);
     }
 }
 
@@ -201,14 +181,12 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
     if (self->watch) self->watch(self->watch_user, kind, (uint64_t)(uintptr_t)address, bytes);
 }
 
-/* An entry that is counted: what cannot be put on the list would be lost, and is not even asked for; and what becomes
-   of the list where it succeeds. */
-#define CUDA_TABLE_ENTRY(group, name, parameters, names, fits, booked) \
+/* An entry that is counted, and what becomes of the list where it succeeds. */
+#define CUDA_TABLE_ENTRY(group, name, parameters, names, booked) \
     static int cuda_table_##group##_##name parameters \
     { \
         cuda_table *own = self->user; \
         const gpuarena_driver *behind = &own->inner; \
-        if (!(fits)) return (int)cudaErrorUnknown; \
         own->calls++; \
         int code = behind->group.name names; \
         if (!code) booked; \
@@ -236,9 +214,7 @@ static void cuda_table_reserved(cuda_table *self, const void *address, uint64_t 
 
 static void cuda_table_released(cuda_table *self, const void *address)
 {
-    device_table *ranges = &self->pages.ranges;
-    uint64_t from = (uint64_t)(uintptr_t)address;
-    if (device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
+    (void)device_table_take(&self->pages.ranges, (uint64_t)(uintptr_t)address);
 }
 
 static void cuda_table_created(cuda_table *self, uint64_t page, uint64_t bytes)
@@ -261,26 +237,23 @@ static void cuda_table_unmapped(cuda_table *self, const void *address, uint64_t 
 
 CUDA_TABLE_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                                   gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
-                 !device_ranges_reserve(&own->ranges[kind]), cuda_table_obtained(own, kind, *ptr, bytes))
+                 cuda_table_obtained(own, kind, *ptr, bytes))
 CUDA_TABLE_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), 1,
+                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
                  cuda_table_gave_back(own, kind, ptr, bytes))
 CUDA_TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-                 (behind, address, bytes, alignment), !device_pages_reserve(&own->pages, 0),
-                 cuda_table_reserved(own, *address, bytes))
+                 (behind, address, bytes, alignment), cuda_table_reserved(own, *address, bytes))
 CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
-                 1, cuda_table_released(own, address))
+                 cuda_table_released(own, address))
 CUDA_TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-                 (behind, page, bytes, traits), !device_pages_reserve(&own->pages, 0),
-                 cuda_table_created(own, *page, bytes))
-CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), 1,
+                 (behind, page, bytes, traits), cuda_table_created(own, *page, bytes))
+CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes),
                  device_pages_destroy(&own->pages, page))
 CUDA_TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-                 (behind, address, bytes, page), !device_pages_reserve(&own->pages, bytes),
-                 cuda_table_mapped(own, address, bytes))
+                 (behind, address, bytes, page), cuda_table_mapped(own, address, bytes))
 CUDA_TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-                 (behind, address, bytes, mode), 1, (void)0)
-CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), 1,
+                 (behind, address, bytes, mode), (void)0)
+CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
                  cuda_table_unmapped(own, address, bytes))
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)

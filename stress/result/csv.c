@@ -159,7 +159,7 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        program_must(ARRAY_RESERVE(self->cells, *room, *used + 1));
+        ARRAY_RESERVE(self->cells, *room, *used + 1);
         if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
     size_t count = *used - from, same = 0;

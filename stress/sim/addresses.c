@@ -24,16 +24,12 @@ static uint32_t slab_hole(const slab *area, uint32_t index)  /* free before the 
     return (index < area->count ? area->pieces[index].offset : (uint32_t)SIM_GRANULE) - slab_end(area, index);
 }
 
-int slab_reserve(slab *area)
-{
-    return ARRAY_RESERVE(area->pieces, area->capacity, area->count + 1);
-}
-
 uint32_t slab_take(slab *area, uint32_t bytes)
 {
     uint32_t index = 0;
     while (index < area->count && slab_hole(area, index) < bytes) index++;
     slab_piece piece = { slab_end(area, index), bytes };
+    ARRAY_RESERVE(area->pieces, area->capacity, area->count + 1);
     memmove(area->pieces + index + 1, area->pieces + index, (area->count - index) * sizeof piece);
     area->pieces[index] = piece;
     area->count++;
@@ -70,16 +66,6 @@ void slab_destroy(slab *area)
         free(area->pieces);
         free(area);
     }
-}
-
-slab *slab_create(void)
-{
-    slab *made = calloc(1, sizeof *made);
-    if (made && slab_reserve(made)) {
-        free(made);
-        made = NULL;
-    }
-    return made;
 }
 
 /* ---- Ranges of addresses: one set by offset that knows gaps, and one of those ranges that have a hole */

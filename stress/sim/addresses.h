@@ -16,14 +16,11 @@ typedef struct slab {
     uint32_t    count, capacity;
 } slab;
 
-/* Room for one more piece, so that slab_take cannot fail. 0, or -1: no host memory. O(pieces) amortised to O(1). */
-int         slab_reserve(slab *area);
 uint32_t    slab_take(slab *area, uint32_t bytes);           /* its offset; a hole that fits must exist. O(pieces) */
 void        slab_drop(slab *area, const slab_piece *piece);  /* O(pieces) */
 slab_piece *slab_at(const slab *area, uint32_t offset);      /* piece, rounded up to 256 B, or NULL. O(log pieces) */
 uint32_t    slab_largest_hole(const slab *area);             /* O(pieces) */
-void        slab_destroy(slab *area);                        /* from slab_create; NULL is fine */
-slab       *slab_create(void);                               /* empty, room for one piece; NULL: no host memory */
+void        slab_destroy(slab *area);                        /* zeroed it is empty; NULL is fine */
 
 typedef struct address_range {
     uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */

@@ -77,7 +77,6 @@ static int reader_end_of_line(reader *in, slice rest, const char *grammar)
 static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     id_entry *entry = id_map_add(&in->ids, id);
-    program_must(!entry);
     if (entry->state == ID_LIVE) {
         return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
                              slice_show(shown).text, entry->line);
@@ -381,7 +380,7 @@ static int intervals_add(reader *in, intervals *all, slice line)
     if (all->count >= STREAM_MAX_OPS / 2) {
         return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
     }
-    program_must(ARRAY_RESERVE(all->rows, all->capacity, all->count + 1));
+    ARRAY_RESERVE(all->rows, all->capacity, all->count + 1);
     interval *row = &all->rows[all->count];
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
@@ -506,7 +505,7 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
     enum { REPLAY_READ = 1 << 16 };
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        program_must(ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ));
+        ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ);
         got = fread(into->bytes + into->length, 1, REPLAY_READ, file);
         into->length += got;
     }
