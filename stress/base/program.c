@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
+
 #ifndef STRESS_FOLDER
 #define STRESS_FOLDER "stress"                   /* the Makefile says where it is */
 #endif
@@ -106,6 +108,19 @@ FILE *program_stream(char **text, size_t *length)
     FILE *made = open_memstream(text, length);
     if (!made) program_no_memory();
     return made;
+}
+
+char *program_read(FILE *file, size_t most, size_t *length)
+{
+    enum { PROGRAM_PIECE = 1 << 16 };
+    char *text = NULL;
+    size_t capacity = 0, got = 1;
+    for (*length = 0; got > 0 && *length <= most; *length += got) {
+        ARRAY_RESERVE(text, capacity, *length + PROGRAM_PIECE + 1);
+        got = fread(text + *length, 1, PROGRAM_PIECE, file);
+    }
+    text[*length] = '\0';
+    return text;
 }
 
 /* The folder above the program's own; "" where the system does not tell. */

@@ -28,9 +28,11 @@ void  program_no_memory(void);
    hold anything. */
 void *program_need(size_t count, size_t item_bytes);
 void *program_resize(void *held, size_t count, size_t item_bytes);
-/* A copy of so many bytes of a text; a text that is written to a stream, and there when that is closed. */
+/* A copy of so many bytes of a text; a text that is written to a stream, and there when that is closed; what is left
+   of a file, up to its end, an error of it, or more than so many bytes. A NUL follows it. */
 char *program_copy(const char *text, size_t length);
 FILE *program_stream(char **text, size_t *length);
+char *program_read(FILE *file, size_t most, size_t *length);
 
 /* The path of a file that comes along, by its path below stress/: installed, PREFIX/share/gpuarena has it, beside
    PREFIX/bin with the program; else the checkout in which the program was built. 0, or -1: there is none. */
