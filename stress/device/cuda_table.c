@@ -153,6 +153,11 @@ CUDA_TABLE_PASS(int, peer, (const gpuarena_driver *self, int32_t number), peer, 
 CUDA_TABLE_PASS(int, memory_info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                    uint64_t *total_bytes), memory.info, (behind, kind, free_bytes, total_bytes))
 
+static uint64_t cuda_table_address(const void *ptr)
+{
+    return (uint64_t)(uintptr_t)ptr;
+}
+
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
     uint64_t held_bytes = self->pages.held_bytes;
@@ -162,7 +167,7 @@ uint64_t cuda_table_held_bytes(const cuda_table *self)
 
 int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    uint64_t address = cuda_table_address(ptr);
     int holds = device_pages_hold(&self->pages, address, bytes);
     for (int kind = 0; kind < CUDA_TABLE_KINDS && !holds; kind++) {
         holds = device_ranges_hold(&self->ranges[kind], address, bytes);
@@ -178,7 +183,7 @@ static void cuda_table_hold(cuda_table *self)
 
 static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)
 {
-    if (self->watch) self->watch(self->watch_user, kind, (uint64_t)(uintptr_t)address, bytes);
+    if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
 }
 
 /* An entry that is counted, and what becomes of the list where it succeeds. */
@@ -189,72 +194,49 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
         const gpuarena_driver *behind = &own->inner; \
         own->calls++; \
         int code = behind->group.name names; \
-        if (!code) booked; \
+        if (!code) booked \
         return code; \
     }
 
-static void cuda_table_obtained(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
-{
-    if (!ptr || !bytes) return;
-    device_ranges_add(&self->ranges[kind], (uint64_t)(uintptr_t)ptr, bytes);
-    cuda_table_tell(self, SIM_CALL_OBTAIN, ptr, bytes);
-    cuda_table_hold(self);
-}
-
-static void cuda_table_gave_back(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
-{
-    device_ranges_remove(&self->ranges[kind], (uint64_t)(uintptr_t)ptr);
-    cuda_table_tell(self, SIM_CALL_GIVE_BACK, ptr, bytes);
-}
-
-static void cuda_table_reserved(cuda_table *self, const void *address, uint64_t bytes)
-{
-    if (address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)address, bytes);
-}
-
-static void cuda_table_released(cuda_table *self, const void *address)
-{
-    (void)device_table_take(&self->pages.ranges, (uint64_t)(uintptr_t)address);
-}
-
-static void cuda_table_created(cuda_table *self, uint64_t page, uint64_t bytes)
-{
-    device_pages_create(&self->pages, page, bytes);
-    cuda_table_hold(self);
-}
-
-static void cuda_table_mapped(cuda_table *self, const void *address, uint64_t bytes)
-{
-    device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes);
-    cuda_table_tell(self, SIM_CALL_VM_MAP, address, bytes);
-}
-
-static void cuda_table_unmapped(cuda_table *self, const void *address, uint64_t bytes)
-{
-    device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
-    cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
-}
-
 CUDA_TABLE_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
-                 cuda_table_obtained(own, kind, *ptr, bytes))
+                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+    if (!*ptr || !bytes) return 0;
+    device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
+    cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
+    cuda_table_hold(own);
+})
 CUDA_TABLE_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
-                 cuda_table_gave_back(own, kind, ptr, bytes))
+                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+    device_ranges_remove(&own->ranges[kind], cuda_table_address(ptr));
+    cuda_table_tell(own, SIM_CALL_GIVE_BACK, ptr, bytes);
+})
 CUDA_TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-                 (behind, address, bytes, alignment), cuda_table_reserved(own, *address, bytes))
-CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
-                 cuda_table_released(own, address))
+                 (behind, address, bytes, alignment), {
+    if (*address && bytes) device_table_add(&own->pages.ranges, cuda_table_address(*address), bytes);
+})
+CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes),
+                 (behind, address, bytes), {
+    (void)device_table_take(&own->pages.ranges, cuda_table_address(address));
+})
 CUDA_TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-                 (behind, page, bytes, traits), cuda_table_created(own, *page, bytes))
-CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes),
-                 device_pages_destroy(&own->pages, page))
+                 (behind, page, bytes, traits), {
+    device_pages_create(&own->pages, *page, bytes);
+    cuda_table_hold(own);
+})
+CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), {
+    device_pages_destroy(&own->pages, page);
+})
 CUDA_TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-                 (behind, address, bytes, page), cuda_table_mapped(own, address, bytes))
+                 (behind, address, bytes, page), {
+    device_pages_map(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_tell(own, SIM_CALL_VM_MAP, address, bytes);
+})
 CUDA_TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-                 (behind, address, bytes, mode), (void)0)
-CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
-                 cuda_table_unmapped(own, address, bytes))
+                 (behind, address, bytes, mode), { })
+CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), {
+    device_pages_unmap(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_tell(own, SIM_CALL_VM_UNMAP, address, bytes);
+})
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {

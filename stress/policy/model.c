@@ -62,7 +62,8 @@ piece *piece_split(pieces *self, piece *from, uint64_t bytes)
     return rest;
 }
 
-void piece_join(pieces *self, piece *left)
+/* What comes next is made part of this. */
+static void piece_join(pieces *self, piece *left)
 {
     piece *gone = left->next;
     left->bytes += gone->bytes;

@@ -60,7 +60,6 @@ void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const
 void     streams_host_follow(streams *all, const stream_mark *mark);
 void     streams_host_outlive(streams *all, stream_queue *self);
 void     streams_host_outlive_device(streams *all, int device);
-int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */
 uint64_t streams_device_end_ns(const streams *all, int device);          /* closed streams' work included */
 
 #endif

@@ -210,37 +210,22 @@ static int capture_follow(sim_device *device, stream_queue *self, uint64_t id, c
 
 /* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's rules */
 
-static capture_thread *capture_find_thread(const captures *all, uint64_t thread)
-{
-    for (uint32_t i = 0; i < all->thread_count; i++) {
-        if (all->threads[i].thread == thread) return &all->threads[i];
-    }
-    return NULL;
-}
-
-static capture_mode capture_mode_of(const captures *all, uint64_t thread)
-{
-    const capture_thread *found = capture_find_thread(all, thread);
-    return found ? found->mode : CAPTURE_GLOBAL;
-}
-
-static capture_thread *capture_add_thread(captures *all, uint64_t thread)
+static capture_mode *capture_mode_of(captures *all, uint64_t thread)
 {
     const capture_thread made = { thread, CAPTURE_GLOBAL };
+    for (uint32_t i = 0; i < all->thread_count; i++) {
+        if (all->threads[i].thread == thread) return &all->threads[i].mode;
+    }
     ARRAY_RESERVE(all->threads, all->thread_capacity, all->thread_count + 1);
     all->threads[all->thread_count] = made;
-    return &all->threads[all->thread_count++];
+    return &all->threads[all->thread_count++].mode;
 }
 
 int capture_exchange_mode(sim *machine, int *mode)
 {
-    captures *all = &machine->captures;
-    uint64_t thread = engine_thread(machine);
     if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
-    capture_thread *found = capture_find_thread(all, thread);
-    found = found ? found : capture_add_thread(all, thread);
-    capture_mode before = found->mode;
-    found->mode = (capture_mode)*mode;
+    capture_mode *own = capture_mode_of(&machine->captures, engine_thread(machine)), before = *own;
+    *own = (capture_mode)*mode;
     *mode = (int)before;
     return SIM_SUCCESS;
 }
@@ -249,9 +234,9 @@ int capture_exchange_mode(sim *machine, int *mode)
 static int capture_check_unsafe(sim_device *device, const char *action)
 {
     int code = SIM_SUCCESS;
-    const captures *all = &device->sim->captures;
+    captures *all = &device->sim->captures;
     uint64_t thread = engine_thread(device->sim);
-    capture_mode mode = all->list ? capture_mode_of(all, thread) : CAPTURE_RELAXED;
+    capture_mode mode = all->list ? *capture_mode_of(all, thread) : CAPTURE_RELAXED;
     for (capture *each = mode == CAPTURE_RELAXED ? NULL : all->list; each; each = each->next) {
         int is_own = each->thread == thread;
         if (is_own ? each->mode != CAPTURE_RELAXED : mode == CAPTURE_GLOBAL && each->mode == CAPTURE_GLOBAL) {
@@ -583,18 +568,6 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
     return SIM_SUCCESS;
 }
 
-static void event_drop_all(sim *machine, int device, int any)
-{
-    for (uint32_t i = 0; i < machine->handles.count; i++) {
-        void *value;
-        event *self = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
-        if (self && (any || self->device == device)) {
-            handles_drop(&machine->handles, value);
-            event_free(self);
-        }
-    }
-}
-
 void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
@@ -602,23 +575,24 @@ void work_reset(sim_device *device)
     streams_host_outlive_device(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
-        const stream_queue *found = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
-        if (found && found->device == device->ordinal) {
-            handles_drop(&machine->handles, value);
-        }
+        const stream_queue *queue = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
+        event *point = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
+        if ((queue ? queue->device : point ? point->device : -1) != device->ordinal) continue;
+        handles_drop(&machine->handles, value);
+        if (point) event_free(point);
     }
     streams_close_device(&machine->streams, device->ordinal);
-    event_drop_all(machine, device->ordinal, 0);
 }
 
 void work_destroy(sim *machine)
 {
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
+        event *point = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
         graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
         graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
+        if (point) event_free(point);
     }
-    event_drop_all(machine, 0, 1);
     captures_destroy(&machine->captures);
     streams_destroy(&machine->streams);
     handles_destroy(&machine->handles);

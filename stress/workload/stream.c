@@ -39,7 +39,7 @@ static int stream_append_one(stream_builder *builder, const op *next)
     return 0;
 }
 
-int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
+static int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
 {
     const op next = { bytes, 0, 0, (uint32_t)gives_back, OP_RIVAL };
     if (builder->is_cut) return 0;
