@@ -25,14 +25,11 @@ devmem_result vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, 
     if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) return DEVMEM_FULL;
     uint64_t gap = addresses_lowest_gap(&space->reserved, bytes + spare);
     if (gap == ADDRESSES_NONE) return DEVMEM_FULL;
-    address_range *range = program_need(1, sizeof *range);
     uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
-    range->offset = gap + (past > 0 ? alignment - past : 0);
-    range->bytes = bytes;
-    addresses_insert(&space->reserved, range);
+    *offset = gap + (past > 0 ? alignment - past : 0);
+    addresses_insert(&space->reserved, *offset, bytes);
     space->reserved_bytes += bytes;
-    memory_raise(&space->high_offset, range->offset + bytes);
-    *offset = range->offset;
+    memory_raise(&space->high_offset, *offset + bytes);
     return DEVMEM_OK;
 }
 
@@ -45,15 +42,11 @@ void vspace_release(vspace *space, address_range *reservation)
 {
     space->reserved_bytes -= reservation->bytes;
     addresses_remove(&space->reserved, reservation);
-    free(reservation);
 }
 
 static void vspace_destroy(vspace *space)
 {
-    address_range *range;
-    while ((range = addresses_lowest(&space->reserved)) != NULL) {
-        vspace_release(space, range);
-    }
+    addresses_clear(&space->reserved);
     mapping_destroy(&space->slots);
     free(space->mappings);
     free(space->idle);
@@ -137,10 +130,10 @@ void devmem_close(int file)
 
 static void devmem_destroy_range(devmem *memory, address_range *range)
 {
+    if (range->slab) addresses_clear(range->slab);
+    free(range->slab);
     devmem_close(range->file);
     addresses_remove(&memory->addresses, range);
-    slab_destroy(range->slab);
-    free(range);
 }
 
 void devmem_destroy(devmem *memory)
@@ -186,10 +179,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     uint64_t whole = memory_round_up(bytes, SIM_GRANULE);
     uint64_t offset = addresses_lowest_gap(&memory->addresses, whole);
     if (offset == ADDRESSES_NONE) return DEVMEM_FULL;
-    address_range *range = program_need(1, sizeof *range);
-    range->offset = offset;
-    range->bytes = whole;
-    addresses_insert(&memory->addresses, range);
+    address_range *range = addresses_insert(&memory->addresses, offset, whole);
     for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
         uint32_t number = granules_take(&memory->granules);
         memory->granules.list[number].holder = range;
@@ -223,24 +213,26 @@ static devmem_result devmem_obtain_block(devmem *memory, uint64_t bytes, uint64_
     return result;
 }
 
-static devmem_result devmem_obtain_piece(devmem *memory, uint32_t bytes, uint64_t *offset, devmem_work *work)
+static devmem_result devmem_obtain_piece(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
 {
     address_range *range = addresses_lowest_hole(&memory->addresses, bytes);
     work->in_slab = range != NULL;
     if (!range) {
         if (devmem_add_range(memory, SIM_GRANULE, &range) != DEVMEM_OK) return DEVMEM_FULL;
         range->slab = program_need(1, sizeof *range->slab);
+        addresses_init(range->slab, range->offset, range->offset + SIM_GRANULE);
         work->bytes = range->bytes;
     }
-    *offset = range->offset + slab_take(range->slab, bytes);
-    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+    *offset = addresses_lowest_gap(range->slab, bytes);
+    addresses_insert(range->slab, *offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
+    addresses_set_hole(&memory->addresses, range, addresses_largest_gap(range->slab));
     return DEVMEM_OK;
 }
 
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
 {
     memset(work, 0, sizeof *work);
-    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, (uint32_t)bytes, offset, work)
+    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, bytes, offset, work)
                                : devmem_obtain_block(memory, bytes, offset, work);
 }
 
@@ -249,14 +241,10 @@ int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
     uint32_t number = mapping_get(&memory->mapping, offset);
     if (number == MAPPING_NONE) return 0;
     address_range *range = memory->granules.list[number].holder;
-    devmem_place block = { range, NULL, range->offset, range->requested_bytes };
-    if (range->slab) {
-        block.piece = slab_at(range->slab, (uint32_t)(offset - range->offset));
-        if (!block.piece) return 0;
-        block.offset += block.piece->offset;
-        block.bytes = block.piece->bytes;
-    }
-    *place = block;
+    address_range *piece = range->slab ? addresses_at(range->slab, offset) : NULL, *held = piece ? piece : range;
+    const devmem_place found = { range, piece, held->offset, held->requested_bytes };
+    if (range->slab && !piece) return 0;
+    *place = found;
     return 1;
 }
 
@@ -279,7 +267,8 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
 {
     address_range *range = place->range;
     memset(work, 0, sizeof *work);
-    if (!place->piece || range->slab->count == 1) {
+    if (place->piece) addresses_remove(range->slab, place->piece);
+    if (!place->piece || !addresses_lowest(range->slab)) {
         work->bytes = range->bytes;
         devmem_drop_range(memory, range);
         return;
@@ -287,8 +276,7 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
     devmem_part part = devmem_part_at(memory, place->offset, place->offset + place->bytes);      /* all of a piece */
     granules_forget(&memory->granules, part.granule, part.from, part.to);
     work->in_slab = 1;
-    slab_drop(range->slab, place->piece);
-    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+    addresses_set_hole(&memory->addresses, range, addresses_largest_gap(range->slab));
 }
 
 void devmem_clear(devmem *memory)

@@ -7,6 +7,8 @@
 #include "addresses.h"
 #include "granules.h"
 
+enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
+
 typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL } devmem_result;
 
 /* ---- Virtual addresses of one device: what is reserved, and which physical memory is mapped where. Reservations lie
@@ -74,7 +76,7 @@ typedef struct devmem {
 /* A held request. Valid until the next obtain or give back. */
 typedef struct devmem_place {
     address_range *range;
-    slab_piece    *piece;                        /* NULL: a block */
+    address_range *piece;                        /* of a slab; NULL: a block */
     uint64_t       offset, bytes;                /* of the request, bytes as requested */
 } devmem_place;
 

@@ -409,10 +409,10 @@ static int mempool_take_now(sim_device *device, uint64_t address)
    or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
 {
-    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + SLAB_ALIGNMENT / 2;
+    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + DEVMEM_ALIGNMENT / 2;
     const address_range *lowest = addresses_lowest(&device->memory.addresses);
     if (!lowest) return 0;
-    return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
+    return lowest->slab ? addresses_lowest(lowest->slab)->offset : lowest->offset + lowest->bytes - SIM_GRANULE;
 }
 
 /* 1: the lie was told. */
