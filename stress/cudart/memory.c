@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
+#include "../base/program.h"
 #include "../sim/memory.h"
 #include "../sim/share.h"
 #include "../sim/sim.h"
@@ -15,65 +15,50 @@
 enum { HOST_PAGE = 4096 };
 #define HOST_MOST ((uint64_t)512 << 30)          /* more than any machine pins: refused unasked */
 
-static host_block *host_blocks;                  /* by address */
-static size_t host_count, host_capacity;
-
-/* How many blocks start at or below the address. */
-static size_t host_rank(const void *ptr)
-{
-    size_t rank;
-    ARRAY_RANK(&rank, host_count, i, (uintptr_t)host_blocks[i].ptr <= (uintptr_t)ptr);
-    return rank;
-}
+static treap host_blocks;                        /* by address */
 
 /* Whole pages. A code. */
 static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int is_managed)
 {
     void *made;
     if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
-    ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1);
-    size_t rank = host_rank(made);
-    host_block block = { made, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
-    memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);
-    host_blocks[rank] = block;
-    host_count++;
+    host_block *block = program_need(1, sizeof *block);
+    const host_block held = { { .key = (uintptr_t)made, .owner = block }, made, bytes, owner->sim->runtime_serial,
+                              owner->ordinal, is_managed };
+    *block = held;
+    treap_add(&host_blocks, &block->place);
     *ptr = made;
     return SIM_SUCCESS;
 }
 
-static void host_drop(size_t index)
+static void host_drop(host_block *block)
 {
-    free(host_blocks[index].ptr);
-    host_count--;
-    memmove(host_blocks + index, host_blocks + index + 1, (host_count - index) * sizeof *host_blocks);
+    treap_remove(&host_blocks, &block->place);
+    free(block->ptr);
+    free(block);
 }
 
 /* 1, and how many bytes it had; 0: no such block's base that is held. */
 static int host_give_back(const void *ptr, int is_managed, uint64_t *bytes)
 {
-    size_t rank = host_rank(ptr);
-    if (rank == 0 || host_blocks[rank - 1].ptr != ptr || host_blocks[rank - 1].is_managed != is_managed) {
-        return 0;
-    }
-    *bytes = host_blocks[rank - 1].bytes;
-    host_drop(rank - 1);
+    host_block *block = treap_until(&host_blocks, (uintptr_t)ptr);
+    if (!block || block->ptr != ptr || block->is_managed != is_managed) return 0;
+    *bytes = block->bytes;
+    host_drop(block);
     return 1;
 }
 
 void host_reset(const sim_device *owner)
 {
-    for (size_t i = host_count; i > 0; i--) {
-        const host_block *block = &host_blocks[i - 1];
-        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) {
-            host_drop(i - 1);
-        }
+    for (host_block *block = treap_from(&host_blocks, 0, 0), *next; block; block = next) {
+        next = treap_from(&host_blocks, block->place.key + 1, 0);
+        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) host_drop(block);
     }
 }
 
 const host_block *host_find(const void *ptr)
 {
-    size_t rank = host_rank(ptr);
-    const host_block *below = rank > 0 ? &host_blocks[rank - 1] : NULL;
+    const host_block *below = treap_until(&host_blocks, (uintptr_t)ptr);
     return below && (uintptr_t)ptr - (uintptr_t)below->ptr < below->bytes ? below : NULL;
 }
 
