@@ -81,7 +81,7 @@ EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=
 PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so $(BUILD)/libgpuarena_ort.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
-PIC_SOURCES    := $(addprefix stress/base/,array.c problem.c slice.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
+PIC_SOURCES    := $(addprefix stress/base/,array.c problem.c program.c slice.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 LIBRARY_OBJECTS := $(patsubst %.c,$(BUILD)/pic/%.o,$(filter $(PIC_SOURCES),$(STRESS_SOURCES))) \
                    $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PIC_SOURCES),$(STRESS_SOURCES)))
 
@@ -401,7 +401,7 @@ $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: override CFLAGS := $(QUICKLY)
 $(BUILD)/obj/tests/property/test_space.o: override CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))     # it runs for most of a minute
 $(BUILD)/obj/stress/%.o $(BUILD)/pic/%.o: OPTIMISED = $(STRESS_CFLAGS)
 $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
-$(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
+$(BUILD)/pic/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 $(BUILD)/obj/tests/unit/arena/test_bounds.o: CPPFLAGS += -finstrument-functions
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags

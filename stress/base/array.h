@@ -6,16 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for so many items in `list`, which has room for `capacity` now: 0; -1: no host memory, or more than the
-   capacity's type can say, and nothing has changed. capacity is a variable of 32 or of 64 bits; wanted is evaluated
-   twice. New items hold anything. */
+/* Room for so many items in `list`, which has room for `capacity` now. capacity is a variable of 32 or of 64 bits;
+   wanted is evaluated twice. New items hold anything. Without host memory, or where the capacity's type cannot say as
+   much, program_no_memory. */
 #define ARRAY_RESERVE(list, capacity, wanted) \
-    ((wanted) <= (capacity) ? 0 : array_grow(&(list), sizeof *(list), NULL, 0, &(capacity), sizeof(capacity), wanted))
+    ((wanted) <= (capacity) ? (void)0 \
+     : array_grow(&(list), sizeof *(list), NULL, 0, &(capacity), sizeof(capacity), wanted))
 
 /* The same of two lists that have room for as many items. */
 #define ARRAY_RESERVE_BOTH(list, other, capacity, wanted) \
-    ((wanted) <= (capacity) ? 0 : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), \
-                                             sizeof(capacity), wanted))
+    ((wanted) <= (capacity) ? (void)0 \
+     : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), sizeof(capacity), wanted))
 
 /* *rank: how many of so many items come first, of which `is_first` is true, an expression in the item's index `i`; it
    is of none behind them. O(log count). */
@@ -31,7 +32,7 @@
     } while (0)
 
 /* For RESERVE and RESERVE_BOTH: list and other point to the lists' pointers, of whatever type. */
-int array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity, size_t capacity_bytes,
-               uint64_t wanted);
+void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity,
+                size_t capacity_bytes, uint64_t wanted);
 
 #endif

@@ -28,8 +28,7 @@ static int cli_read_share(const char *text, uint64_t *millionths)
 
 static void cli_add_item(cli_value *value, const char *text)
 {
-    value->items = realloc(value->items, (value->item_count + 1) * sizeof *value->items);
-    program_must(!value->items);
+    value->items = program_resize(value->items, value->item_count + 1, sizeof *value->items);
     value->items[value->item_count++] = program_copy(text, strlen(text));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "program.h"
 #include "splitmix64.h"
 
 /* ---- FNV-1a over the eight bytes of a word */
@@ -27,41 +28,46 @@ static size_t device_table_home(const device_table *self, uint64_t address)
     return (size_t)splitmix64_mix(address) & (self->capacity - 1);
 }
 
-/* Ends, since half of the slots are empty. */
-device_range *device_table_slot(const device_table *self, uint64_t address)
+/* The address's, or the empty one where it belongs: half of the slots are empty. */
+static device_range *device_table_slot(const device_table *self, uint64_t address)
 {
     size_t at = device_table_home(self, address);
     while (self->slots[at].bytes && self->slots[at].address != address) at = (at + 1) & (self->capacity - 1);
     return &self->slots[at];
 }
 
-int device_table_reserve(device_table *self, size_t more)
+static void device_table_grow(device_table *self)
 {
-    if (self->count + more <= self->capacity / 2) return 0;
     device_table larger = *self;
     larger.capacity = self->capacity ? self->capacity * 2 : DEVICE_TABLE_FIRST;
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-    if (!larger.slots) return -1;
+    larger.slots = program_need(larger.capacity, sizeof *larger.slots);
     for (size_t at = 0; at < self->capacity; at++) {
         if (self->slots[at].bytes) *device_table_slot(&larger, self->slots[at].address) = self->slots[at];
     }
     free(self->slots);
     *self = larger;
-    return 0;
 }
 
 void device_table_add(device_table *self, uint64_t address, uint64_t bytes)
 {
+    if (self->count + 1 > self->capacity / 2) device_table_grow(self);
     device_range *slot = device_table_slot(self, address);
     self->count += !slot->bytes;
     slot->address = address;
     slot->bytes += bytes;
 }
 
-void device_table_remove(device_table *self, device_range *removed)
+uint64_t device_table_find(const device_table *self, uint64_t address)
+{
+    return self->count ? device_table_slot(self, address)->bytes : 0;
+}
+
+uint64_t device_table_take(device_table *self, uint64_t address)
 {
     static const device_range empty;
-    size_t mask = self->capacity - 1, hole = (size_t)(removed - self->slots);
+    uint64_t bytes = device_table_find(self, address);
+    if (!bytes) return 0;
+    size_t mask = self->capacity - 1, hole = (size_t)(device_table_slot(self, address) - self->slots);
     self->count--;
     for (size_t at = (hole + 1) & mask; self->slots[at].bytes; at = (at + 1) & mask) {
         size_t home = device_table_home(self, self->slots[at].address);
@@ -70,11 +76,7 @@ void device_table_remove(device_table *self, device_range *removed)
         hole = at;
     }
     self->slots[hole] = empty;
-}
-
-uint64_t device_table_find(const device_table *self, uint64_t address)
-{
-    return self->count ? device_table_slot(self, address)->bytes : 0;
+    return bytes;
 }
 
 void device_table_clear(device_table *self)
@@ -96,8 +98,7 @@ id_entry *id_map_add(id_map *map, uint64_t id)
     static const id_entry empty;
     id_entry *found = id_map_find(map, id);
     if (found) return found;
-    if (ARRAY_RESERVE(map->entries, map->capacity, map->count + 1)
-        || device_table_reserve(&map->index, 1)) return NULL;
+    ARRAY_RESERVE(map->entries, map->capacity, map->count + 1);
     found = &map->entries[map->count++];
     *found = empty;
     found->id = id;

@@ -21,13 +21,10 @@ typedef struct device_table {                    /* zeroed: empty */
     size_t        count, capacity;               /* at most half full; capacity 0 or a power of two */
 } device_table;
 
-int  device_table_reserve(device_table *self, size_t more);          /* room for so many more. -1: no host memory */
-/* The address's, or the empty one where it belongs. Only after a reserve. */
-device_range *device_table_slot(const device_table *self, uint64_t address);
-uint64_t      device_table_find(const device_table *self, uint64_t address);         /* its bytes; 0: it has none */
-void device_table_add(device_table *self, uint64_t address, uint64_t bytes);  /* more bytes there; after a reserve */
-void device_table_remove(device_table *self, device_range *removed);         /* a slot that is not empty */
-void device_table_clear(device_table *self);
+void     device_table_add(device_table *self, uint64_t address, uint64_t bytes);     /* more bytes there */
+uint64_t device_table_find(const device_table *self, uint64_t address);      /* its bytes; 0: it has none */
+uint64_t device_table_take(device_table *self, uint64_t address);            /* likewise; and it has none any more */
+void     device_table_clear(device_table *self);
 
 /* ---- What became of 64-bit ids */
 
@@ -49,7 +46,7 @@ typedef struct id_map {                          /* zeroed: empty */
 /* The id's entry, or NULL: never added. */
 id_entry *id_map_find(const id_map *map, uint64_t id);
 
-/* The id's entry, good until the next add; a new one is ID_UNKNOWN. NULL: no host memory, map unchanged. */
+/* The id's entry, good until the next add; a new one is ID_UNKNOWN. */
 id_entry *id_map_add(id_map *map, uint64_t id);
 
 void id_map_free(id_map *map);

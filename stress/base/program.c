@@ -2,9 +2,12 @@
 #include "program.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "array.h"
 
 #ifndef STRESS_FOLDER
 #define STRESS_FOLDER "stress"                   /* the Makefile says where it is */
@@ -70,25 +73,29 @@ void program_page(FILE *out, const char *text)
     fputs(rest, out);
 }
 
-jmp_buf *program_rescue;
+__thread jmp_buf *program_rescue;
 
-static void program_out_of_memory(void)
+/* At once, whatever is locked. */
+void program_no_memory(void)
 {
     if (program_rescue) longjmp(*program_rescue, 1);
     program_say("no host memory\n");
-    exit(EXIT_HARNESS);
+    fflush(NULL);
+    _exit(EXIT_HARNESS);
 }
 
 void *program_need(size_t count, size_t item_bytes)
 {
     void *made = calloc(count ? count : 1, item_bytes);
-    if (!made) program_out_of_memory();
+    if (!made) program_no_memory();
     return made;
 }
 
-void program_must(int failed)
+void *program_resize(void *held, size_t count, size_t item_bytes)
 {
-    if (failed) program_out_of_memory();
+    void *made = count <= SIZE_MAX / item_bytes ? realloc(held, count * item_bytes) : NULL;
+    if (!made) program_no_memory();
+    return made;
 }
 
 char *program_copy(const char *text, size_t length)
@@ -99,8 +106,21 @@ char *program_copy(const char *text, size_t length)
 FILE *program_stream(char **text, size_t *length)
 {
     FILE *made = open_memstream(text, length);
-    if (!made) program_out_of_memory();
+    if (!made) program_no_memory();
     return made;
+}
+
+char *program_read(FILE *file, size_t most, size_t *length)
+{
+    enum { PROGRAM_PIECE = 1 << 16 };
+    char *text = NULL;
+    size_t capacity = 0, got = 1;
+    for (*length = 0; got > 0 && *length <= most; *length += got) {
+        ARRAY_RESERVE(text, capacity, *length + PROGRAM_PIECE + 1);
+        got = fread(text + *length, 1, PROGRAM_PIECE, file);
+    }
+    text[*length] = '\0';
+    return text;
 }
 
 /* The folder above the program's own; "" where the system does not tell. */

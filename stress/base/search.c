@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program.h"
+
 /* ---- Halving the distance, whichever way it lies */
 
 int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user)
@@ -151,9 +153,9 @@ static int shrink_round(unsigned char *keep, size_t count, size_t chunk, unsigne
 
 int shrink_search(unsigned char *keep, size_t count, shrink_try *tried, void *user)
 {
-    unsigned char *rest = malloc(count + 1);
+    unsigned char *rest = program_need(count, 1);
     size_t chunk = shrink_kept(keep, count) / 2;
-    int answer = rest ? 1 : -1;
+    int answer = 1;
     while (answer >= 0) {
         if (!chunk) chunk = 1;
         answer = shrink_round(keep, count, chunk, rest, tried, user);

@@ -74,8 +74,7 @@ typedef int shrink_try(void *user, const unsigned char *keep, size_t *needed);
 
 /* keep: by unit, 1 or 0; it is true of these at first. Leaves out chunks of what is kept, first halves, then ever
    smaller ones, to single units, as often as any could be left out. What it ends with is true, and not without any
-   one of its units. 0, or -1: a try's answer, or no host memory: keep is then the fewest so far of which it
-   is true. */
+   one of its units. 0, or -1: a try's answer: keep is then the fewest so far of which it is true. */
 int shrink_search(unsigned char *keep, size_t count, shrink_try *tried, void *user);
 
 #endif

@@ -186,6 +186,8 @@ static unsigned run_parts(run *self, int is_baseline)
     return self->record;
 }
 
+enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where host memory runs out */
+
 /* 0: there was no host memory for it, and what it holds is lost. */
 static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
@@ -193,8 +195,10 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
     jmp_buf rescue;
+    void *const spare = program_need(1, RUN_SPARE_BYTES);
     if (setjmp(rescue)) {
         program_rescue = NULL;
+        free(spare);
         return 0;
     }
     program_rescue = &rescue;
@@ -202,6 +206,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
     else if (self->kind == ROW_BATCH) batch_row(job, settings, &varied, made, outcome);
     else runner_row(job, settings, made, outcome);
     program_rescue = NULL;
+    free(spare);
     return 1;
 }
 

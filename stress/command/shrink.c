@@ -183,9 +183,7 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
     if (shrink_fail(self)) return -1;
     shrink_prepare(self);
-    if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) {
-        return problem_set(self->why, EXIT_HARNESS, "shrink: no host memory");
-    }
+    if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) return -1;
     if (interrupt_signal()) self->exit_code = interrupt_exit();
     interrupt_clear();                           /* what is left so far is worth two more runs */
     shrink_spread(self, self->keep);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/program.h"
 #include "../sim/sim.h"
 #include "options.h"
 
@@ -59,6 +60,7 @@ static void life_fork_child(void)
    Fails for want of memory alone, and then a child is not told that it is one. */
 __attribute__((constructor)) static void life_load(void)
 {
+    program_begin("gpuarena-sim");
     (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
 }
 

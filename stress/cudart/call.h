@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
+#include "../base/treap.h"
 #include "../sim/work.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
@@ -83,6 +84,7 @@ void refused_print(FILE *out);                   /* a line for each that was: "r
         Managed memory, which cudaMallocManaged gave, is of the same sort here. One thread at a time */
 
 typedef struct host_block {
+    treap_node  place;                           /* by address */
     void       *ptr;
     uint64_t    bytes;
     uint64_t    machine;                         /* its runtime_serial: it may be gone */

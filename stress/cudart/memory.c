@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
+#include "../base/program.h"
 #include "../sim/memory.h"
 #include "../sim/share.h"
 #include "../sim/sim.h"
@@ -15,67 +15,50 @@
 enum { HOST_PAGE = 4096 };
 #define HOST_MOST ((uint64_t)512 << 30)          /* more than any machine pins: refused unasked */
 
-static host_block *host_blocks;                  /* by address */
-static size_t host_count, host_capacity;
-
-/* How many blocks start at or below the address. */
-static size_t host_rank(const void *ptr)
-{
-    size_t rank;
-    ARRAY_RANK(&rank, host_count, i, (uintptr_t)host_blocks[i].ptr <= (uintptr_t)ptr);
-    return rank;
-}
+static treap host_blocks;                        /* by address */
 
 /* Whole pages. A code. */
 static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int is_managed)
 {
     void *made;
-    if (ARRAY_RESERVE(host_blocks, host_capacity, host_count + 1) || bytes > HOST_MOST
-        || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) {
-        return SIM_OUT_OF_MEMORY;
-    }
-    size_t rank = host_rank(made);
-    host_block block = { made, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
-    memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);
-    host_blocks[rank] = block;
-    host_count++;
+    if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
+    host_block *block = program_need(1, sizeof *block);
+    const host_block held = { { .key = (uintptr_t)made, .owner = block }, made, bytes, owner->sim->runtime_serial,
+                              owner->ordinal, is_managed };
+    *block = held;
+    treap_add(&host_blocks, &block->place);
     *ptr = made;
     return SIM_SUCCESS;
 }
 
-static void host_drop(size_t index)
+static void host_drop(host_block *block)
 {
-    free(host_blocks[index].ptr);
-    host_count--;
-    memmove(host_blocks + index, host_blocks + index + 1, (host_count - index) * sizeof *host_blocks);
+    treap_remove(&host_blocks, &block->place);
+    free(block->ptr);
+    free(block);
 }
 
 /* 1, and how many bytes it had; 0: no such block's base that is held. */
 static int host_give_back(const void *ptr, int is_managed, uint64_t *bytes)
 {
-    size_t rank = host_rank(ptr);
-    if (rank == 0 || host_blocks[rank - 1].ptr != ptr || host_blocks[rank - 1].is_managed != is_managed) {
-        return 0;
-    }
-    *bytes = host_blocks[rank - 1].bytes;
-    host_drop(rank - 1);
+    host_block *block = treap_until(&host_blocks, (uintptr_t)ptr);
+    if (!block || block->ptr != ptr || block->is_managed != is_managed) return 0;
+    *bytes = block->bytes;
+    host_drop(block);
     return 1;
 }
 
 void host_reset(const sim_device *owner)
 {
-    for (size_t i = host_count; i > 0; i--) {
-        const host_block *block = &host_blocks[i - 1];
-        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) {
-            host_drop(i - 1);
-        }
+    for (host_block *block = treap_from(&host_blocks, 0, 0), *next; block; block = next) {
+        next = treap_from(&host_blocks, block->place.key + 1, 0);
+        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) host_drop(block);
     }
 }
 
 const host_block *host_find(const void *ptr)
 {
-    size_t rank = host_rank(ptr);
-    const host_block *below = rank > 0 ? &host_blocks[rank - 1] : NULL;
+    const host_block *below = treap_until(&host_blocks, (uintptr_t)ptr);
     return below && (uintptr_t)ptr - (uintptr_t)below->ptr < below->bytes ? below : NULL;
 }
 
@@ -209,7 +192,7 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
         return call_end(&self); \
     }
 
-/* The one that cudaMallocAsync takes from; NULL: no host memory for the device's own. */
+/* The one that cudaMallocAsync takes from. */
 static mempool *pool_current(sim_device *device)
 {
     mempool *own = mempool_of(device);
@@ -219,16 +202,11 @@ static mempool *pool_current(sim_device *device)
     return own;
 }
 
-static int pool_hand_out(call *self, sim_device *device, mempool *pool, void **ptr, size_t bytes, cudaStream_t stream)
-{
-    return !pool ? SIM_OUT_OF_MEMORY : mempool_hand_out(device, pool, stream, ptr, bytes, &self->cost_ns);
-}
-
 CUDART_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
                 !ptr ? SIM_INVALID_VALUE
-                : pool_hand_out(&self, self.device, pool_current(self.device), ptr, bytes, stream))
+                : mempool_hand_out(self.device, pool_current(self.device), stream, ptr, bytes, &self.cost_ns))
 POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-              !ptr ? SIM_INVALID_VALUE : pool_hand_out(&self, device, pool, ptr, bytes, stream))
+              !ptr ? SIM_INVALID_VALUE : mempool_hand_out(device, pool, stream, ptr, bytes, &self.cost_ns))
 CUDART_FUNCTION_AT(cudaFreeAsync, (void *ptr, cudaStream_t stream), ptr,
                    mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
                                      "cudaFreeAsync"))
@@ -249,8 +227,8 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
         return SIM_INVALID_VALUE;
     }
     if (props->handleTypes != cudaMemHandleTypeNone) return SIM_NOT_SUPPORTED;
-    mempool *made = mempool_of(device) ? mempool_create(device) : NULL;
-    if (!made) return SIM_OUT_OF_MEMORY;
+    (void)mempool_of(device);                    /* which comes first */
+    mempool *made = mempool_create(device);
 #if CUDART_VERSION >= 12090
     made->most_bytes = props->maxSize;
 #endif
@@ -275,9 +253,8 @@ static int pool_get(const call *self, cudaMemPool_t *handle, int ordinal, mempoo
 {
     sim_device *device = engine_device(self->machine, ordinal);
     if (!handle || !device) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-    mempool *pool = choose(device);
-    if (pool) *handle = (cudaMemPool_t)(void *)pool;
-    return pool ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    *handle = (cudaMemPool_t)(void *)choose(device);
+    return SIM_SUCCESS;
 }
 
 CUDART_FUNCTION(cudaDeviceGetDefaultMemPool, (cudaMemPool_t *handle, int device),

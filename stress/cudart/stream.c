@@ -231,7 +231,7 @@ static int graph_end_capture(const call *self, cudaStream_t stream, cudaGraph_t 
     if (!made) return SIM_INVALID_VALUE;
     int code = work_end_capture(self->device, stream, "cudaStreamEndCapture", &captured);
     *made = work_keep_graph(self->machine, HANDLE_GRAPH, captured);
-    return captured && !*made ? SIM_OUT_OF_MEMORY : code;
+    return code;
 }
 
 CUDART_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
@@ -245,9 +245,8 @@ static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_
     if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
         return SIM_INVALID_VALUE;
     }
-    void *handle = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, graph_copy(found));
-    if (handle) *made = handle;
-    return handle ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    *made = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, graph_copy(found));
+    return SIM_SUCCESS;
 }
 
 CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,

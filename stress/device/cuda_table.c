@@ -13,11 +13,6 @@ static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
     return 1 + (pages[1] != pages[0]);
 }
 
-int device_ranges_reserve(device_ranges *self)
-{
-    return device_table_reserve(&self->held, 1) || device_table_reserve(&self->pages, RANGES_PAGES) ? -1 : 0;
-}
-
 void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
 {
     const device_range added = { address, bytes };
@@ -32,18 +27,15 @@ void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
 
 static void ranges_leave_page(device_ranges *self, uint64_t page)
 {
-    device_range *slot = device_table_slot(&self->pages, page);
-    if (slot->bytes > 1) slot->bytes--;
-    else device_table_remove(&self->pages, slot);
+    uint64_t left = device_table_take(&self->pages, page) - 1;
+    if (left) device_table_add(&self->pages, page, left);
 }
 
 int device_ranges_remove(device_ranges *self, uint64_t address)
 {
     uint64_t pages[RANGES_PAGES];
-    device_range *slot = self->held.count ? device_table_slot(&self->held, address) : NULL;
-    if (!slot || !slot->bytes) return 0;
-    const device_range removed = *slot;
-    device_table_remove(&self->held, slot);
+    const device_range removed = { address, device_table_take(&self->held, address) };
+    if (!removed.bytes) return 0;
     if (removed.bytes >= SIM_GRANULE) {
         self->block_bytes -= memory_round_up(removed.bytes, SIM_GRANULE);
         return 1;
@@ -60,9 +52,8 @@ static int ranges_reach(const device_range *range, uint64_t address, uint64_t by
 
 int device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes)
 {
-    if (!bytes) return 1;
-    if (!self->held.count) return 0;
-    if (ranges_reach(device_table_slot(&self->held, address), address, bytes)) return 1;
+    const device_range exact = { address, device_table_find(&self->held, address) };
+    if (!bytes || ranges_reach(&exact, address, bytes)) return 1;
     for (size_t at = 0; at < self->held.capacity; at++) {
         if (ranges_reach(&self->held.slots[at], address, bytes)) return 1;
     }
@@ -83,13 +74,6 @@ void device_ranges_clear(device_ranges *self)
 
 /* ---- Books of virtual memory */
 
-int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
-{
-    size_t pages = (size_t)(mapped_bytes / self->page_bytes);
-    return device_table_reserve(&self->ranges, 1) || device_table_reserve(&self->handles, 1)
-        || device_table_reserve(&self->mapped, pages) ? -1 : 0;
-}
-
 void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
 {
     device_table_add(&self->handles, handle, bytes);
@@ -98,10 +82,7 @@ void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
 
 void device_pages_destroy(device_pages *self, uint64_t handle)
 {
-    device_range *slot = self->handles.count ? device_table_slot(&self->handles, handle) : NULL;
-    if (!slot || !slot->bytes) return;
-    self->held_bytes -= slot->bytes;
-    device_table_remove(&self->handles, slot);
+    self->held_bytes -= device_table_take(&self->handles, handle);
 }
 
 void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes)
@@ -116,8 +97,7 @@ void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
 {
     uint64_t first = address / self->page_bytes;
     for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        if (device_table_find(&self->mapped, page))
-            device_table_remove(&self->mapped, device_table_slot(&self->mapped, page));
+        (void)device_table_take(&self->mapped, page);
     }
 }
 
@@ -173,6 +153,11 @@ CUDA_TABLE_PASS(int, peer, (const gpuarena_driver *self, int32_t number), peer, 
 CUDA_TABLE_PASS(int, memory_info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                    uint64_t *total_bytes), memory.info, (behind, kind, free_bytes, total_bytes))
 
+static uint64_t cuda_table_address(const void *ptr)
+{
+    return (uint64_t)(uintptr_t)ptr;
+}
+
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
     uint64_t held_bytes = self->pages.held_bytes;
@@ -182,7 +167,7 @@ uint64_t cuda_table_held_bytes(const cuda_table *self)
 
 int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    uint64_t address = cuda_table_address(ptr);
     int holds = device_pages_hold(&self->pages, address, bytes);
     for (int kind = 0; kind < CUDA_TABLE_KINDS && !holds; kind++) {
         holds = device_ranges_hold(&self->ranges[kind], address, bytes);
@@ -198,90 +183,60 @@ static void cuda_table_hold(cuda_table *self)
 
 static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)
 {
-    if (self->watch) self->watch(self->watch_user, kind, (uint64_t)(uintptr_t)address, bytes);
+    if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
 }
 
-/* An entry that is counted: what cannot be put on the list would be lost, and is not even asked for; and what becomes
-   of the list where it succeeds. */
-#define CUDA_TABLE_ENTRY(group, name, parameters, names, fits, booked) \
+/* An entry that is counted, and what becomes of the list where it succeeds. */
+#define CUDA_TABLE_ENTRY(group, name, parameters, names, booked) \
     static int cuda_table_##group##_##name parameters \
     { \
         cuda_table *own = self->user; \
         const gpuarena_driver *behind = &own->inner; \
-        if (!(fits)) return (int)cudaErrorUnknown; \
         own->calls++; \
         int code = behind->group.name names; \
-        if (!code) booked; \
+        if (!code) booked \
         return code; \
     }
 
-static void cuda_table_obtained(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
-{
-    if (!ptr || !bytes) return;
-    device_ranges_add(&self->ranges[kind], (uint64_t)(uintptr_t)ptr, bytes);
-    cuda_table_tell(self, SIM_CALL_OBTAIN, ptr, bytes);
-    cuda_table_hold(self);
-}
-
-static void cuda_table_gave_back(cuda_table *self, gpuarena_memory kind, void *ptr, uint64_t bytes)
-{
-    device_ranges_remove(&self->ranges[kind], (uint64_t)(uintptr_t)ptr);
-    cuda_table_tell(self, SIM_CALL_GIVE_BACK, ptr, bytes);
-}
-
-static void cuda_table_reserved(cuda_table *self, const void *address, uint64_t bytes)
-{
-    if (address && bytes) device_table_add(&self->pages.ranges, (uint64_t)(uintptr_t)address, bytes);
-}
-
-static void cuda_table_released(cuda_table *self, const void *address)
-{
-    device_table *ranges = &self->pages.ranges;
-    uint64_t from = (uint64_t)(uintptr_t)address;
-    if (device_table_find(ranges, from)) device_table_remove(ranges, device_table_slot(ranges, from));
-}
-
-static void cuda_table_created(cuda_table *self, uint64_t page, uint64_t bytes)
-{
-    device_pages_create(&self->pages, page, bytes);
-    cuda_table_hold(self);
-}
-
-static void cuda_table_mapped(cuda_table *self, const void *address, uint64_t bytes)
-{
-    device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes);
-    cuda_table_tell(self, SIM_CALL_VM_MAP, address, bytes);
-}
-
-static void cuda_table_unmapped(cuda_table *self, const void *address, uint64_t bytes)
-{
-    device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
-    cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
-}
-
 CUDA_TABLE_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream),
-                 !device_ranges_reserve(&own->ranges[kind]), cuda_table_obtained(own, kind, *ptr, bytes))
+                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+    if (!*ptr || !bytes) return 0;
+    device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
+    cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
+    cuda_table_hold(own);
+})
 CUDA_TABLE_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), 1,
-                 cuda_table_gave_back(own, kind, ptr, bytes))
+                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+    device_ranges_remove(&own->ranges[kind], cuda_table_address(ptr));
+    cuda_table_tell(own, SIM_CALL_GIVE_BACK, ptr, bytes);
+})
 CUDA_TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-                 (behind, address, bytes, alignment), !device_pages_reserve(&own->pages, 0),
-                 cuda_table_reserved(own, *address, bytes))
-CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes),
-                 1, cuda_table_released(own, address))
+                 (behind, address, bytes, alignment), {
+    if (*address && bytes) device_table_add(&own->pages.ranges, cuda_table_address(*address), bytes);
+})
+CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes),
+                 (behind, address, bytes), {
+    (void)device_table_take(&own->pages.ranges, cuda_table_address(address));
+})
 CUDA_TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-                 (behind, page, bytes, traits), !device_pages_reserve(&own->pages, 0),
-                 cuda_table_created(own, *page, bytes))
-CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), 1,
-                 device_pages_destroy(&own->pages, page))
+                 (behind, page, bytes, traits), {
+    device_pages_create(&own->pages, *page, bytes);
+    cuda_table_hold(own);
+})
+CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), {
+    device_pages_destroy(&own->pages, page);
+})
 CUDA_TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-                 (behind, address, bytes, page), !device_pages_reserve(&own->pages, bytes),
-                 cuda_table_mapped(own, address, bytes))
+                 (behind, address, bytes, page), {
+    device_pages_map(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_tell(own, SIM_CALL_VM_MAP, address, bytes);
+})
 CUDA_TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-                 (behind, address, bytes, mode), 1, (void)0)
-CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), 1,
-                 cuda_table_unmapped(own, address, bytes))
+                 (behind, address, bytes, mode), { })
+CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), {
+    device_pages_unmap(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_tell(own, SIM_CALL_VM_UNMAP, address, bytes);
+})
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {

@@ -16,10 +16,7 @@ typedef struct device_ranges {                   /* zeroed: none */
     uint64_t     block_bytes;                    /* of ranges of a granule and more: each in whole granules */
 } device_ranges;
 
-/* Room for one more, so that adding cannot fail. -1: no host memory. */
-int  device_ranges_reserve(device_ranges *self);
-/* After a reserve; bytes > 0, and no range begins there. */
-void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes);
+void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes);       /* bytes > 0; new there */
 int  device_ranges_remove(device_ranges *self, uint64_t address);            /* 0: no range begins there */
 /* 1: the bytes lie wholly in one range. At once where they begin with it, else after a look at all ranges. */
 int  device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes);
@@ -38,10 +35,6 @@ typedef struct device_pages {                    /* zeroed, but for page_bytes: 
     device_table   mapped;                       /* 1 by number of the page in the address space */
     uint64_t       held_bytes;                   /* of handles */
 } device_pages;
-
-/* Room for one more range and handle and so many more mapped bytes, so that what follows cannot fail. -1: no host
-   memory. */
-int  device_pages_reserve(device_pages *self, uint64_t mapped_bytes);
 
 void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes);
 void device_pages_destroy(device_pages *self, uint64_t handle);

@@ -62,7 +62,8 @@ piece *piece_split(pieces *self, piece *from, uint64_t bytes)
     return rest;
 }
 
-void piece_join(pieces *self, piece *left)
+/* What comes next is made part of this. */
+static void piece_join(pieces *self, piece *left)
 {
     piece *gone = left->next;
     left->bytes += gone->bytes;
@@ -196,7 +197,6 @@ gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
 {
     void *ptr = NULL;
     if (model_is_over(self, bytes)) return model_over_limit(self);
-    program_must(device_table_reserve(&self->obtained, 1));
     int code = self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL);
     if (code) return model_result(self, NULL, code);
     if (device_table_find(&self->obtained, (uint64_t)(uintptr_t)ptr)) return model_twice(self);
@@ -212,7 +212,7 @@ gpuarena_result model_give_back(model *self, piece *whole)
 {
     void *ptr = (void *)(uintptr_t)whole->address;
     uint64_t bytes = whole->bytes;
-    device_table_remove(&self->obtained, device_table_slot(&self->obtained, whole->address));
+    (void)device_table_take(&self->obtained, whole->address);
     pieces_give(&self->pieces, whole);
     self->reserved_bytes -= bytes;
     return model_result(self, "cudaFree", self->driver.memory.give_back(&self->driver, GPUARENA_MEMORY_DEVICE, ptr,
@@ -352,12 +352,10 @@ static model_stream *model_stream_of(model *self, gpuarena_stream stream)
     for (size_t at = 0; at < self->stream_count; at++) {
         if (self->streams[at].stream == stream && !self->streams[at].is_gone) return &self->streams[at];
     }
-    model_stream *grown = realloc(self->streams, (self->stream_count + 1) * sizeof *grown);
-    program_must(!grown);
-    self->streams = grown;
-    memset(&grown[self->stream_count], 0, sizeof *grown);
-    grown[self->stream_count].stream = stream;
-    return &grown[self->stream_count++];
+    const model_stream made = { .stream = stream };
+    self->streams = program_resize(self->streams, self->stream_count + 1, sizeof made);
+    self->streams[self->stream_count] = made;
+    return &self->streams[self->stream_count++];
 }
 
 static gpuarena_result model_record(model *self, model_stream *on)
@@ -455,7 +453,6 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
 {
     if (bytes > model_most_bytes)
         return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
-    program_must(device_table_reserve(&self->live, 1));
     uint64_t whole = memory_round_up(bytes, self->kind->alignment_bytes);
     gpuarena_result result = self->kind->alloc(self, whole, stream, found);
     if (result && *found) (void)self->kind->free(self, *found, stream);  /* a stream could not wait for another */
@@ -488,7 +485,7 @@ gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model
         return model_leave(self, 0, GPUARENA_FOREIGN_POINTER, refused);
     }
     uint64_t bytes = freed->bytes;
-    device_table_remove(&self->live, device_table_slot(&self->live, freed->address));
+    (void)device_table_take(&self->live, freed->address);
     self->live_bytes -= bytes;
     return model_leave(self, bytes, self->kind->free(self, freed, stream), refused);
 }

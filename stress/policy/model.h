@@ -40,10 +40,9 @@ typedef struct pieces {                          /* where pieces come from; zero
 piece *pieces_take(pieces *self);                /* zeroed */
 void   pieces_give(pieces *self, piece *unused);
 
-/* In no set, both. split: the part behind the first bytes, taken from here, a piece of its own with the same owner,
-   state and stream. join: what comes next is made part of this. */
+/* The part behind the first bytes, taken from here, a piece of its own with the same owner, state and stream. Both
+   are in no set. */
 piece *piece_split(pieces *self, piece *from, uint64_t bytes);
-void   piece_join(pieces *self, piece *left);
 
 typedef struct piece_set {                       /* zeroed: empty, by size and then address */
     treap order;                                 /* weights are sizes */

@@ -60,8 +60,6 @@ void figure_text_end(const plot *on);
 /* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
 void figure_steps_room(plot *on, const struct record *drawn);
 void figure_steps(const plot *on, const struct record *drawn);
-/* Over a map: its largest blocks, each of which says what it is while it is pointed at or tapped. */
-void figure_blocks(const plot *on, const struct record *drawn, size_t most);
 
 typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
 figure_write_fn figure_map;

@@ -247,7 +247,8 @@ static void figure_block_words(const record *drawn, const record_block *block, c
     snprintf(text, size, "%s%s%s%.16s, op %s to %s", bytes, tag, *step ? ", " : "", step, born, died);
 }
 
-void figure_blocks(const plot *on, const record *drawn, size_t most)
+/* Over a map: its largest blocks, each of which says what it is while it is pointed at or tapped. */
+static void figure_blocks(const plot *on, const record *drawn, size_t most)
 {
     const record_block **found = program_need(most, sizeof *found);
     size_t count = figure_largest(drawn, most, found);

@@ -64,35 +64,28 @@ typedef struct csv_reader {
     size_t      line;                            /* from 1 */
 } csv_reader;
 
-/* What was read last is text, and all that was read is not too much. */
-static int csv_check_bytes(const char *read, size_t count, size_t all, const char *path, problem *why)
+/* Without a byte order mark of UTF-8, text, and not too much. */
+static int csv_check(char *text, size_t *length, const char *path, problem *why)
 {
-    if (all > CSV_MOST_BYTES) {
+    static const char mark[] = "\xef\xbb\xbf";
+    if (memchr(text, '\0', *length)) return problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path);
+    if (*length > CSV_MOST_BYTES) {
         return problem_set(why, EXIT_USAGE, "%s: more than %d bytes, expected a shorter file", path, CSV_MOST_BYTES);
     }
-    return memchr(read, '\0', count) ? problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path) : 0;
+    if (strncmp(text, mark, sizeof mark - 1)) return 0;
+    *length -= sizeof mark - 1;
+    memmove(text, text + sizeof mark - 1, *length + 1);
+    return 0;
 }
 
 char *csv_slurp(const char *path, size_t *length, problem *why)
 {
-    size_t room = 65536, used = 0, got = 0;
-    int failed = 0;
     errno = 0;
     FILE *file = fopen(path, "rb");
-    char *text = program_need(room, 1);
-    while (file && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
-        failed = csv_check_bytes(text + used, got, used + got, path, why);
-        used += got;
-        if (room - used > 1) continue;
-        char *larger = memcpy(program_need(room *= 2, 1), text, used);
-        free(text);
-        text = larger;
-    }
-    size_t mark = used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
-    if (mark) memmove(text, text + mark, used -= mark);
-    text[used] = '\0';
-    *length = used;
-    if (!file || ferror(file)) failed = problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
+    char *text = file ? program_read(file, CSV_MOST_BYTES, length) : NULL;
+    int failed = !file || ferror(file)
+        ? problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno))
+        : csv_check(text, length, path, why);
     if (file) fclose(file);
     if (!failed) return text;
     free(text);
@@ -159,7 +152,7 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
         return 0;
     }
     for (int last = 0; !last; (*used)++) {
-        program_must(ARRAY_RESERVE(self->cells, *room, *used + 1));
+        ARRAY_RESERVE(self->cells, *room, *used + 1);
         if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
     }
     size_t count = *used - from, same = 0;

@@ -481,8 +481,7 @@ int rule_refers_to_base(const rule *self)
 
 static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
 {
-    *rules = realloc(*rules, (*count + 1) * sizeof **rules);
-    program_must(!*rules);
+    *rules = program_resize(*rules, *count + 1, sizeof **rules);
     return rule_parse(&(*rules)[(*count)++], text, why);
 }
 

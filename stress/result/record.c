@@ -162,11 +162,6 @@ void record_destroy(record *self)
     free(self);
 }
 
-/* Room for one more in a list of the record: 0; -1: it is at its bound, and stays as it is. */
-#define RECORD_RESERVE(self, list, count, capacity, most) \
-    ((self)->count < (self)->capacity ? 0 \
-     : (self)->count >= (most) ? -1 : ARRAY_RESERVE((self)->list, (self)->capacity, (self)->count + 1))
-
 /* 1: blocks and changes are still taken down. */
 static int record_maps(const record *self)
 {
@@ -177,10 +172,11 @@ static void record_memory_changed(void *user, sim_call kind, uint64_t address, u
 {
     record *self = user;
     if (!record_maps(self) || !bytes) return;
-    if (RECORD_RESERVE(self, changes, change_count, change_capacity, RECORD_MOST_CHANGES)) {
+    if (self->change_count >= RECORD_MOST_CHANGES) {
         self->map_ops = self->op;
         return;
     }
+    ARRAY_RESERVE(self->changes, self->change_capacity, self->change_count + 1);
     const record_change made = { kind, self->op, device_now_vns(self->device), address, bytes };
     self->changes[self->change_count++] = made;
 }
@@ -209,10 +205,11 @@ void record_label(record *self, uint32_t label)
 {
     if (!self || self->step_ops != RECORD_NEVER) return;
     const record_step made = { self->op, device_now_vns(self->device), label };
-    if (RECORD_RESERVE(self, steps, step_count, step_capacity, RECORD_MOST_STEPS)) {
+    if (self->step_count >= RECORD_MOST_STEPS) {
         self->step_ops = self->op;
         return;
     }
+    ARRAY_RESERVE(self->steps, self->step_capacity, self->step_count + 1);
     self->steps[self->step_count++] = made;
 }
 
@@ -222,10 +219,11 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
     if (!self || !ptr || !record_maps(self) || !self->latest) return;
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
                                 number, (uint32_t)self->step_count, device_now_vns(self->device), RECORD_NEVER };
-    if (RECORD_RESERVE(self, blocks, block_count, block_capacity, RECORD_MOST_BLOCKS)) {
+    if (self->block_count >= RECORD_MOST_BLOCKS) {
         self->map_ops = self->op;
         return;
     }
+    ARRAY_RESERVE(self->blocks, self->block_capacity, self->block_count + 1);
     self->blocks[self->block_count++] = made;
     self->latest[number] = (uint32_t)self->block_count;
 }

@@ -45,7 +45,7 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
         *other = above;
         if (map->spans[above].address - address < bytes) return 0;
     }
-    program_must(ARRAY_RESERVE(map->order, map->capacity, map->count + 1));
+    ARRAY_RESERVE(map->order, map->capacity, map->count + 1);
     memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
     map->order[rank] = block;
     map->count++;

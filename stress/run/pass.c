@@ -137,7 +137,6 @@ static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 {
     if (self->count && number == self->list[self->count - 1].number) return 0;
     id_entry *entry = id_map_add(&self->index_by_number, number);
-    program_must(!entry);
     if (entry->state != ID_UNKNOWN) return 0;
     entry->state = ID_LIVE;
     if (self->count == PASS_MAX_STREAMS) {
@@ -258,7 +257,7 @@ static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass
         self->unused = self->uses[index].next;
     } else {
         index = ++self->use_count;
-        program_must(ARRAY_RESERVE(self->uses, self->use_capacity, index + 1));
+        ARRAY_RESERVE(self->uses, self->use_capacity, index + 1);
     }
     self->uses[index].stream = stream;
     self->uses[index].next = block->uses;

@@ -27,11 +27,6 @@ static access_text access_uses(const sim_device *device, const stream_queue *by,
     return said;
 }
 
-static void access_report_host_memory(const sim_device *device)
-{
-    ENGINE_REPORT(device, "no host memory left to judge the order of uses");
-}
-
 typedef touch_verdict (*access_change)(touches *all, uint32_t granule, uint32_t from, uint32_t to,
                                        const touch_by *by, touch *other);
 
@@ -45,7 +40,6 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
         touch_by here = *by;
         here.latest.place = part.place;
         touch_verdict verdict = change(&memory->touches, part.granule, part.from, part.to, &here, &found);
-        if (verdict == TOUCH_NO_HOST_MEMORY) return verdict;
         if (verdict != TOUCH_IN_ORDER && result == TOUCH_IN_ORDER) {
             *other = found;
             result = verdict;
@@ -112,8 +106,6 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
     } else if (verdict == TOUCH_TAKEN) {
         ENGINE_REPORT(device, "%s: handed to another since, who used them at op %" PRIu64 " on %s",
                       access_uses(device, by, range, 1).text, other.op, access_stream(other.stream).text);
-    } else if (verdict == TOUCH_NO_HOST_MEMORY) {
-        access_report_host_memory(device);
     }
 }
 
@@ -155,11 +147,7 @@ void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char 
     touch other;
     const touch_by host = access_host(device);
     touch_verdict verdict = access_walk(device, offset, bytes, touches_end, &host, &other);
-    if (verdict == TOUCH_UNORDERED) {
-        access_report_at(device, action, offset, bytes, &other);
-    } else if (verdict == TOUCH_NO_HOST_MEMORY) {
-        access_report_host_memory(device);
-    }
+    if (verdict == TOUCH_UNORDERED) access_report_at(device, action, offset, bytes, &other);
 }
 
 void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
@@ -183,8 +171,6 @@ void access_end_page(sim_device *device, const vspace_page *page, int is_reporte
         if (verdict == TOUCH_UNORDERED && !is_reported) {
             access_report_not_after(device, action, page->bytes, " in a handle", &other);
             is_reported = 1;
-        } else if (verdict == TOUCH_NO_HOST_MEMORY) {
-            access_report_host_memory(device);
         }
     }
 }

@@ -6,29 +6,10 @@
 #include "../base/treap.h"
 #include "base.h"
 
-/* ---- A slab: one granule shared by small requests, 256 B aligned, first fit in address order */
-
-enum { SLAB_ALIGNMENT = 256 };
-
-typedef struct slab_piece { uint32_t offset, bytes; } slab_piece;    /* bytes: as requested, at least 1 */
-typedef struct slab {
-    slab_piece *pieces;                          /* by offset, apart from each other */
-    uint32_t    count, capacity;
-} slab;
-
-/* Room for one more piece, so that slab_take cannot fail. 0, or -1: no host memory. O(pieces) amortised to O(1). */
-int         slab_reserve(slab *area);
-uint32_t    slab_take(slab *area, uint32_t bytes);           /* its offset; a hole that fits must exist. O(pieces) */
-void        slab_drop(slab *area, const slab_piece *piece);  /* O(pieces) */
-slab_piece *slab_at(const slab *area, uint32_t offset);      /* piece, rounded up to 256 B, or NULL. O(log pieces) */
-uint32_t    slab_largest_hole(const slab *area);             /* O(pieces) */
-void        slab_destroy(slab *area);                        /* from slab_create; NULL is fine */
-slab       *slab_create(void);                               /* empty, room for one piece; NULL: no host memory */
-
 typedef struct address_range {
-    uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */
-    uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
-    slab    *slab;                               /* NULL: a block, or reserved addresses */
+    uint64_t offset, bytes;                      /* fixed */
+    uint64_t requested_bytes;                    /* of a block, or of a slab's piece */
+    struct addresses *slab;                      /* of its pieces; NULL: a block, a piece, or reserved addresses */
     int      file;                               /* of its contents, which other processes have, too; 0: none */
     void    *tenant;                             /* whose a block is, if not a program's: a chunk of memory.h */
     uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
@@ -45,13 +26,15 @@ typedef struct addresses {
 
 #define ADDRESSES_NONE UINT64_MAX
 
-/* *space must not move afterwards. from: the first offset that may be handed out; whole granules, at least one. */
+/* *space must not move afterwards. from: the first offset that may be handed out, not 0. */
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 
-/* All O(log ranges). */
+/* All O(log ranges), but for clear: all ranges go. insert: into a gap; the rest of what is answered is zeroed. */
 uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */
-void           addresses_insert(addresses *space, address_range *range);         /* into a gap; not freed here */
-void           addresses_remove(addresses *space, address_range *range);
+uint64_t       addresses_largest_gap(const addresses *space);                    /* 0: none */
+address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t bytes);
+void           addresses_remove(addresses *space, address_range *range);         /* and it is freed */
+void           addresses_clear(addresses *space);
 address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
 address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
 void           addresses_set_hole(addresses *space, address_range *range, uint64_t bytes);

@@ -1,4 +1,4 @@
-/* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes. */
+/* Blocks, slabs and the physical granules behind them. */
 #include "devmem.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- Virtual addresses: reservations in a treap; mappings as records, found from the granule of addresses that they
         lie at */
@@ -24,15 +25,11 @@ devmem_result vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, 
     if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) return DEVMEM_FULL;
     uint64_t gap = addresses_lowest_gap(&space->reserved, bytes + spare);
     if (gap == ADDRESSES_NONE) return DEVMEM_FULL;
-    address_range *range = calloc(1, sizeof *range);
-    if (!range) return DEVMEM_HOST_MEMORY;
     uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
-    range->offset = gap + (past > 0 ? alignment - past : 0);
-    range->bytes = bytes;
-    addresses_insert(&space->reserved, range);
+    *offset = gap + (past > 0 ? alignment - past : 0);
+    addresses_insert(&space->reserved, *offset, bytes);
     space->reserved_bytes += bytes;
-    memory_raise(&space->high_offset, range->offset + bytes);
-    *offset = range->offset;
+    memory_raise(&space->high_offset, *offset + bytes);
     return DEVMEM_OK;
 }
 
@@ -45,25 +42,14 @@ void vspace_release(vspace *space, address_range *reservation)
 {
     space->reserved_bytes -= reservation->bytes;
     addresses_remove(&space->reserved, reservation);
-    free(reservation);
 }
 
 static void vspace_destroy(vspace *space)
 {
-    address_range *range;
-    while ((range = addresses_lowest(&space->reserved)) != NULL) {
-        vspace_release(space, range);
-    }
+    addresses_clear(&space->reserved);
     mapping_destroy(&space->slots);
     free(space->mappings);
     free(space->idle);
-}
-
-static int vspace_reserve_record(vspace *space)
-{
-    if (space->idle_count > 0) return 0;
-    if (space->count == MAPPING_NONE - 1) return -1;
-    return ARRAY_RESERVE_BOTH(space->mappings, space->idle, space->capacity, space->count + 1);
 }
 
 static void vspace_set_slots(vspace *space, const vspace_mapping *mapped, uint32_t number)
@@ -74,10 +60,10 @@ static void vspace_set_slots(vspace *space, const vspace_mapping *mapped, uint32
     }
 }
 
-int vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial)
+void vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial)
 {
-    if (vspace_reserve_record(space) || mapping_reserve(&space->slots, offset - space->from_offset, page->bytes)) {
-        return -1;
+    if (space->idle_count == 0) {
+        ARRAY_RESERVE_BOTH(space->mappings, space->idle, space->capacity, (uint64_t)space->count + 1);
     }
     uint32_t number = space->idle_count > 0 ? space->idle[--space->idle_count] : space->count++;
     const vspace_mapping made = { offset, serial, page, reservation, 0 };
@@ -85,7 +71,6 @@ int vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspac
     vspace_set_slots(space, &made, number);
     page->mapping_count++;
     reservation->mapping_count++;
-    return 0;
 }
 
 void vspace_unmap(vspace *space, vspace_mapping *mapped)
@@ -145,10 +130,10 @@ void devmem_close(int file)
 
 static void devmem_destroy_range(devmem *memory, address_range *range)
 {
+    if (range->slab) addresses_clear(range->slab);
+    free(range->slab);
     devmem_close(range->file);
     addresses_remove(&memory->addresses, range);
-    slab_destroy(range->slab);
-    free(range);
 }
 
 void devmem_destroy(devmem *memory)
@@ -194,15 +179,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     uint64_t whole = memory_round_up(bytes, SIM_GRANULE);
     uint64_t offset = addresses_lowest_gap(&memory->addresses, whole);
     if (offset == ADDRESSES_NONE) return DEVMEM_FULL;
-    address_range *range = calloc(1, sizeof *range);
-    if (!range || mapping_reserve(&memory->mapping, offset, whole)
-        || granules_reserve(&memory->granules, (uint32_t)(whole / SIM_GRANULE))) {
-        free(range);
-        return DEVMEM_HOST_MEMORY;
-    }
-    range->offset = offset;
-    range->bytes = whole;
-    addresses_insert(&memory->addresses, range);
+    address_range *range = addresses_insert(&memory->addresses, offset, whole);
     for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
         uint32_t number = granules_take(&memory->granules);
         memory->granules.list[number].holder = range;
@@ -236,31 +213,26 @@ static devmem_result devmem_obtain_block(devmem *memory, uint64_t bytes, uint64_
     return result;
 }
 
-static devmem_result devmem_obtain_piece(devmem *memory, uint32_t bytes, uint64_t *offset, devmem_work *work)
+static devmem_result devmem_obtain_piece(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
 {
     address_range *range = addresses_lowest_hole(&memory->addresses, bytes);
-    if (range) {
-        if (slab_reserve(range->slab)) return DEVMEM_HOST_MEMORY;
-        work->in_slab = 1;
-    } else {
-        slab *area = slab_create();
-        devmem_result result = area ? devmem_add_range(memory, SIM_GRANULE, &range) : DEVMEM_HOST_MEMORY;
-        if (result != DEVMEM_OK) {
-            slab_destroy(area);
-            return result;
-        }
-        range->slab = area;
+    work->in_slab = range != NULL;
+    if (!range) {
+        if (devmem_add_range(memory, SIM_GRANULE, &range) != DEVMEM_OK) return DEVMEM_FULL;
+        range->slab = program_need(1, sizeof *range->slab);
+        addresses_init(range->slab, range->offset, range->offset + SIM_GRANULE);
         work->bytes = range->bytes;
     }
-    *offset = range->offset + slab_take(range->slab, bytes);
-    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+    *offset = addresses_lowest_gap(range->slab, bytes);
+    addresses_insert(range->slab, *offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
+    addresses_set_hole(&memory->addresses, range, addresses_largest_gap(range->slab));
     return DEVMEM_OK;
 }
 
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
 {
     memset(work, 0, sizeof *work);
-    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, (uint32_t)bytes, offset, work)
+    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, bytes, offset, work)
                                : devmem_obtain_block(memory, bytes, offset, work);
 }
 
@@ -269,14 +241,10 @@ int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
     uint32_t number = mapping_get(&memory->mapping, offset);
     if (number == MAPPING_NONE) return 0;
     address_range *range = memory->granules.list[number].holder;
-    devmem_place block = { range, NULL, range->offset, range->requested_bytes };
-    if (range->slab) {
-        block.piece = slab_at(range->slab, (uint32_t)(offset - range->offset));
-        if (!block.piece) return 0;
-        block.offset += block.piece->offset;
-        block.bytes = block.piece->bytes;
-    }
-    *place = block;
+    address_range *piece = range->slab ? addresses_at(range->slab, offset) : NULL, *held = piece ? piece : range;
+    const devmem_place found = { range, piece, held->offset, held->requested_bytes };
+    if (range->slab && !piece) return 0;
+    *place = found;
     return 1;
 }
 
@@ -299,17 +267,16 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
 {
     address_range *range = place->range;
     memset(work, 0, sizeof *work);
-    if (!place->piece || range->slab->count == 1) {
+    if (place->piece) addresses_remove(range->slab, place->piece);
+    if (!place->piece || !addresses_lowest(range->slab)) {
         work->bytes = range->bytes;
         devmem_drop_range(memory, range);
         return;
     }
     devmem_part part = devmem_part_at(memory, place->offset, place->offset + place->bytes);      /* all of a piece */
-    /* Forgetting may need host memory; without it old contents stay, which is what freed memory may hold as well. */
     granules_forget(&memory->granules, part.granule, part.from, part.to);
     work->in_slab = 1;
-    slab_drop(range->slab, place->piece);
-    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+    addresses_set_hole(&memory->addresses, range, addresses_largest_gap(range->slab));
 }
 
 void devmem_clear(devmem *memory)
@@ -360,12 +327,11 @@ int devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int dev
         && (!range || !range->tenant || memory->tenant_holds(range->tenant, offset, bytes));
 }
 
-int devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
+void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
-        if (granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern)) return -1;
+        granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern);
     }
-    return 0;
 }
 
 int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
@@ -436,11 +402,7 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **tak
 {
     if (!devmem_has_room(memory, bytes)) return DEVMEM_FULL;
     uint32_t count = (uint32_t)(bytes / SIM_GRANULE);
-    vspace_page *page = calloc(1, sizeof *page + count * sizeof page->granules[0]);
-    if (!page || granules_reserve(&memory->granules, count)) {
-        free(page);
-        return DEVMEM_HOST_MEMORY;
-    }
+    vspace_page *page = program_need(1, sizeof *page + count * sizeof page->granules[0]);
     for (uint32_t i = 0; i < count; i++) {
         page->granules[i] = granules_take(&memory->granules);
     }

@@ -7,7 +7,9 @@
 #include "addresses.h"
 #include "granules.h"
 
-typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL, DEVMEM_HOST_MEMORY } devmem_result;
+enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
+
+typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL } devmem_result;
 
 /* ---- Virtual addresses of one device: what is reserved, and which physical memory is mapped where. Reservations lie
         above all addresses that obtains have. It must not know who may ask for what: callers have looked */
@@ -46,8 +48,8 @@ devmem_result  vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment,
 address_range *vspace_reservation(const vspace *space, uint64_t offset);     /* NULL: not reserved. O(log) */
 void           vspace_release(vspace *space, address_range *reservation);
 
-/* O(granules of the page). -1: no host memory, nothing done. A mapping is valid until the next map or unmap. */
-int  vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial);
+/* O(granules of the page). A mapping is valid until the next map or unmap. */
+void vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial);
 void vspace_unmap(vspace *space, vspace_mapping *mapped);
 vspace_mapping *vspace_at(const vspace *space, uint64_t offset);             /* NULL: nothing is mapped. O(1) */
 uint32_t vspace_mapping_count(const vspace *space);
@@ -74,7 +76,7 @@ typedef struct devmem {
 /* A held request. Valid until the next obtain or give back. */
 typedef struct devmem_place {
     address_range *range;
-    slab_piece    *piece;                        /* NULL: a block */
+    address_range *piece;                        /* of a slab; NULL: a block */
     uint64_t       offset, bytes;                /* of the request, bytes as requested */
 } devmem_place;
 
@@ -118,9 +120,9 @@ int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);
 /* 1: an obtain or a reservation has had the offset, or it lies right above those. */
 int  devmem_has_given(const devmem *memory, uint64_t offset);
 
-/* Of ranges that devmem_reaches. fill: -1, no host memory. verify: 1, or 0 and the first offset from the range's
+/* Of ranges that devmem_reaches. verify: 1, or 0 and the first offset from the range's
    start that has not the pattern. */
-int  devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
+void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
 /* A walk over what is behind a range: each granule's share of it in turn. place: the serial of its mapping; 0: it was

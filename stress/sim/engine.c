@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- Handles: one growing table a machine, records reused, the latest first */
 
@@ -27,11 +28,10 @@ void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *obje
     if (all->idle_count > 0) {
         index = all->idle[--all->idle_count];
         generation = (all->records[index].value >> HANDLES_INDEX_BITS & HANDLES_LOW) + !all->reuse;
-    } else if (all->count < HANDLES_MOST
-               && !ARRAY_RESERVE_BOTH(all->records, all->idle, all->capacity, all->count + 1)) {
-        index = all->count++;
     } else {
-        return NULL;
+        if (all->count == HANDLES_MOST) program_no_memory();
+        ARRAY_RESERVE_BOTH(all->records, all->idle, all->capacity, all->count + 1);
+        index = all->count++;
     }
     handle_record made = { handles_value(serial, generation, index), object, kind };
     all->records[index] = made;

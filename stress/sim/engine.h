@@ -26,7 +26,7 @@ typedef struct handles {                         /* zeroed: none */
 } handles;
 
 /* A handle for an object: never 0, 1 or 2; but for reuse, never the same twice in 2^24 uses of a record. serial:
-   tells machines apart, where it matters. NULL: no host memory. */
+   tells machines apart, where it matters. */
 void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *object);
 /* The object; NULL: not of this kind now. each: the index-th record's, and its handle. */
 void *handles_find(const handles *all, const void *value, handle_kind kind);

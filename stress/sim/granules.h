@@ -3,20 +3,14 @@
 #ifndef STRESS_SIM_GRANULES_H
 #define STRESS_SIM_GRANULES_H
 
-#include "base.h"
-
-/* Bytes from offset to the next piece (or the granule's end) hold the pattern; known 0: nobody can say which. */
-typedef struct content { uint64_t pattern; uint32_t offset; uint32_t known; } content;
+#include "cuts.h"
 
 enum { GRANULES_POISON = 0xA5 };                 /* what bytes hold that nobody has written */
 
-/* Pieces are sorted, the first starts at 0, neighbours differ. One piece lies in `whole`, more in `pieces`.
-   Byte i of the granule holds even ^ (bytes ? bytes[i] : 0), so that memory of the host is touched only where bytes
+/* Byte i of the granule holds even ^ (bytes ? bytes[i] : 0), so that memory of the host is touched only where bytes
    were written that are not all the same. */
 typedef struct granule {
-    content  whole;
-    content *pieces;                             /* NULL: the granule is of one piece */
-    uint32_t count, capacity;                    /* of pieces */
+    cuts     patterns;                           /* values, of mark 1; of mark 0: nobody can say which */
     unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold `even` */
     unsigned char  even;                         /* GRANULES_POISON, while bytes are shared */
     unsigned char  is_shared;                    /* 1: bytes lie in a file, which other processes may map, too */
@@ -27,18 +21,18 @@ typedef struct granules {                        /* zeroed: empty */
     granule  *list;
     uint32_t *idle;                              /* numbers not in use, the latest given back last */
     uint32_t  count, capacity, idle_count;
+    cuts      scratch;
 } granules;
 
-int      granules_reserve(granules *all, uint32_t count);    /* count takes cannot fail now. -1: no host memory */
 uint32_t granules_take(granules *all);                       /* contents unknown */
 void     granules_give(granules *all, uint32_t number);
 void     granules_destroy(granules *all);
 
-/* Bytes [from, to) of a granule in use, from < to <= 2 MiB. fill: known 0 forgets them; -1: no host memory, nothing
-   done. matches: the first byte in [from, to) that has not this pattern, or `to`. O(log pieces), fill O(pieces). */
-int      granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern);
+/* Bytes [from, to) of a granule in use, from < to <= 2 MiB. fill: known 0 forgets them. matches: the first byte in
+   [from, to) that has not this pattern, or `to`. O(log parts), fill O(parts). */
+void     granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, uint32_t known,
+                       uint64_t pattern);
 uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern);
-uint32_t granules_piece_count(const granules *all, uint32_t number);
 
 /* Real bytes of [from, to). write and set: the patterns of the range are forgotten; -1: no host memory, nothing done.
    A whole granule that gets one byte all over takes no host memory. even: 1 if all of the granule is known to hold
@@ -66,10 +60,8 @@ typedef struct mapping {                         /* zeroed: nothing mapped */
     size_t     leaf_count;
 } mapping;
 
-/* Offsets are those of granules, or inside them, below the space's end. reserve: the next sets of [offset, offset +
-   bytes) cannot fail; -1: no host memory. O(granules). */
-int      mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes);
-void     mapping_set(mapping *map, uint64_t offset, uint32_t number);        /* reserved before; or MAPPING_NONE */
+/* Offsets are those of granules, or inside them, below the space's end. */
+void     mapping_set(mapping *map, uint64_t offset, uint32_t number);        /* or MAPPING_NONE */
 uint32_t mapping_get(const mapping *map, uint64_t offset);
 void     mapping_destroy(mapping *map);
 

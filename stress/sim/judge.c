@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* Touches of earlier tenancies, then those of this one: each part by line and place, the latest touch of each. */
 struct touch_history {
@@ -40,15 +41,12 @@ const char *judge_text(const judge *book, uint64_t index)
 
 /* ---- Vector clocks, each an array as long as it had to be */
 
-int vclock_reserve(vclock *clock, uint32_t count)
+void vclock_reserve(vclock *clock, uint32_t count)
 {
-    if (count <= clock->count) return 0;
-    uint64_t *at = realloc(clock->at, count * sizeof *at);
-    if (!at) return -1;
-    memset(at + clock->count, 0, (count - clock->count) * sizeof *at);
-    clock->at = at;
+    if (count <= clock->count) return;
+    clock->at = program_resize(clock->at, count, sizeof *clock->at);
+    memset(clock->at + clock->count, 0, (count - clock->count) * sizeof *clock->at);
     clock->count = count;
-    return 0;
 }
 
 uint64_t vclock_get(const vclock *clock, uint32_t line)
@@ -58,6 +56,7 @@ uint64_t vclock_get(const vclock *clock, uint32_t line)
 
 void vclock_join(vclock *clock, const vclock *other)
 {
+    vclock_reserve(clock, other->count);
     for (uint32_t i = 0; i < other->count; i++) memory_raise(&clock->at[i], other->at[i]);
 }
 
@@ -75,15 +74,20 @@ void vclock_destroy(vclock *clock)
 
 /* ---- Histories: made from the one before and one more touch, without those that the host has outlived */
 
-/* NULL stays NULL */
-static touch_history *touch_history_keep(touch_history *self)
+static touch_history *touch_history_of(const cuts_part *part)
 {
-    if (self) self->references++;
-    return self;
+    return (touch_history *)(uintptr_t)part->value;
 }
 
-static void touch_history_drop(touch_history *self)
+static void touch_history_keep(const cuts_part *part)
 {
+    touch_history *self = touch_history_of(part);
+    if (self) self->references++;
+}
+
+static void touch_history_drop(const cuts_part *part)
+{
+    touch_history *self = touch_history_of(part);
     if (self && --self->references == 0) free(self);
 }
 
@@ -119,12 +123,11 @@ static uint32_t history_merge(touch *list, const touch *one, uint32_t one_count,
     return count;
 }
 
-/* The history after one more touch, kept once. 0, or -1: no host memory. */
-static int touch_history_next(const touch_history *self, const touch_by *by, touch_history **next)
+/* The history after one more touch, kept once. */
+static touch_history *touch_history_next(const touch_history *self, const touch_by *by)
 {
     uint32_t earlier_count = self ? self->earlier_count : 0, own_count = self ? self->own_count : 0;
-    touch_history *made = malloc(sizeof *made + (earlier_count + own_count + 1) * sizeof(touch));
-    if (!made) return -1;
+    touch_history *made = program_resize(NULL, 1, sizeof *made + (earlier_count + own_count + 1) * sizeof(touch));
     const touch *earlier = self ? self->touches : NULL, *own = self ? self->touches + earlier_count : NULL;
     int is_handed_over = self && self->owner != by->owner;
     made->owner = by->owner;
@@ -133,8 +136,7 @@ static int touch_history_next(const touch_history *self, const touch_by *by, tou
                                         by->host);
     made->own_count = history_merge(made->touches + made->earlier_count, own, is_handed_over ? 0 : own_count,
                                     &by->latest, 1, by->host);
-    *next = made;
-    return 0;
+    return made;
 }
 
 /* The first touch that this one does not come after; NULL: none. ending: the tenancy's own count, too. */
@@ -191,9 +193,9 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
     return 1;
 }
 
-/* ---- The map: pieces of granules in sorted arrays, cut at the ends of what is touched, merged where equal */
+/* ---- The map: a change of some bytes of one granule */
 
-/* A change of [from, to) of one granule. The last history that was replaced, and by what: neighbours often share. */
+/* The latest history that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
     const touch_by *by;
     int             ending;
@@ -201,152 +203,77 @@ typedef struct touch_change {
     touch_verdict   result;
     int             has_replaced;
     const touch_history *replaced;
-    touch_history  *replacement;
-    uint32_t        fresh_count;
+    cuts_part       replacement;
 } touch_change;
 
-static int touches_reserve_granules(touches *all, uint32_t granule)
+/* The mark tells histories of different owners apart without a look at them: most differ so, and few are in a
+   cache. */
+static cuts_part touches_part(const touch_history *history)
 {
-    uint32_t count = all->count;
-    if (ARRAY_RESERVE(all->list, all->count, granule + 1)) return -1;
-    if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
-    return 0;
+    const uint64_t owner = history ? history->owner : 0;
+    const cuts_part made = { 0, history ? (uint32_t)(owner ^ owner >> 32) | 1 : 0, (uint64_t)(uintptr_t)history };
+    return made;
 }
 
-static int touches_start(touched_granule *at)
+static void touches_judge(touch_change *change, const touch_history *history)
 {
-    const touch_piece whole = { 0, 0, NULL };
-    if (at->count > 0) return 0;
-    if (ARRAY_RESERVE(at->pieces, at->capacity, 1)) return -1;
-    at->pieces[0] = whole;
-    at->count = 1;
-    return 0;
-}
-
-/* The piece that a byte lies in. */
-static uint32_t touches_index(const touched_granule *at, uint32_t byte)
-{
-    size_t rank;
-    ARRAY_RANK(&rank, at->count, i, at->pieces[i].from <= byte);
-    return (uint32_t)rank - 1;
-}
-
-/* What becomes of a piece's history, kept once. */
-static int touches_replace(touch_change *change, const touch_history *history, touch_history **fresh)
-{
-    if (change->has_replaced && history == change->replaced) {
-        *fresh = touch_history_keep(change->replacement);
-        return 0;
-    }
     const touch *unordered = touch_history_unordered(history, change->by, change->ending);
     const touch *bad = unordered || change->ending ? unordered : touch_history_taken(history, change->by);
-    if (bad && change->result == TOUCH_IN_ORDER) {
-        change->result = unordered ? TOUCH_UNORDERED : TOUCH_TAKEN;
-        *change->other = *bad;
-    }
-    *fresh = NULL;
-    return change->ending ? 0 : touch_history_next(history, change->by, fresh);
+    if (!bad || change->result != TOUCH_IN_ORDER) return;
+    change->result = unordered ? TOUCH_UNORDERED : TOUCH_TAKEN;
+    *change->other = *bad;
 }
 
-/* Tells histories of different owners apart without a look at them: most differ so, and few are in a cache. */
-static uint32_t touches_mark(const touch_history *history)
+static cuts_part touches_replace(void *user, const cuts_part *part)
 {
-    return history ? (uint32_t)(history->owner ^ history->owner >> 32) | 1 : 0;
-}
-
-static int touches_equal(const touch_piece *one, const touch_piece *other)
-{
-    return one->mark == other->mark && touch_history_equal(one->history, other->history);
-}
-
-/* Adds a piece to the fresh ones, or to the last of them if they are equal. Takes over the history's reference. */
-static void touches_put(touches *all, touch_change *change, uint32_t from, touch_history *history)
-{
-    const touch_piece made = { from, touches_mark(history), history };
-    if (change->fresh_count > 0 && touches_equal(&all->fresh[change->fresh_count - 1], &made)) {
-        touch_history_drop(history);
-        return;
-    }
-    all->fresh[change->fresh_count++] = made;
-}
-
-static void touches_abandon(touches *all, touch_change *change)
-{
-    while (change->fresh_count > 0) {
-        touch_history_drop(all->fresh[--change->fresh_count].history);
-    }
-    change->result = TOUCH_NO_HOST_MEMORY;
-}
-
-/* The pieces first..last, which [from, to) overlaps, anew: what is outside stays as it was. */
-static void touches_make_fresh(touches *all, touched_granule *at, uint32_t first, uint32_t last, uint32_t from,
-                               uint32_t to, touch_change *change)
-{
-    for (uint32_t i = first; i <= last; i++) {
-        touch_piece piece = at->pieces[i];
-        uint32_t end = i + 1 < at->count ? at->pieces[i + 1].from : (uint32_t)SIM_GRANULE;
-        touch_history *fresh;
-        if (piece.from < from) touches_put(all, change, piece.from, touch_history_keep(piece.history));
-        if (touches_replace(change, piece.history, &fresh)) {
-            touches_abandon(all, change);
-            return;
-        }
+    touch_change *change = user;
+    const touch_history *history = touch_history_of(part);
+    if (!change->has_replaced || history != change->replaced) {
+        touches_judge(change, history);
+        touch_history_drop(&change->replacement);
+        change->replacement = touches_part(change->ending ? NULL : touch_history_next(history, change->by));
+        change->replaced = history;
         change->has_replaced = 1;
-        change->replaced = piece.history;
-        touches_put(all, change, piece.from > from ? piece.from : from, fresh);
-        change->replacement = all->fresh[change->fresh_count - 1].history;
-        if (end > to) touches_put(all, change, to, touch_history_keep(piece.history));
     }
+    touch_history_keep(&change->replacement);
+    return change->replacement;
 }
 
-/* The fresh pieces take the place of first..last, and of a neighbour on either side that is equal to theirs. */
-static void touches_splice(touched_granule *at, uint32_t first, uint32_t last, touch_piece *fresh, uint32_t count)
+static int touches_are_same(const cuts_part *one, const cuts_part *other)
 {
-    if (first > 0 && touches_equal(&at->pieces[first - 1], &fresh[0])) fresh[0].from = at->pieces[--first].from;
-    if (last + 1 < at->count && touches_equal(&at->pieces[last + 1], &fresh[count - 1])) last++;
-    for (uint32_t i = first; i <= last; i++) touch_history_drop(at->pieces[i].history);
-    memmove(at->pieces + first + count, at->pieces + last + 1, (at->count - last - 1) * sizeof *fresh);
-    memcpy(at->pieces + first, fresh, count * sizeof *fresh);
-    at->count = at->count - (last - first + 1) + count;
+    return one->mark == other->mark && touch_history_equal(touch_history_of(one), touch_history_of(other));
 }
 
-static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t from, uint32_t to, touch_change *change)
+static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
+                                    int ending, touch *other)
 {
-    if (touches_reserve_granules(all, granule) || touches_start(&all->list[granule])) {
-        return TOUCH_NO_HOST_MEMORY;
-    }
-    touched_granule *at = &all->list[granule];
-    uint32_t first = touches_index(at, from), last = touches_index(at, to - 1);
-    if (ARRAY_RESERVE(all->fresh, all->fresh_capacity, last - first + 3)
-        || ARRAY_RESERVE(at->pieces, at->capacity, at->count + 2)) {
-        return TOUCH_NO_HOST_MEMORY;
-    }
-    touches_make_fresh(all, at, first, last, from, to, change);
-    if (change->result != TOUCH_NO_HOST_MEMORY) {
-        touches_splice(at, first, last, all->fresh, change->fresh_count);
-    }
-    return change->result;
+    static const cuts_kind kind = { touches_replace, touches_are_same, touch_history_keep, touch_history_drop };
+    touch_change change = { by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    uint32_t count = all->count;
+    ARRAY_RESERVE(all->list, all->count, granule + 1);
+    if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
+    cuts_change(&all->list[granule], &all->scratch, from, to, &kind, &change);
+    touch_history_drop(&change.replacement);
+    return change.result;
 }
 
 touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
                           touch *other)
 {
-    touch_change change = { by, 0, other, TOUCH_IN_ORDER, 0, NULL, NULL, 0 };
-    return touches_change(all, granule, from, to, &change);
+    return touches_change(all, granule, from, to, by, 0, other);
 }
 
 touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
                           touch *other)
 {
-    touch_change change = { by, 1, other, TOUCH_IN_ORDER, 0, NULL, NULL, 0 };
     if (touches_piece_count(all, granule) == 0) return TOUCH_IN_ORDER;
-    return touches_change(all, granule, from, to, &change);
+    return touches_change(all, granule, from, to, by, 1, other);
 }
 
 int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other)
 {
     for (uint32_t i = 0; i < touches_piece_count(all, granule); i++) {
-        const touch *found = touch_history_pending(all->list[granule].pieces[i].history, place, host);
+        const touch *found = touch_history_pending(touch_history_of(&all->list[granule].list[i]), place, host);
         if (found) {
             *other = *found;
             return 1;
@@ -363,12 +290,10 @@ uint32_t touches_piece_count(const touches *all, uint32_t granule)
 void touches_destroy(touches *all)
 {
     for (uint32_t i = 0; i < all->count; i++) {
-        for (uint32_t j = 0; j < all->list[i].count; j++) {
-            touch_history_drop(all->list[i].pieces[j].history);
-        }
-        free(all->list[i].pieces);
+        for (uint32_t j = 0; j < all->list[i].count; j++) touch_history_drop(&all->list[i].list[j]);
+        cuts_clear(&all->list[i]);
     }
+    cuts_clear(&all->scratch);
     free(all->list);
-    free(all->fresh);
     memset(all, 0, sizeof *all);
 }

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 
-#include "base.h"
+#include "cuts.h"
 
 enum { JUDGE_KEPT = 64, JUDGE_TEXT = 256 };
 
@@ -28,12 +28,11 @@ typedef struct vclock {                          /* zeroed: nothing is known */
     uint32_t  count;
 } vclock;
 
-/* Room for this many lines, so that joins of clocks of at most as many cannot fail. -1: no host memory. */
-int      vclock_reserve(vclock *clock, uint32_t count);
+void     vclock_reserve(vclock *clock, uint32_t count);      /* room for this many lines at least */
 uint64_t vclock_get(const vclock *clock, uint32_t line);
-void     vclock_join(vclock *clock, const vclock *other);                    /* room reserved */
-void     vclock_copy(vclock *clock, const vclock *other);                    /* room reserved */
-void     vclock_destroy(vclock *clock);                                      /* zeroed afterwards */
+void     vclock_join(vclock *clock, const vclock *other);
+void     vclock_copy(vclock *clock, const vclock *other);
+void     vclock_destroy(vclock *clock);                      /* zeroed afterwards */
 
 /* ---- Who touched which bytes of physical memory last: a map from pieces of granules to what must come before the
         next owner's first touch */
@@ -45,19 +44,12 @@ typedef struct touch {
     uint64_t place;                              /* through which addresses, of several that the bytes may have */
 } touch;
 
-typedef struct touch_history touch_history;      /* shared by pieces; NULL: nothing to come after */
-typedef struct touch_piece { uint32_t from, mark; touch_history *history; } touch_piece;     /* mark: of the owner */
-
-typedef struct touched_granule {                 /* pieces to the next one's from, or the granule's end */
-    touch_piece *pieces;                         /* by from, the first's 0, neighbours differ; NULL: untouched */
-    uint32_t     count, capacity;
-} touched_granule;
+typedef struct touch_history touch_history;      /* shared by parts; NULL: nothing to come after */
 
 typedef struct touches {                         /* zeroed: nothing was touched */
-    touched_granule *list;
-    uint32_t     count;
-    touch_piece *fresh;                          /* for the change under way */
-    uint32_t     fresh_capacity;
+    cuts    *list;                               /* by granule; values: histories, marks: of their owners */
+    uint32_t count;
+    cuts     scratch;
 } touches;
 
 typedef struct touch_by {
@@ -69,13 +61,12 @@ typedef struct touch_by {
 } touch_by;
 
 typedef enum touch_verdict {
-    TOUCH_NO_HOST_MEMORY = -1,
     TOUCH_UNORDERED,                             /* it does not come after another one */
     TOUCH_IN_ORDER,
     TOUCH_TAKEN                                  /* another owner, though in order, since a graph captured it */
 } touch_verdict;
 
-/* Bytes [from, to) of a granule. *other: the other touch, the first in memory, if there is one. O(log pieces + pieces
+/* Bytes [from, to) of a granule. *other: the other touch, the first in memory, if there is one. O(log parts + parts
    in the range), moving what lies behind.
      add     this touch is the latest, in order or not
      end     nobody will ask again: whatever comes next comes after the host's word that it was given back. by.seen

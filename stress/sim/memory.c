@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "share.h"
 #include "work.h"
 
@@ -13,8 +14,7 @@
 
 mempool *mempool_create(sim_device *device)
 {
-    mempool *made = calloc(1, sizeof *made), **end = &device->pools;
-    if (!made) return NULL;
+    mempool *made = program_need(1, sizeof *made), **end = &device->pools;
     made->follow = made->opportunistic = made->internal = 1;
     while (*end) end = &(*end)->next;
     return *end = made;
@@ -47,17 +47,13 @@ static void mempool_drop_block(mempool_block *block)
     free(block);
 }
 
-/* What is behind the first bytes of a free block becomes one of its own; without host memory it stays. */
+/* What is behind the first bytes of a free block becomes one of its own. */
 static void mempool_split(mempool_block *block, uint64_t bytes)
 {
-    mempool_block *rest = block->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
-    if (!rest) return;
+    if (block->bytes <= bytes) return;
+    mempool_block *rest = program_need(1, sizeof *rest);
     *rest = *block;
     memset(&rest->freed.seen, 0, sizeof rest->freed.seen);
-    if (vclock_reserve(&rest->freed.seen, block->freed.seen.count)) {
-        free(rest);
-        return;
-    }
     vclock_copy(&rest->freed.seen, &block->freed.seen);
     rest->offset += bytes;
     rest->bytes -= bytes;
@@ -183,26 +179,21 @@ static devmem_result mempool_obtain(sim_device *device, const mempool *self, uin
     return devmem_obtain(&device->memory, whole, offset, &work);
 }
 
-/* A free block, long enough, in a new chunk; NULL and a code. */
-static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code)
+/* A free block, long enough, in a new chunk; NULL: there is no memory for it. */
+static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
 {
-    mempool_chunk *chunk = calloc(1, sizeof *chunk);
-    mempool_block *block = calloc(1, sizeof *block);
-    devmem_result result = DEVMEM_HOST_MEMORY;
-    if (chunk && block) {
-        chunk->bytes = memory_round_up(bytes, device->pool_chunk_bytes);
-        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
-    }
+    mempool_chunk *chunk = program_need(1, sizeof *chunk);
+    chunk->bytes = memory_round_up(bytes, device->pool_chunk_bytes);
+    devmem_result result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */
         chunk->bytes = memory_round_up(bytes, SIM_GRANULE);
         result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     }
-    if (result != DEVMEM_OK) {
-        *code = result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    if (result == DEVMEM_FULL) {
         free(chunk);
-        free(block);
         return NULL;
     }
+    mempool_block *block = program_need(1, sizeof *block);
     addresses_at(&device->memory.addresses, chunk->offset)->tenant = chunk;
     device->memory.tenant_holds = mempool_holds;
     mempool_add_chunk(self, chunk, block);
@@ -315,22 +306,22 @@ static mempool_block *mempool_search(const sim *machine, const mempool *self, co
     return best;
 }
 
-/* NULL and a code. *cost_ns: of what was done. */
+/* NULL: there is no memory for it. *cost_ns: of what was done. */
 static mempool_block *mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
-                               mempool_way *way, int *code, uint64_t *cost_ns)
+                                     mempool_way *way, uint64_t *cost_ns)
 {
     const sim *machine = device->sim;
     mempool_block *found = mempool_search(machine, self, to, bytes, MEMPOOL_OPPORTUNISTIC, way);
     if (found) return found;
     *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
     *way = MEMPOOL_AT_ONCE;
-    found = mempool_grow(device, self, bytes, code);
-    if (found || *code != SIM_OUT_OF_MEMORY) return found;
+    found = mempool_grow(device, self, bytes);
+    if (found) return found;
     found = mempool_search(machine, self, to, bytes, MEMPOOL_INTERNAL, way);
     if (!found) {                                /* what is of no use as it is may make room */
         mempool_trim(device, self, 0);
         *way = MEMPOOL_AT_ONCE;
-        found = mempool_grow(device, self, bytes, code);
+        found = mempool_grow(device, self, bytes);
     }
     return found;
 }
@@ -364,11 +355,10 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     }
     stream_queue *to = mempool_stream(device, handle, &code);
     code = to ? work_issue(device, to, 0) : code;
-    mempool_block *block = code == SIM_SUCCESS ? mempool_supply(device, self, to, whole, &way, &code, cost_ns) : NULL;
-    if (!block) return code;
-    if (way < MEMPOOL_AT_ONCE && streams_follow(&machine->streams, to, machine->now_ns, &block->freed)) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (code != SIM_SUCCESS) return code;
+    mempool_block *block = mempool_supply(device, self, to, whole, &way, cost_ns);
+    if (!block) return SIM_OUT_OF_MEMORY;
+    if (way < MEMPOOL_AT_ONCE) streams_follow(&machine->streams, to, machine->now_ns, &block->freed);
     mempool_take(self, block, whole, bytes);
     *ptr = (void *)(uintptr_t)engine_address(device, block->offset);
     mempool_touch(device, to, block);            /* no other stream may use it before this */
@@ -390,10 +380,8 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
         return SIM_INVALID_VALUE;
     }
     stream_queue *by = mempool_stream(device, handle, &code);
-    if (by && streams_record(&machine->streams, by, machine->now_ns, &block->freed)) {
-        code = SIM_OUT_OF_MEMORY;
-    }
-    if (code != SIM_SUCCESS) return code;
+    if (!by) return code;
+    streams_record(&machine->streams, by, machine->now_ns, &block->freed);
     mempool_touch(device, by, block);
     block->stream = by->id;
     block->line = by->line;
@@ -421,10 +409,10 @@ static int mempool_take_now(sim_device *device, uint64_t address)
    or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
 {
-    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + SLAB_ALIGNMENT / 2;
+    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + DEVMEM_ALIGNMENT / 2;
     const address_range *lowest = addresses_lowest(&device->memory.addresses);
     if (!lowest) return 0;
-    return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
+    return lowest->slab ? addresses_lowest(lowest->slab)->offset : lowest->offset + lowest->bytes - SIM_GRANULE;
 }
 
 /* 1: the lie was told. */
@@ -443,12 +431,11 @@ static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t b
     return 1;
 }
 
-/* What obtains of all kinds do; SIM_UNKNOWN: no host memory. */
+/* What obtains of all kinds do. */
 static int memory_take(sim_device *from, uint64_t bytes, void **ptr, devmem_work *work)
 {
     uint64_t offset;
-    devmem_result result = devmem_obtain(&from->memory, bytes, &offset, work);
-    if (result != DEVMEM_OK) return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    if (devmem_obtain(&from->memory, bytes, &offset, work) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
     *ptr = (void *)(uintptr_t)engine_address(from, offset);
     return SIM_SUCCESS;
 }
@@ -463,9 +450,6 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
     }
     if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
     int code = memory_take(device, bytes, ptr, &work);
-    if (code == SIM_UNKNOWN) {
-        ENGINE_REPORT(device, "no host memory left to simulate an obtain of %" PRIu64 " bytes", bytes);
-    }
     if (code != SIM_SUCCESS) return code;
     engine_tell(device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);
     *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
@@ -603,9 +587,6 @@ int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, u
     devmem_work work;
     if (bytes == 0) return SIM_INVALID_VALUE;
     int code = memory_take(bank, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, ptr, &work);
-    if (code == SIM_UNKNOWN) {
-        ENGINE_REPORT(device, "no host memory left to simulate %" PRIu64 " bytes of %s memory", bytes, bank->bank);
-    }
     if (code == SIM_SUCCESS) *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
     return code;
 }

@@ -59,8 +59,8 @@ struct mempool_block {
     stream_mark freed;
 };
 
-mempool *mempool_of(sim_device *device);         /* the device's own, made if need be; NULL: no host memory */
-mempool *mempool_create(sim_device *device);     /* NULL: no host memory */
+mempool *mempool_of(sim_device *device);         /* the device's own, made if need be */
+mempool *mempool_create(sim_device *device);
 void     mempool_close(sim_device *device, mempool *self);
 void     mempools_destroy(sim_device *device);
 

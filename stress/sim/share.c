@@ -213,10 +213,10 @@ const char *share_holder(const sim_device *device, const devmem_place *place)
                                                                                      : NULL;
 }
 
-/* A new entry, of what is not open yet; NULL: no host memory. */
+/* A new entry, of what is not open yet. */
 static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, const share_token *token)
 {
-    if (ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1)) return NULL;
+    ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1);
     const share_open made = { owner, address, 0, 0, 0, *token };
     machine->opens[machine->open_count] = made;
     return &machine->opens[machine->open_count++];
@@ -231,7 +231,7 @@ static int share_find_own(sim_device *owner, const share_token *token, share_ope
     }
     *opened = share_find_open(owner->sim, token->what);
     if (!*opened) *opened = share_add(owner->sim, owner, token->what, token);
-    return *opened ? SIM_SUCCESS : SIM_UNKNOWN;
+    return SIM_SUCCESS;
 }
 
 /* 1: what is open there is in this file. */
@@ -303,25 +303,20 @@ static int share_stand_for(sim_device *device, const share_token *token, uint64_
     devmem_work work;
     struct stat about;
     uint64_t offset;
-    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
-    if (result != DEVMEM_OK) {
+    if (devmem_obtain(&device->memory, bytes, &offset, &work) != DEVMEM_OK) {
         devmem_close(file);
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+        return SIM_OUT_OF_MEMORY;
     }
     (void)devmem_find(&device->memory, offset, &place);
     place.range->file = file;
-    if (fstat(file, &about) == 0
-        && devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0) == 0) {
-        uint64_t address = engine_address(device, offset) + token->place - SHARE_CONTENTS;
-        *opened = share_add(device->sim, device, address, token);
+    if (fstat(file, &about) || devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0)) {
+        devmem_give_back(&device->memory, &place, &work);
+        return SIM_UNKNOWN;
     }
-    if (*opened) {
-        (*opened)->volume = about.st_dev;
-        (*opened)->inode = about.st_ino;
-        return SIM_SUCCESS;
-    }
-    devmem_give_back(&device->memory, &place, &work);
-    return SIM_UNKNOWN;
+    *opened = share_add(device->sim, device, engine_address(device, offset) + token->place - SHARE_CONTENTS, token);
+    (*opened)->volume = about.st_dev;
+    (*opened)->inode = about.st_ino;
+    return SIM_SUCCESS;
 }
 
 /* What was opened by this token stays the same memory only while the exporter has it in the same file. */

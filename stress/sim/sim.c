@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/program.h"
 #include "work.h"
 #include "memory.h"
 #include "engine.h"
@@ -49,13 +50,10 @@ static int sim_check_config(const sim_config *config, problem *why)
     return 0;
 }
 
-static int sim_create_devices(sim *machine, const sim_config *config, problem *why)
+static void sim_create_devices(sim *machine, const sim_config *config)
 {
     int device_count = config->device_count ? (int)config->device_count : 1;
-    machine->devices = calloc((size_t)device_count, sizeof *machine->devices);
-    if (!machine->devices) {
-        return problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
-    }
+    machine->devices = program_need((size_t)device_count, sizeof *machine->devices);
     machine->device_count = device_count;
     machine->device_space = engine_share_space(device_count);
     for (int i = 0; i < device_count; i++) {
@@ -67,7 +65,6 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
         devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes,
                     engine_obtain_space(machine), machine->device_space);
     }
-    return 0;
 }
 
 int sim_config_read(sim_config *config, slice key, slice value)
@@ -85,21 +82,15 @@ int sim_config_read(sim_config *config, slice key, slice value)
 sim *sim_create(const sim_config *config, problem *why)
 {
     if (sim_check_config(config, why)) return NULL;
-    sim *made = calloc(1, sizeof *made);
-    if (!made) {
-        problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
-        return NULL;
-    }
+    sim *made = program_need(1, sizeof *made);
     made->costs = config->costs ? *config->costs : *sim_costs_default();
     made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
     made->without_vm = config->without_vm != 0;
     banks_create(made, sim_capacity(config));
-    if (sim_create_devices(made, config, why)
-        || faults_parse(config->faults, made->device_count, &made->faults, why)) {
-        sim_destroy(made);
-        return NULL;
-    }
-    return made;
+    sim_create_devices(made, config);
+    if (!faults_parse(config->faults, made->device_count, &made->faults, why)) return made;
+    sim_destroy(made);
+    return NULL;
 }
 
 void sim_destroy(sim *machine)
@@ -309,9 +300,7 @@ void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_
 {
     uint64_t offset;
     sim_device *found = sim_touch(machine, device, "fill", ptr, bytes, &offset);
-    if (found && devmem_fill(&found->memory, offset, bytes, pattern)) {
-        judge_report(&machine->judge, device, "no host memory left to simulate a fill of %" PRIu64 " bytes", bytes);
-    }
+    if (found) devmem_fill(&found->memory, offset, bytes, pattern);
 }
 
 int sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
@@ -405,9 +394,8 @@ int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **mad
     sim_device *found = engine_device(machine, device);
     *made = NULL;
     int code = found ? work_end_capture(found, handle, "end of a capture", &captured) : SIM_INVALID_VALUE;
-    if (code != SIM_SUCCESS) return code;
-    *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
-    return *made ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    if (code == SIM_SUCCESS) *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
+    return code;
 }
 
 int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream_handle, uint64_t op)

@@ -20,8 +20,8 @@ const char *sim_build(void);
 /* What the text of a device says beside its size: vm=on|off, mappings=N. 1; 0: another key, or a bad value. */
 int sim_config_read(sim_config *config, slice key, slice value);
 
-/* NULL and a problem if the configuration is bad (EXIT_USAGE) or host memory is out (EXIT_HARNESS). The configuration
-   is copied. sim_destroy(NULL) is fine, and so is destroying with memory held. */
+/* NULL and a problem, EXIT_USAGE, if the configuration is bad. The configuration is copied. sim_destroy(NULL) is
+   fine, and so is destroying with memory held. */
 sim *sim_create(const sim_config *config, problem *why);
 void sim_destroy(sim *machine);
 

@@ -1,16 +1,18 @@
-/* Streams and what comes before what. Room in all clocks is made before anything changes. */
+/* Streams and what comes before what. */
 #include "streams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
 
-uint32_t streams_width(const streams *all)
+void streams_tick(const streams *all, vclock *clock, uint32_t line)
 {
-    return (all->line_count + STREAMS_LINE_STEP - 1) / STREAMS_LINE_STEP * STREAMS_LINE_STEP;
+    vclock_reserve(clock, (all->line_count + STREAMS_LINE_STEP - 1) / STREAMS_LINE_STEP * STREAMS_LINE_STEP);
+    clock->at[line]++;
 }
 
 static void streams_free(stream_queue *self)
@@ -29,32 +31,13 @@ void streams_destroy(streams *all)
     memset(all, 0, sizeof *all);
 }
 
-/* Room for one more stream, and for its line to become idle. */
-static int streams_grow(streams *all)
-{
-    return ARRAY_RESERVE_BOTH(all->list, all->idle_lines, all->capacity, all->count + 1);
-}
-
-/* A line that was another's starts where the host has outlived that one. */
-static int streams_take_line(streams *all, stream_queue *made)
-{
-    if (all->idle_count == 0) all->idle_lines[all->idle_count++] = all->line_count++;
-    if (vclock_reserve(&all->host, streams_width(all)) || vclock_reserve(&made->seen, streams_width(all))) {
-        return -1;
-    }
-    made->line = all->idle_lines[--all->idle_count];
-    vclock_copy(&made->seen, &all->host);
-    made->host_version = all->host_version;
-    return 0;
-}
-
 stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread)
 {
-    stream_queue *made = calloc(1, sizeof *made);
-    if (!made || streams_grow(all) || streams_take_line(all, made)) {
-        free(made);
-        return NULL;
-    }
+    stream_queue *made = program_need(1, sizeof *made);
+    ARRAY_RESERVE_BOTH(all->list, all->idle_lines, all->capacity, all->count + 1);   /* its line may become idle */
+    made->line = all->idle_count > 0 ? all->idle_lines[--all->idle_count] : all->line_count++;
+    vclock_copy(&made->seen, &all->host);        /* a line that was another's starts where the host has outlived it */
+    made->host_version = all->host_version;
     made->kind = kind;
     made->device = device;
     made->is_blocking = is_blocking;
@@ -75,7 +58,8 @@ stream_queue *streams_find(const streams *all, stream_kind kind, int device, uin
     return NULL;
 }
 
-int streams_is_outlived(const streams *all, const stream_queue *self)
+/* The host knows that all is done. */
+static int streams_is_outlived(const streams *all, const stream_queue *self)
 {
     return vclock_get(&self->seen, self->line) <= vclock_get(&all->host, self->line);
 }
@@ -122,7 +106,7 @@ static void streams_join(stream_queue *self, const stream_queue *other)
 {
     if (vclock_get(&other->seen, other->line) <= vclock_get(&self->seen, other->line)) return;
     vclock_join(&self->seen, &other->seen);
-    self->end_ns = other->end_ns > self->end_ns ? other->end_ns : self->end_ns;
+    memory_raise(&self->end_ns, other->end_ns);
 }
 
 static void streams_join_implicit(streams *all, stream_queue *self)
@@ -136,36 +120,30 @@ static void streams_join_implicit(streams *all, stream_queue *self)
     }
 }
 
-int streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
+void streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
 {
-    if (vclock_reserve(&self->seen, streams_width(all))) return -1;
     if (self->host_version != all->host_version) {
         vclock_join(&self->seen, &all->host);
         self->host_version = all->host_version;
     }
     streams_join_implicit(all, self);
-    self->seen.at[self->line]++;
+    streams_tick(all, &self->seen, self->line);
     uint64_t start_ns = self->end_ns > now_ns ? self->end_ns : now_ns;
     self->end_ns = work_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + work_ns;
-    return 0;
 }
 
-int streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark)
+void streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark)
 {
-    if (vclock_reserve(&mark->seen, streams_width(all)) || streams_issue(all, self, now_ns, 0)) {
-        return -1;
-    }
+    streams_issue(all, self, now_ns, 0);
     vclock_copy(&mark->seen, &self->seen);
     mark->end_ns = self->end_ns;
-    return 0;
 }
 
-int streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
+void streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
 {
-    if (streams_issue(all, self, now_ns, 0)) return -1;
+    streams_issue(all, self, now_ns, 0);
     vclock_join(&self->seen, &mark->seen);
-    self->end_ns = mark->end_ns > self->end_ns ? mark->end_ns : self->end_ns;
-    return 0;
+    memory_raise(&self->end_ns, mark->end_ns);
 }
 
 void streams_host_follow(streams *all, const stream_mark *mark)

@@ -41,26 +41,25 @@ typedef struct streams {                         /* zeroed: none */
 typedef struct stream_mark { vclock seen; uint64_t end_ns; } stream_mark;
 
 void     streams_destroy(streams *all);
-uint32_t streams_width(const streams *all);      /* lines that clocks need room for */
+void     streams_tick(const streams *all, vclock *clock, uint32_t line);     /* one position further on the line */
 
-/* NULL: no host memory. thread: of STREAM_PER_THREAD. */
+/* thread: of STREAM_PER_THREAD. */
 stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread);
 stream_queue *streams_find(const streams *all, stream_kind kind, int device, uint64_t thread);   /* or NULL */
 void     streams_close(streams *all, stream_queue *self);
 void     streams_close_device(streams *all, int device);     /* all of a device's, default ones too */
 
 /* The next command of the stream, and how long it takes; what it comes after as the legacy stream's rules are: a
-   blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not closed.
-   -1: no host memory. */
-int      streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns);
-int      streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
-int      streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
+   blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not
+   closed. */
+void     streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns);
+void     streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
+void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
 
 /* The host has seen the mark, or all that the stream or the device was given. */
 void     streams_host_follow(streams *all, const stream_mark *mark);
 void     streams_host_outlive(streams *all, stream_queue *self);
 void     streams_host_outlive_device(streams *all, int device);
-int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */
 uint64_t streams_device_end_ns(const streams *all, int device);          /* closed streams' work included */
 
 #endif

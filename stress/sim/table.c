@@ -53,7 +53,8 @@ static int table_act_clear(void *context, const void *payload)
         || !devmem_reaches(&memory->memory, offset, asked->bytes, now->device->ordinal)) {
         return SIM_INVALID_VALUE;
     }
-    return devmem_fill(&memory->memory, offset, asked->bytes, 0) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+    devmem_fill(&memory->memory, offset, asked->bytes, 0);
+    return SIM_SUCCESS;
 }
 
 static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpuarena_stream stream)
@@ -115,15 +116,12 @@ static int table_obtain(table_call *call, gpuarena_memory kind, void **ptr, uint
 {
     sim_device *device = call->device;
     uint64_t *cost_ns = &call->cost_ns;
-    mempool *pool;
     if (!ptr) return SIM_INVALID_VALUE;
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_obtain(device, SIM_BANK_HOST, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_obtain(device, SIM_BANK_MANAGED, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_DEVICE:  return memory_obtain(device, call->lie, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:
-        pool = mempool_of(device);
-        return pool ? mempool_hand_out(device, pool, stream, ptr, bytes, cost_ns) : SIM_OUT_OF_MEMORY;
+    case GPUARENA_MEMORY_ASYNC:   return mempool_hand_out(device, mempool_of(device), stream, ptr, bytes, cost_ns);
     }
     return SIM_NOT_SUPPORTED;
 }

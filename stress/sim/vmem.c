@@ -21,12 +21,6 @@ static int vmem_refuse(const sim_device *device, const char *action, uint64_t ad
     return SIM_INVALID_VALUE;
 }
 
-static int vmem_no_host_memory(const sim_device *device, const char *action)
-{
-    ENGINE_REPORT(device, "no host memory left to simulate %s", action);
-    return SIM_UNKNOWN;
-}
-
 /* Whole granules within one reservation of this device; else a code and a finding. */
 static int vmem_find(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
                      vmem_range *found)
@@ -69,10 +63,8 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
 {
     uint64_t offset;
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    devmem_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
-                                          &offset);
-    if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
+    if (vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
+        return SIM_OUT_OF_MEMORY;
     }
     *address = engine_address(device, offset);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
@@ -100,37 +92,31 @@ static vspace_page *vmem_page(const sim *machine, uint64_t handle)
     return handles_find(&machine->handles, (const void *)(uintptr_t)handle, HANDLE_PAGE);
 }
 
-/* One more handle of a page; 0: no host memory. */
+/* One more handle of a page. */
 static uint64_t vmem_refer(sim *machine, vspace_page *page)
 {
-    void *value = handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
-    page->reference_count += value != NULL;
-    return (uint64_t)(uintptr_t)value;
+    page->reference_count++;
+    return (uint64_t)(uintptr_t)handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
 }
 
 /* Memory with a handle. file: of its bytes, from `place` on; 0: none. */
-static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t place, const char *action,
-                     uint64_t *handle)
+static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
     vspace_page *page;
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
-    devmem_result result = devmem_take_page(&device->memory, bytes, &page);
-    if (result != DEVMEM_OK) {
-        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, action);
-    }
-    int failed = file && devmem_share_page(&device->memory, page, file, place, 0);
-    uint64_t value = failed ? 0 : vmem_refer(device->sim, page);
-    if (!value) {
+    if (devmem_take_page(&device->memory, bytes, &page) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
+    if (file && devmem_share_page(&device->memory, page, file, place, 0)) {
         devmem_give_page(&device->memory, page);
-        return vmem_no_host_memory(device, action);
+        ENGINE_REPORT(device, "no host memory left to simulate import");
+        return SIM_UNKNOWN;
     }
-    *handle = value;
+    *handle = vmem_refer(device->sim, page);
     return SIM_SUCCESS;
 }
 
 int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
 {
-    int code = vmem_take(device, bytes, 0, 0, "create", handle);
+    int code = vmem_take(device, bytes, 0, 0, handle);
     if (code != SIM_SUCCESS) return code;
     vmem_page(device->sim, *handle)->is_shared = is_shared;
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_CREATE, bytes);
@@ -139,7 +125,7 @@ int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *han
 
 int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
-    return vmem_take(device, bytes, file, place, "import", handle);
+    return vmem_take(device, bytes, file, place, handle);
 }
 
 /* What it costs more that memory goes. */
@@ -193,7 +179,7 @@ int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
         return SIM_INVALID_VALUE;
     }
     *handle = vmem_refer(device->sim, page);
-    return *handle ? SIM_SUCCESS : vmem_no_host_memory(device, "import");
+    return SIM_SUCCESS;
 }
 
 int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns)
@@ -212,10 +198,7 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
             return vmem_refuse(device, "map", address, bytes, "something is mapped there already");
         }
     }
-    if (vspace_map(space, range.reservation, range.offset, page, machine->mapping_serial + 1)) {
-        return vmem_no_host_memory(device, "map");
-    }
-    machine->mapping_serial++;
+    vspace_map(space, range.reservation, range.offset, page, ++machine->mapping_serial);
     engine_tell(device, SIM_CALL_VM_MAP, address, bytes);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_MAP, bytes);
     return SIM_SUCCESS;

@@ -6,16 +6,9 @@
 #include <string.h>
 
 #include "../base/array.h"
+#include "../base/program.h"
 
 /* ---- Graphs: a growing list of nodes */
-
-/* NULL: no host memory */
-static graph *graph_create(int device)
-{
-    graph *made = calloc(1, sizeof *made);
-    if (made) made->device = device;
-    return made;
-}
 
 static void graph_destroy(graph *self)          /* NULL is fine */
 {
@@ -25,33 +18,31 @@ static void graph_destroy(graph *self)          /* NULL is fine */
     }
 }
 
-graph *graph_copy(const graph *self)
+/* bytes: up to GRAPH_PAYLOAD */
+static void graph_add(graph *self, graph_act act, const void *payload, size_t bytes)
 {
-    graph *made = graph_create(self->device);
-    graph_node *nodes = malloc((self->count + 1) * sizeof *nodes);
-    if (!made || !nodes) {
-        free(nodes);
-        graph_destroy(made);
-        return NULL;
-    }
-    if (self->count > 0) memcpy(nodes, self->nodes, self->count * sizeof *nodes);
-    made->nodes = nodes;
-    made->count = self->count;
-    made->capacity = self->count + 1;
-    made->work_ns = self->work_ns;
-    return made;
-}
-
-/* -1: no host memory, too long. */
-static int graph_add(graph *self, graph_act act, const void *payload, size_t bytes)
-{
-    if (bytes > GRAPH_PAYLOAD) return -1;
-    if (ARRAY_RESERVE(self->nodes, self->capacity, self->count + 1)) return -1;
+    ARRAY_RESERVE(self->nodes, self->capacity, self->count + 1);
     graph_node *node = &self->nodes[self->count++];
     memset(node, 0, sizeof *node);
     node->act = act;
     memcpy(node->payload.bytes, payload, bytes);
-    return 0;
+}
+
+/* Behind what is there, which is its own from then on. */
+static void graph_append(graph *self, const graph *other)
+{
+    for (uint32_t i = 0; i < other->count; i++) {
+        graph_add(self, other->nodes[i].act, &other->nodes[i].payload, sizeof other->nodes[i].payload);
+    }
+}
+
+graph *graph_copy(const graph *self)
+{
+    graph *made = program_need(1, sizeof *made);
+    made->device = self->device;
+    made->work_ns = self->work_ns;
+    graph_append(made, self);
+    return made;
 }
 
 /* All nodes, in order; the first code that is not 0. */
@@ -97,13 +88,11 @@ static int capture_fail(sim_device *device, capture *met, const char *action, in
     return code;
 }
 
-static int capture_enter(const sim_device *device, stream_queue *self, capture *joined, const stream_mark *mark)
+static void capture_enter(stream_queue *self, capture *joined, const stream_mark *mark)
 {
-    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     vclock_copy(&self->captured, &mark->seen);
     self->captured_ns = mark->end_ns;
     self->capture = joined;
-    return SIM_SUCCESS;
 }
 
 int work_begin_capture(sim_device *device, const void *handle, int mode)
@@ -116,18 +105,14 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
     if (self->kind == STREAM_LEGACY || self->capture) {
         return self->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
     }
-    capture *made = calloc(1, sizeof *made);
-    graph *into = graph_create(self->device);
-    if (!made || !into || capture_enter(device, self, made, &beginning)) {
-        free(made);
-        graph_destroy(into);
-        return SIM_OUT_OF_MEMORY;
-    }
+    capture *made = program_need(1, sizeof *made);
+    capture_enter(self, made, &beginning);
     made->id = ++device->sim->captures.last_id;
     made->thread = engine_thread(device->sim);
     made->mode = (capture_mode)mode;
     made->origin = self;
-    made->graph = into;
+    made->graph = program_need(1, sizeof *made->graph);
+    made->graph->device = self->device;
     made->next = device->sim->captures.list;
     device->sim->captures.list = made;
     return SIM_SUCCESS;
@@ -194,24 +179,12 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
 }
 
 /* A capturing stream's next piece of work. */
-static int capture_issue(const sim_device *device, stream_queue *self, uint64_t work_ns)
+static void capture_issue(const sim_device *device, stream_queue *self, uint64_t work_ns)
 {
-    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
-    graph *into = self->capture->graph;
     uint64_t *end_ns = &self->captured_ns;
     *end_ns = work_ns > UINT64_MAX - *end_ns ? UINT64_MAX : *end_ns + work_ns;
-    into->work_ns = *end_ns > into->work_ns ? *end_ns : into->work_ns;
-    self->captured.at[self->line]++;
-    return SIM_SUCCESS;
-}
-
-/* A point in a capturing stream. */
-static int capture_record(const sim_device *device, const stream_queue *self, stream_mark *mark)
-{
-    if (vclock_reserve(&mark->seen, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
-    vclock_copy(&mark->seen, &self->captured);
-    mark->end_ns = self->captured_ns;
-    return SIM_SUCCESS;
+    memory_raise(&self->capture->graph->work_ns, *end_ns);
+    streams_tick(&device->sim->streams, &self->captured, self->line);
 }
 
 /* What follows a point of the same capture, or joins it. */
@@ -222,51 +195,37 @@ static int capture_follow(sim_device *device, stream_queue *self, uint64_t id, c
     if (!joined) return SIM_CAPTURED_EVENT;
     if (joined->is_invalid) return SIM_CAPTURE_INVALIDATED;
     if (self->kind == STREAM_LEGACY) return SIM_CAPTURE_IMPLICIT;
-    if (!self->capture) return capture_enter(device, self, joined, mark);
+    if (!self->capture) {
+        capture_enter(self, joined, mark);
+        return SIM_SUCCESS;
+    }
     if (self->capture != joined) {
         capture_fail(device, self->capture, action, SIM_CAPTURE_MERGE);
         return capture_fail(device, joined, action, SIM_CAPTURE_MERGE);
     }
-    if (vclock_reserve(&self->captured, streams_width(&device->sim->streams))) return SIM_OUT_OF_MEMORY;
     vclock_join(&self->captured, &mark->seen);
-    self->captured_ns = mark->end_ns > self->captured_ns ? mark->end_ns : self->captured_ns;
+    memory_raise(&self->captured_ns, mark->end_ns);
     return SIM_SUCCESS;
 }
 
 /* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's rules */
 
-static capture_thread *capture_find_thread(const captures *all, uint64_t thread)
-{
-    for (uint32_t i = 0; i < all->thread_count; i++) {
-        if (all->threads[i].thread == thread) return &all->threads[i];
-    }
-    return NULL;
-}
-
-static capture_mode capture_mode_of(const captures *all, uint64_t thread)
-{
-    const capture_thread *found = capture_find_thread(all, thread);
-    return found ? found->mode : CAPTURE_GLOBAL;
-}
-
-static capture_thread *capture_add_thread(captures *all, uint64_t thread)
+static capture_mode *capture_mode_of(captures *all, uint64_t thread)
 {
     const capture_thread made = { thread, CAPTURE_GLOBAL };
-    if (ARRAY_RESERVE(all->threads, all->thread_capacity, all->thread_count + 1)) return NULL;
+    for (uint32_t i = 0; i < all->thread_count; i++) {
+        if (all->threads[i].thread == thread) return &all->threads[i].mode;
+    }
+    ARRAY_RESERVE(all->threads, all->thread_capacity, all->thread_count + 1);
     all->threads[all->thread_count] = made;
-    return &all->threads[all->thread_count++];
+    return &all->threads[all->thread_count++].mode;
 }
 
 int capture_exchange_mode(sim *machine, int *mode)
 {
-    captures *all = &machine->captures;
-    uint64_t thread = engine_thread(machine);
     if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
-    capture_thread *found = capture_find_thread(all, thread);
-    found = found ? found : capture_add_thread(all, thread);
-    if (!found) return SIM_OUT_OF_MEMORY;
-    capture_mode before = found->mode;
-    found->mode = (capture_mode)*mode;
+    capture_mode *own = capture_mode_of(&machine->captures, engine_thread(machine)), before = *own;
+    *own = (capture_mode)*mode;
     *mode = (int)before;
     return SIM_SUCCESS;
 }
@@ -275,9 +234,9 @@ int capture_exchange_mode(sim *machine, int *mode)
 static int capture_check_unsafe(sim_device *device, const char *action)
 {
     int code = SIM_SUCCESS;
-    const captures *all = &device->sim->captures;
+    captures *all = &device->sim->captures;
     uint64_t thread = engine_thread(device->sim);
-    capture_mode mode = all->list ? capture_mode_of(all, thread) : CAPTURE_RELAXED;
+    capture_mode mode = all->list ? *capture_mode_of(all, thread) : CAPTURE_RELAXED;
     for (capture *each = mode == CAPTURE_RELAXED ? NULL : all->list; each; each = each->next) {
         int is_own = each->thread == thread;
         if (is_own ? each->mode != CAPTURE_RELAXED : mode == CAPTURE_GLOBAL && each->mode == CAPTURE_GLOBAL) {
@@ -348,9 +307,8 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
     stream_kind kind = handle == WORK_PER_THREAD ? STREAM_PER_THREAD : STREAM_LEGACY;
     uint64_t thread = kind == STREAM_PER_THREAD ? engine_thread(machine) : 0;
     stream_queue *found = streams_find(&machine->streams, kind, device->ordinal, thread);
-    found = found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
-    *code = found ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
-    return found;
+    *code = SIM_SUCCESS;
+    return found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
 }
 
 int work_create_stream(sim_device *device, int is_blocking, void **handle)
@@ -358,12 +316,7 @@ int work_create_stream(sim_device *device, int is_blocking, void **handle)
     sim *machine = device->sim;
     if (device->lost_code) return device->lost_code;
     stream_queue *made = streams_create(&machine->streams, STREAM_CREATED, device->ordinal, is_blocking, 0);
-    void *value = made ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made) : NULL;
-    if (!value) {
-        if (made) streams_close(&machine->streams, made);
-        return SIM_OUT_OF_MEMORY;
-    }
-    *handle = value;
+    *handle = handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made);
     return SIM_SUCCESS;
 }
 
@@ -391,10 +344,10 @@ int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
 {
     sim *machine = device->sim;
     int code = capture_check_use(device, self);
-    if (code != SIM_SUCCESS || self->capture) {
-        return code != SIM_SUCCESS ? code : capture_issue(device, self, work_ns);
-    }
-    return streams_issue(&machine->streams, self, machine->now_ns, work_ns) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+    if (code != SIM_SUCCESS) return code;
+    if (self->capture) capture_issue(device, self, work_ns);
+    else streams_issue(&machine->streams, self, machine->now_ns, work_ns);
+    return SIM_SUCCESS;
 }
 
 static void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_ns)
@@ -411,9 +364,8 @@ static int work_look(sim_device *device, const void *handle, const char *action,
     *found = work_find_stream(device, handle, &code);
     if (!*found) return code;
     code = capture_check_wait(device, *found, action);
-    if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY
-        && streams_issue(&machine->streams, *found, machine->now_ns, 0)) {
-        code = SIM_OUT_OF_MEMORY;
+    if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY) {
+        streams_issue(&machine->streams, *found, machine->now_ns, 0);
     }
     return code;
 }
@@ -466,9 +418,7 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
 
 void *work_keep_graph(sim *machine, handle_kind of, graph *made)
 {
-    void *handle = made ? handles_create(&machine->handles, machine->runtime_serial, of, made) : NULL;
-    if (!handle) graph_destroy(made);
-    return handle;
+    return made ? handles_create(&machine->handles, machine->runtime_serial, of, made) : NULL;
 }
 
 int work_drop_graph(sim *machine, handle_kind of, const void *handle)
@@ -508,15 +458,10 @@ int event_create(sim_device *device, int is_timed, void **made)
 {
     sim *machine = device->sim;
     if (device->lost_code) return device->lost_code;
-    event *self = calloc(1, sizeof *self);
-    void *value = self ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_EVENT, self) : NULL;
-    if (!value) {
-        free(self);
-        return SIM_OUT_OF_MEMORY;
-    }
+    event *self = program_need(1, sizeof *self);
     self->device = device->ordinal;
     self->is_timed = is_timed;
-    *made = value;
+    *made = handles_create(&machine->handles, machine->runtime_serial, HANDLE_EVENT, self);
     return SIM_SUCCESS;
 }
 
@@ -536,15 +481,14 @@ static int event_mark(sim_device *device, event *self, stream_queue *at)
     int code = capture_check_use(device, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
-        code = capture_record(device, at, &self->mark);
-    } else if (streams_record(&machine->streams, at, machine->now_ns, &self->mark)) {
-        code = SIM_OUT_OF_MEMORY;
+        vclock_copy(&self->mark.seen, &at->captured);
+        self->mark.end_ns = at->captured_ns;
+    } else {
+        streams_record(&machine->streams, at, machine->now_ns, &self->mark);
     }
-    if (code == SIM_SUCCESS) {
-        self->is_recorded = 1;
-        self->capture_id = at->capture ? at->capture->id : 0;
-    }
-    return code;
+    self->is_recorded = 1;
+    self->capture_id = at->capture ? at->capture->id : 0;
+    return SIM_SUCCESS;
 }
 
 int event_record(sim_device *device, const void *value, const void *handle)
@@ -603,7 +547,8 @@ int event_follow(sim_device *device, const void *handle, const void *value, cons
     if (code != SIM_SUCCESS || !self->is_recorded) return code;
     if (self->capture_id) return capture_follow(device, from, self->capture_id, &self->mark, action);
     if (from->capture) return capture_fail(device, from->capture, action, SIM_CAPTURE_ISOLATION);
-    return streams_follow(&machine->streams, from, machine->now_ns, &self->mark) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+    streams_follow(&machine->streams, from, machine->now_ns, &self->mark);
+    return SIM_SUCCESS;
 }
 
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
@@ -623,18 +568,6 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
     return SIM_SUCCESS;
 }
 
-static void event_drop_all(sim *machine, int device, int any)
-{
-    for (uint32_t i = 0; i < machine->handles.count; i++) {
-        void *value;
-        event *self = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
-        if (self && (any || self->device == device)) {
-            handles_drop(&machine->handles, value);
-            event_free(self);
-        }
-    }
-}
-
 void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
@@ -642,23 +575,24 @@ void work_reset(sim_device *device)
     streams_host_outlive_device(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
-        const stream_queue *found = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
-        if (found && found->device == device->ordinal) {
-            handles_drop(&machine->handles, value);
-        }
+        const stream_queue *queue = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
+        event *point = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
+        if ((queue ? queue->device : point ? point->device : -1) != device->ordinal) continue;
+        handles_drop(&machine->handles, value);
+        if (point) event_free(point);
     }
     streams_close_device(&machine->streams, device->ordinal);
-    event_drop_all(machine, device->ordinal, 0);
 }
 
 void work_destroy(sim *machine)
 {
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
+        event *point = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
         graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
         graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
+        if (point) event_free(point);
     }
-    event_drop_all(machine, 0, 1);
     captures_destroy(&machine->captures);
     streams_destroy(&machine->streams);
     handles_destroy(&machine->handles);
@@ -674,11 +608,10 @@ int launch_command(sim_device *device, const void *handle, uint64_t work_ns, gra
     stream_queue *by = work_find_stream(device, handle, &code);
     code = by ? work_issue(device, by, work_ns) : code;
     if (code != SIM_SUCCESS || !act) return code;
-    if (by->capture) {
-        return graph_add(by->capture->graph, act, payload, bytes) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
-    }
     launch now = { device, by, device->sim->judge.op };
-    return act(&now, payload);
+    if (!by->capture) return act(&now, payload);
+    graph_add(by->capture->graph, act, payload, bytes);
+    return SIM_SUCCESS;
 }
 
 static int launch_act_use(void *context, const void *payload)
@@ -701,21 +634,11 @@ int launch_use(sim_device *device, const void *handle, const access_range *range
     if (by->capture) {
         access_range captured = *range;
         captured.captured_mapping = device->sim->mapping_serial;
-        return graph_add(by->capture->graph, launch_act_use, &captured, sizeof captured) ? SIM_OUT_OF_MEMORY
-                                                                                         : SIM_SUCCESS;
+        graph_add(by->capture->graph, launch_act_use, &captured, sizeof captured);
+    } else {
+        access_use(device, by, range);
     }
-    access_use(device, by, range);
     return SIM_SUCCESS;
-}
-
-/* Into a capture: its nodes are the capture's from then on. */
-static int launch_capture(graph *into, const graph *self)
-{
-    int failed = 0;
-    for (uint32_t i = 0; i < self->count && !failed; i++) {
-        failed = graph_add(into, self->nodes[i].act, &self->nodes[i].payload, sizeof self->nodes[i].payload);
-    }
-    return failed ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
 int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op)
@@ -724,7 +647,8 @@ int launch_graph(sim_device *device, const graph *self, const void *handle, uint
     stream_queue *by = work_find_stream(device, handle, &code);
     code = by ? work_issue(device, by, self->work_ns) : code;
     if (code != SIM_SUCCESS) return code;
-    if (by->capture) return launch_capture(by->capture->graph, self);
     launch now = { device, by, op };
-    return graph_run(self, &now);
+    if (!by->capture) return graph_run(self, &now);
+    graph_append(by->capture->graph, self);
+    return SIM_SUCCESS;
 }

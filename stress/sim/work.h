@@ -12,9 +12,7 @@
 /* engine_begin_call, and what the machine's state forbids. action: the call's name, for findings. */
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action);
 
-
-/* NULL and a code: not a stream now, or one of a lost device, or no host memory for a default one. Valid until a
-   stream is destroyed or waited for. */
+/* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
 stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);
 
 int  work_create_stream(sim_device *device, int is_blocking, void **handle);
@@ -32,14 +30,13 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* wait
 /* A call that waits for or asks this stream, or all of the device (self NULL): a code. action: its name. */
 int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
-graph *graph_copy(const graph *self);                        /* NULL: no host memory */
+graph *graph_copy(const graph *self);
 
 int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
 int  work_begin_capture(sim_device *device, const void *handle, int mode);
 int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
 
-/* The handle of a graph, which is destroyed where there is no host memory for one; then, and for NULL: NULL. And its
-   end: a code. */
+/* The handle of a graph, for NULL NULL; and its end: a code. */
 void *work_keep_graph(sim *machine, handle_kind of, graph *made);
 int   work_drop_graph(sim *machine, handle_kind of, const void *handle);
 

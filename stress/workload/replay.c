@@ -20,6 +20,8 @@ typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
     slice  rest;                                 /* unread text */
     id_map ids;
+    const char *grammar;                         /* of the line under way, for messages, */
+    char   separator;                            /* and what stands between its fields */
 } reader;
 
 typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
@@ -42,34 +44,26 @@ static int reader_line(reader *in, slice *line)
     return 1;
 }
 
-/* Takes the next field off *rest. `name` and `grammar` are for the message when there is none. */
-static int reader_field(reader *in, slice *rest, char separator, const char *name, const char *grammar,
-                        slice *field)
+/* Takes the next field off *rest. `name` is for the message when there is none. */
+static int reader_field(reader *in, slice *rest, const char *name, slice *field)
 {
-    if (!slice_take(rest, separator, field)) {
-        return stream_refuse(in->builder, "the line ends before %s, expected %s", name, grammar);
-    }
-    return 0;
+    if (slice_take(rest, in->separator, field)) return 0;
+    return stream_refuse(in->builder, "the line ends before %s, expected %s", name, in->grammar);
 }
 
-static int reader_number(reader *in, slice *rest, char separator, const char *name, const char *grammar,
-                         uint64_t *number)
+static int reader_number(reader *in, slice *rest, const char *name, uint64_t *number)
 {
     slice field;
-    if (reader_field(in, rest, separator, name, grammar, &field)) return -1;
-    if (!slice_decimal(field, number)) {
-        return stream_refuse(in->builder, "%s is %s, expected a decimal number below 2^64 in %s", name,
-                             slice_show(field).text, grammar);
-    }
-    return 0;
+    if (reader_field(in, rest, name, &field)) return -1;
+    if (slice_decimal(field, number)) return 0;
+    return stream_refuse(in->builder, "%s is %s, expected a decimal number below 2^64 in %s", name,
+                         slice_show(field).text, in->grammar);
 }
 
-static int reader_end_of_line(reader *in, slice rest, const char *grammar)
+static int reader_end_of_line(reader *in, slice rest)
 {
-    if (rest.bytes) {
-        return stream_refuse(in->builder, "%s after the last field, expected %s", slice_show(rest).text, grammar);
-    }
-    return 0;
+    if (!rest.bytes) return 0;
+    return stream_refuse(in->builder, "%s after the last field, expected %s", slice_show(rest).text, in->grammar);
 }
 
 /* Ids as the text names them: an id is allocated while not live, freed and touched while live. `shown` is its text.
@@ -77,7 +71,6 @@ static int reader_end_of_line(reader *in, slice rest, const char *grammar)
 static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     id_entry *entry = id_map_add(&in->ids, id);
-    program_must(!entry);
     if (entry->state == ID_LIVE) {
         return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
                              slice_show(shown).text, entry->line);
@@ -111,109 +104,91 @@ static int reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
         carriage returns */
 
-static int trace_word(reader *in, slice text, const char *name, const char *grammar)
+static int trace_word(reader *in, slice text, const char *name)
 {
-    if (!slice_is_word(text)) {
-        return stream_refuse(in->builder, "%s is %s, expected one word in %s", name, slice_show(text).text, grammar);
-    }
+    if (slice_is_word(text)) return 0;
+    return stream_refuse(in->builder, "%s is %s, expected one word in %s", name, slice_show(text).text, in->grammar);
+}
+
+/* An id, and its text. */
+static int trace_id(reader *in, slice *rest, uint64_t *id, slice *shown)
+{
+    slice after = *rest;
+    if (reader_number(in, rest, "ID", id)) return -1;
+    slice_take(&after, ' ', shown);
     return 0;
 }
 
-/* The id, its text, and the entry of the live block that it names. */
-static int trace_live_id(reader *in, slice *rest, const char *grammar, id_entry **entry)
+/* The entry of the live block that an id names. */
+static int trace_live_id(reader *in, slice *rest, id_entry **entry)
 {
-    slice shown = *rest, after = *rest;
     uint64_t id;
-    if (reader_number(in, rest, ' ', "ID", grammar, &id)) return -1;
-    slice_take(&after, ' ', &shown);
-    return reader_live(in, id, shown, entry);
+    slice shown;
+    return trace_id(in, rest, &id, &shown) || reader_live(in, id, shown, entry) ? -1 : 0;
 }
-
-static const char trace_alloc_grammar[] = "`a ID BYTES STREAM [TAG]`";
 
 static int trace_alloc(reader *in, slice rest)
 {
-    slice shown = rest, after = rest, tag = { NULL, 0 };
+    slice shown, tag = { NULL, 0 };
     uint64_t id, bytes, on_stream;
-    slice_take(&after, ' ', &shown);
-    if (reader_number(in, &rest, ' ', "ID", trace_alloc_grammar, &id) ||
-        reader_number(in, &rest, ' ', "BYTES", trace_alloc_grammar, &bytes) ||
-        reader_number(in, &rest, ' ', "STREAM", trace_alloc_grammar, &on_stream)) {
+    if (trace_id(in, &rest, &id, &shown) || reader_number(in, &rest, "BYTES", &bytes)
+        || reader_number(in, &rest, "STREAM", &on_stream)) {
         return -1;
     }
-    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG", trace_alloc_grammar)) return -1;
-    if (reader_end_of_line(in, rest, trace_alloc_grammar)) return -1;
-    return reader_alloc(in, id, shown, bytes, on_stream, tag);
+    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG")) return -1;
+    return reader_end_of_line(in, rest) ? -1 : reader_alloc(in, id, shown, bytes, on_stream, tag);
 }
-
-static const char trace_free_grammar[] = "`f ID [STREAM]`";
 
 static int trace_free(reader *in, slice rest)
 {
     id_entry *entry;
     uint64_t on_stream = 0;
-    if (trace_live_id(in, &rest, trace_free_grammar, &entry)) return -1;
+    if (trace_live_id(in, &rest, &entry)) return -1;
     int names_stream = rest.bytes != NULL;
-    if (names_stream && reader_number(in, &rest, ' ', "STREAM", trace_free_grammar, &on_stream)) {
-        return -1;
-    }
-    if (reader_end_of_line(in, rest, trace_free_grammar)) return -1;
+    if ((names_stream && reader_number(in, &rest, "STREAM", &on_stream)) || reader_end_of_line(in, rest)) return -1;
     return reader_free(in, entry, names_stream ? &on_stream : NULL);
 }
-
-static const char trace_step_grammar[] = "`s LABEL`";
 
 static int trace_step(reader *in, slice rest)
 {
     slice label;
-    if (reader_field(in, &rest, ' ', "LABEL", trace_step_grammar, &label) ||
-        trace_word(in, label, "LABEL", trace_step_grammar) || reader_end_of_line(in, rest, trace_step_grammar)) {
-        return -1;
-    }
-    return stream_step(in->builder, label);
+    return reader_field(in, &rest, "LABEL", &label) || trace_word(in, label, "LABEL")
+        || reader_end_of_line(in, rest) || stream_step(in->builder, label) ? -1 : 0;
 }
-
-static const char trace_kernel_grammar[] = "`k STREAM NANOSECONDS [ID..]`";
 
 static int trace_kernel(reader *in, slice rest)
 {
     uint64_t on_stream, duration_ns;
-    if (reader_number(in, &rest, ' ', "STREAM", trace_kernel_grammar, &on_stream) ||
-        reader_number(in, &rest, ' ', "NANOSECONDS", trace_kernel_grammar, &duration_ns) ||
-        stream_kernel(in->builder, on_stream, duration_ns)) {
-        return -1;
+    id_entry *entry;
+    int failed = reader_number(in, &rest, "STREAM", &on_stream)
+        || reader_number(in, &rest, "NANOSECONDS", &duration_ns)
+        || stream_kernel(in->builder, on_stream, duration_ns);
+    while (!failed && rest.bytes) {
+        failed = trace_live_id(in, &rest, &entry) || stream_touch(in->builder, entry->value);
     }
-    while (rest.bytes) {
-        id_entry *entry;
-        if (trace_live_id(in, &rest, trace_kernel_grammar, &entry) || stream_touch(in->builder, entry->value)) {
-            return -1;
-        }
-    }
-    return 0;
+    return failed ? -1 : 0;
 }
-
-static const char trace_wait_grammar[] = "`w STREAM STREAM2`";
 
 static int trace_wait(reader *in, slice rest)
 {
     uint64_t on_stream, for_stream;
-    if (reader_number(in, &rest, ' ', "STREAM", trace_wait_grammar, &on_stream) ||
-        reader_number(in, &rest, ' ', "STREAM2", trace_wait_grammar, &for_stream) ||
-        reader_end_of_line(in, rest, trace_wait_grammar)) {
-        return -1;
-    }
-    return stream_wait(in->builder, on_stream, for_stream);
+    return reader_number(in, &rest, "STREAM", &on_stream) || reader_number(in, &rest, "STREAM2", &for_stream)
+        || reader_end_of_line(in, rest) || stream_wait(in->builder, on_stream, for_stream) ? -1 : 0;
 }
 
 static int trace_operation(reader *in, slice line)
 {
-    static const struct { char letter; int (*read)(reader *in, slice rest); } kinds[] = {
-        { 'a', trace_alloc }, { 'f', trace_free }, { 's', trace_step }, { 'k', trace_kernel }, { 'w', trace_wait }
+    static const struct { const char *letter, *grammar; int (*read)(reader *in, slice rest); } kinds[] = {
+        { "a", "`a ID BYTES STREAM [TAG]`", trace_alloc }, { "f", "`f ID [STREAM]`", trace_free },
+        { "s", "`s LABEL`", trace_step }, { "k", "`k STREAM NANOSECONDS [ID..]`", trace_kernel },
+        { "w", "`w STREAM STREAM2`", trace_wait },
     };
     slice rest = line, kind;
     slice_take(&rest, ' ', &kind);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && kind.length == 1; i++) {
-        if (kind.bytes[0] == kinds[i].letter) return kinds[i].read(in, rest);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (!slice_is(kind, kinds[i].letter)) continue;
+        in->grammar = kinds[i].grammar;
+        return kinds[i].read(in, rest);
     }
     return stream_refuse(in->builder, "%s, expected a line that begins with a, f, s, k, w or #",
                          slice_show(line).text);
@@ -223,6 +198,7 @@ static int trace_read(reader *in)
 {
     slice line;
     int found = reader_line(in, &line);
+    in->separator = ' ';
     if (found > 0 && !slice_is(line, "gpuarena-trace 1")) {
         return stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
     }
@@ -305,7 +281,7 @@ static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_ro
 {
     slice field;
     for (size_t column = 0; column < layout->columns; column++) {
-        if (reader_field(in, &line, ',', "its last column", layout->header, &field)) return -1;
+        if (reader_field(in, &line, "its last column", &field)) return -1;
         if (column == layout->size && !slice_decimal(field, &row->bytes)) {
             return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64",
                                  slice_show(field).text);
@@ -314,7 +290,7 @@ static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_ro
             || (column == layout->pointer && rmm_read_pointer(in, field, row))
             || (column == layout->stream && rmm_read_stream(in, field, row))) return -1;
     }
-    return reader_end_of_line(in, line, layout->header);
+    return reader_end_of_line(in, line);
 }
 
 /* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
@@ -348,6 +324,7 @@ static int rmm_read(reader *in)
     rmm_row row;
     int found = reader_line(in, &line);
     const rmm_layout *layout = found > 0 ? rmm_find_layout(line) : NULL;
+    if (layout) in->grammar = layout->header;
     while (layout && (found = reader_line(in, &line)) > 0) {
         if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) return -1;
     }
@@ -369,34 +346,31 @@ typedef struct interval_event {
 typedef struct intervals {
     interval *rows;
     size_t    count, capacity;
-    int       has_offset;
 } intervals;
 
 static const char intervals_plain[] = "id,lower,upper,size", intervals_packed[] = "id,lower,upper,size,offset";
 
 static int intervals_add(reader *in, intervals *all, slice line)
 {
-    const char *grammar = all->has_offset ? intervals_packed : intervals_plain;
     uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
     if (all->count >= STREAM_MAX_OPS / 2) {
         return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
     }
-    program_must(ARRAY_RESERVE(all->rows, all->capacity, all->count + 1));
+    ARRAY_RESERVE(all->rows, all->capacity, all->count + 1);
     interval *row = &all->rows[all->count];
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
     if (!slice_is_word(row->id_text)) {
         return stream_refuse(in->builder, "id is %s, expected a number or a word in %s",
-                             slice_show(row->id_text).text, grammar);
+                             slice_show(row->id_text).text, in->grammar);
     }
     if (!slice_decimal(row->id_text, &row->id)) {
         row->id = slice_hash(row->id_text);      /* minimalloc's own examples name their buffers b1, b2 */
     }
-    if (reader_number(in, &line, ',', "lower", grammar, &row->lower) ||
-        reader_number(in, &line, ',', "upper", grammar, &row->upper) ||
-        reader_number(in, &line, ',', "size", grammar, &row->bytes) ||
-        (all->has_offset && reader_number(in, &line, ',', "offset", grammar, &offset)) ||
-        reader_end_of_line(in, line, grammar)) {
+    if (reader_number(in, &line, "lower", &row->lower) || reader_number(in, &line, "upper", &row->upper)
+        || reader_number(in, &line, "size", &row->bytes)
+        || (in->grammar == intervals_packed && reader_number(in, &line, "offset", &offset))
+        || reader_end_of_line(in, line)) {
         return -1;
     }
     if (row->lower >= row->upper) {
@@ -448,10 +422,10 @@ static int intervals_order(reader *in, const intervals *all)
 
 static int intervals_read(reader *in)
 {
-    intervals all = { NULL, 0, 0, 0 };
+    intervals all = { NULL, 0, 0 };
     slice line;
     int found = reader_line(in, &line), failed = found < 0;
-    all.has_offset = found > 0 && slice_is(line, intervals_packed);
+    in->grammar = found > 0 && slice_is(line, intervals_packed) ? intervals_packed : intervals_plain;
     while (!failed && (found = reader_line(in, &line)) > 0) failed = intervals_add(in, &all, line);
     failed = failed || found < 0 || intervals_order(in, &all);
     free(all.rows);
@@ -500,23 +474,16 @@ static int replay_refuse_snapshot(const char *path, const char *obstacle, stream
     return stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
 }
 
-/* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
+/* The rest of a file, in place of what was there. All: 0, or -1 with a problem. */
 static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
-    enum { REPLAY_READ = 1 << 16 };
-    size_t capacity = 0, got = 1;
-    while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        program_must(ARRAY_RESERVE(into->bytes, capacity, into->length + REPLAY_READ));
-        got = fread(into->bytes + into->length, 1, REPLAY_READ, file);
-        into->length += got;
-    }
+    free(into->bytes);
+    into->bytes = program_read(file, READER_MAX_FILE_BYTES, &into->length);
     if (ferror(file)) {
         return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
     }
-    if (got > 0) {
-        return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
-    }
-    return 0;
+    if (into->length <= READER_MAX_FILE_BYTES) return 0;
+    return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
 }
 
 /* What python3 said last, without its newline: the end of the text, which is not changed. */
@@ -579,7 +546,6 @@ static int replay_convert(const char *path, replay_content *into, stream_builder
     fclose(text);
     int status, failed = replay_run(command, "2>/dev/null", into, builder, &status);
     if (!failed && status) {                     /* once more, for what it says of that */
-        into->length = 0;
         failed = replay_run(command, "2>&1 >/dev/null", into, builder, &status);
     }
     free(command);
@@ -619,7 +585,7 @@ static int replay_text(stream_builder *builder, slice text)
         text.bytes += sizeof mark - 1;
         text.length -= sizeof mark - 1;
     }
-    reader in = { builder, text, { .count = 0 } };
+    reader in = { .builder = builder, .rest = text, .separator = ',' };
     slice rest = text, first_line = text;
     slice_take(&rest, '\n', &first_line);
     if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') first_line.length--;

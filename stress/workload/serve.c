@@ -133,9 +133,7 @@ static void serve_free(serve *state, uint32_t block, uint64_t bytes)
 
 static void serve_room(serve_request *request, uint64_t count)
 {
-    uint32_t *larger = realloc(request->blocks, (size_t)(count + 1) * sizeof *larger);
-    program_must(!larger);
-    request->blocks = larger;
+    request->blocks = program_resize(request->blocks, (size_t)count + 1, sizeof *request->blocks);
 }
 
 static void serve_share(serve *state)

@@ -30,16 +30,16 @@ static int stream_append_one(stream_builder *builder, const op *next)
     if (stream->op_count >= builder->most_ops) {
         return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
     }
-    program_must(ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1));
+    ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1);
     if (stream->thread_count > 1) {
-        program_must(ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1));
+        ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1);
         stream->threads[stream->op_count] = builder->thread;
     }
     stream->ops[stream->op_count++] = *next;
     return 0;
 }
 
-int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
+static int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
 {
     const op next = { bytes, 0, 0, (uint32_t)gives_back, OP_RIVAL };
     if (builder->is_cut) return 0;
@@ -70,11 +70,10 @@ static uint32_t stream_label(stream_builder *builder, slice text)
 {
     op_stream *stream = builder->stream;
     id_entry *entry = id_map_add(&builder->label_by_hash, slice_hash(text));
-    program_must(!entry);
     if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) return entry->value;
     entry->state = ID_LIVE;
     entry->value = (uint32_t)stream->label_count;            /* never more than operations, so 32 bits do */
-    program_must(ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1));
+    ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1);
     stream->labels[stream->label_count++] = program_copy(text.bytes, text.length);
     return entry->value;
 }
@@ -83,8 +82,8 @@ static void stream_add_block(stream_builder *builder, uint64_t id, const stream_
 {
     op_stream *stream = builder->stream;
     size_t block = stream->block_count++;
-    program_must(ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1)
-                 || ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1));
+    ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1);
+    ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1);
     stream->ids[block] = id;
     stream->tags[block] = tag;
     builder->blocks[block] = *made;
@@ -195,7 +194,7 @@ int stream_touch(stream_builder *builder, uint32_t block)
         return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
                              (int)STREAM_MAX_TOUCHES);
     }
-    program_must(ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1));
+    ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1);
     stream->touches[stream->touch_count++] = block;
     stream->ops[stream->op_count - 1].count++;
     return 0;

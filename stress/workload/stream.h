@@ -105,7 +105,6 @@ int stream_step(stream_builder *builder, slice label);
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
 int stream_touch(stream_builder *builder, uint32_t block);   /* one more block of the kernel appended last */
 int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream);
-int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 
 /* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);

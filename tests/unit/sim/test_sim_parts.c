@@ -21,7 +21,7 @@ static int lowest_run(const int *used, int count, int wanted)
 static void test_addresses_equal_an_array(void)
 {
     enum { SPACE = 200, RANGES = 60, ROUNDS = 8000 };
-    static address_range ranges[RANGES];
+    static address_range *ranges[RANGES];
     static int used[SPACE];
     addresses space;
     uint64_t state = 2, wrong = 0, refused = 0;
@@ -30,35 +30,35 @@ static void test_addresses_equal_an_array(void)
     used[0] = -1;
     for (int round = 0; round < ROUNDS; round++) {
         int number = (int)(splitmix64_next(&state) % RANGES);
-        address_range *range = &ranges[number];
-        if (range->bytes > 0) {
-            addresses_remove(&space, range);
+        address_range *range = ranges[number];
+        if (range) {
             for (uint64_t i = 0; i < range->bytes / SIM_GRANULE; i++) used[range->offset / SIM_GRANULE + i] = 0;
-            range->bytes = 0;
+            addresses_remove(&space, range);
+            ranges[number] = NULL;
         } else {
             int wanted = 1 + (int)(splitmix64_next(&state) % 12), start = lowest_run(used, SPACE, wanted);
             uint64_t offset = addresses_lowest_gap(&space, (uint64_t)wanted * SIM_GRANULE);
             wrong += offset != (start < SPACE ? (uint64_t)start * SIM_GRANULE : ADDRESSES_NONE);
             refused += start == SPACE;
             if (start < SPACE) {
-                range->offset = (uint64_t)start * SIM_GRANULE;
-                range->bytes = (uint64_t)wanted * SIM_GRANULE;
+                range = addresses_insert(&space, offset, (uint64_t)wanted * SIM_GRANULE);
+                ranges[number] = range;
                 for (int i = 0; i < wanted; i++) used[start + i] = number + 1;
-                addresses_insert(&space, range);
                 addresses_set_hole(&space, range, splitmix64_next(&state) % 100);
             }
         }
         uint64_t look = splitmix64_next(&state) % (SPACE * SIM_GRANULE), hole = splitmix64_next(&state) % 100;
         int owner = used[look / SIM_GRANULE];
-        wrong += addresses_at(&space, look) != (owner > 0 ? &ranges[owner - 1] : NULL);
+        wrong += addresses_at(&space, look) != (owner > 0 ? ranges[owner - 1] : NULL);
         int lowest = 1, deep = 1;
         while (lowest < SPACE && !used[lowest]) lowest++;
-        wrong += addresses_lowest(&space) != (lowest < SPACE ? &ranges[used[lowest] - 1] : NULL);
-        if (owner > 0) addresses_set_hole(&space, &ranges[owner - 1], hole);
+        wrong += addresses_lowest(&space) != (lowest < SPACE ? ranges[used[lowest] - 1] : NULL);
+        if (owner > 0) addresses_set_hole(&space, ranges[owner - 1], hole);
         hole = 1 + splitmix64_next(&state) % 100;
-        while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1].hole.weight < hole)) deep++;
-        wrong += addresses_lowest_hole(&space, hole) != (deep < SPACE ? &ranges[used[deep] - 1] : NULL);
+        while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1]->hole.weight < hole)) deep++;
+        wrong += addresses_lowest_hole(&space, hole) != (deep < SPACE ? ranges[used[deep] - 1] : NULL);
     }
+    addresses_clear(&space);
     CHECK_U64(wrong, ==, 0);
     CHECK_U64(refused, >, 100);
 }
@@ -68,35 +68,34 @@ static void test_slab_equals_an_array(void)
 {
     enum { UNITS = 8192, ROUNDS = 8000 };
     static int owner[UNITS];                                 /* first unit + 1 of the piece, or 0 */
-    slab *area = slab_create();
-    uint64_t state = 9, wrong = 0, refused = 0;
-    for (int round = 0; area && round < ROUNDS; round++) {
+    uint64_t state = 9, wrong = 0, refused = 0, offset;
+    devmem memory;
+    devmem_place piece;
+    devmem_work work;
+    devmem_init(&memory, 0, SIM_GRANULE, 0, GIB(1), GIB(2));
+    for (int round = 0; round < ROUNDS; round++) {
         uint32_t unit = (uint32_t)(splitmix64_next(&state) % UNITS);
-        slab_piece *piece = slab_at(area, unit * SLAB_ALIGNMENT + (round % 2 ? 255 : 0));
-        wrong += (piece ? (int)(piece->offset / SLAB_ALIGNMENT) + 1 : 0) != owner[unit];
-        if (piece && splitmix64_next(&state) % 4) {
+        int is_held = devmem_find(&memory, SIM_GRANULE + unit * DEVMEM_ALIGNMENT + (round % 2 ? 255 : 0), &piece);
+        wrong += (is_held ? (int)((piece.offset - SIM_GRANULE) / DEVMEM_ALIGNMENT) + 1 : 0) != owner[unit];
+        if (is_held && splitmix64_next(&state) % 4) {
             int first = owner[unit];
             for (int i = first - 1; i < UNITS && owner[i] == first; i++) owner[i] = 0;
-            slab_drop(area, piece);
+            devmem_give_back(&memory, &piece, &work);
         }
         uint32_t bytes = 1 + (uint32_t)(splitmix64_next(&state) >> (43 + splitmix64_next(&state) % 12)) % 300000;
-        int units = (int)((bytes + SLAB_ALIGNMENT - 1) / SLAB_ALIGNMENT), start = lowest_run(owner, UNITS, units);
-        int largest = (int)(slab_largest_hole(area) / SLAB_ALIGNMENT);
-        wrong += largest > 0 && lowest_run(owner, UNITS, largest) == UNITS;
-        wrong += lowest_run(owner, UNITS, largest + 1) != UNITS;
-        if (start == UNITS) {
+        int units = (int)((bytes + DEVMEM_ALIGNMENT - 1) / DEVMEM_ALIGNMENT), start = lowest_run(owner, UNITS, units);
+        devmem_result result = devmem_obtain(&memory, bytes, &offset, &work);
+        wrong += (result == DEVMEM_OK) != (start < UNITS);
+        if (result != DEVMEM_OK) {
             refused++;
             continue;
         }
-        wrong += slab_reserve(area) != 0;
-        wrong += slab_take(area, bytes) != (uint32_t)start * SLAB_ALIGNMENT;
+        wrong += offset != SIM_GRANULE + (uint64_t)start * DEVMEM_ALIGNMENT;
         for (int i = 0; i < units; i++) owner[start + i] = start + 1;
     }
-    CHECK(area != NULL);
     CHECK_U64(wrong, ==, 0);
     CHECK_U64(refused, >, 100);
-    slab_destroy(area);
-    slab_destroy(NULL);
+    devmem_destroy(&memory);
 }
 
 static void test_mapping(void)
@@ -104,8 +103,6 @@ static void test_mapping(void)
     static mapping map;
     uint64_t last = MAPPING_SPACE - SIM_GRANULE, border = GIB(4) - SIM_GRANULE;
     CHECK(mapping_get(&map, 0) == MAPPING_NONE && mapping_get(&map, MAPPING_SPACE) == MAPPING_NONE);
-    CHECK_INT(mapping_reserve(&map, border, 2 * SIM_GRANULE), ==, 0);
-    CHECK_INT(mapping_reserve(&map, last, SIM_GRANULE), ==, 0);
     mapping_set(&map, border, 1);
     mapping_set(&map, border + SIM_GRANULE, 2);
     mapping_set(&map, last, 3);
@@ -125,16 +122,13 @@ static void test_granule_numbers_are_reused(void)
     uint32_t numbers[1000], wrong = 0;
     memset(&all, 0, sizeof all);
     for (uint32_t i = 0; i < 1000; i++) {
-        wrong += granules_reserve(&all, 1) != 0;
         numbers[i] = granules_take(&all);
         wrong += numbers[i] != i;
     }
     for (uint32_t i = 0; i < 1000; i += 2) granules_give(&all, numbers[i]);
-    wrong += granules_reserve(&all, 600) != 0;
     for (uint32_t i = 0; i < 500; i++) wrong += granules_take(&all) != 998 - 2 * i;
     for (uint32_t i = 0; i < 100; i++) wrong += granules_take(&all) != 1000 + i;
     CHECK_U64(wrong, ==, 0);
-    CHECK_MSG(granules_reserve(&all, UINT32_MAX) == -1, "more granules than numbers are refused");
     granules_destroy(&all);
 }
 

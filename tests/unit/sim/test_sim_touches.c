@@ -60,7 +60,7 @@ static int step(touches *all, uint64_t random)
 
 static void test_against_cells(void)
 {
-    touches all = { NULL, 0, NULL, 0 };
+    touches all = { .count = 0 };
     uint64_t state = 11, agreed = 0;
     while (agreed < 100000 && step(&all, splitmix64_next(&state))) agreed++;
     CHECK_U64(agreed, ==, 100000);
@@ -85,7 +85,7 @@ static uint32_t put(touches *all, int line, int is_new, uint64_t owner, uint32_t
 
 static void test_outlived_touches_are_dropped(void)
 {
-    touches all = { NULL, 0, NULL, 0 };
+    touches all = { .count = 0 };
     touch unordered;
     touch_by by = { { 0, 0, 1, 0, 0, 0 }, 0, 0, &all_seen, &all_outlived };
     for (uint32_t i = 0; i < 8192; i++) {
@@ -107,7 +107,7 @@ static void test_outlived_touches_are_dropped(void)
 
 static void test_neighbours_merge(void)
 {
-    touches all = { NULL, 0, NULL, 0 };
+    touches all = { .count = 0 };
     CHECK_U64(put(&all, 0, 1, 1, 4, 8), ==, 3);
     CHECK_MSG(put(&all, 0, 0, 1, 8, 12) == 3, "with the piece below");
     CHECK_MSG(put(&all, 0, 0, 1, 2, 4) == 3, "with the piece above");
@@ -119,7 +119,7 @@ static void test_neighbours_merge(void)
 /* One line's touches in two places are two: neither hides the other, nor merges with it. */
 static void test_places(void)
 {
-    touches all = { NULL, 0, NULL, 0 };
+    touches all = { .count = 0 };
     touch other;
     now[0] = outlived[0] = 100;
     for (uint32_t place = 1; place <= 2; place++) {

@@ -79,7 +79,6 @@ static void test_ranges(void)
         uint32_t used = 0;
         for (uint32_t unit = at; unit < at + bytes; unit++) used |= owner[unit];
         if (used) continue;
-        wrong += device_ranges_reserve(&ranges) != 0;
         device_ranges_add(&ranges, at, bytes);
         for (uint32_t unit = at; unit < at + bytes; unit++) owner[unit] = at + 1;
         length[at] = bytes;
@@ -87,10 +86,7 @@ static void test_ranges(void)
     }
     CHECK_INT(wrong, ==, 0);
     device_ranges_clear(&ranges);
-    for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) {
-        device_ranges_reserve(&ranges);
-        device_ranges_add(&ranges, bytes * 16, bytes);
-    }
+    for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) device_ranges_add(&ranges, bytes * 16, bytes);
     CHECK_U64(device_ranges_bytes(&ranges), ==, 2 * MIB + 2 * MIB + 4 * MIB);
     CHECK(device_ranges_hold(&ranges, 5, 0) && !device_ranges_hold(&ranges, UINT64_MAX, UINT64_MAX));
     device_ranges_clear(&ranges);
@@ -110,8 +106,7 @@ static void test_pieces(void)
         int is_held = sizes[place] != 0;
         sizes[place] = is_held ? 0 : 1 + splitmix64_next(&random) % (granule_bytes - 1);
         if (is_held) wrong += !device_ranges_remove(&ranges, place * step_bytes);
-        else wrong += device_ranges_reserve(&ranges) != 0;
-        if (!is_held) device_ranges_add(&ranges, place * step_bytes, sizes[place]);
+        else device_ranges_add(&ranges, place * step_bytes, sizes[place]);
         for (uint64_t granule = 0; granule <= GRANULES; granule++) {
             uint64_t start = granule * granule_bytes, tenants = 0;
             for (uint64_t at = 0; at < PLACES; at++) {
