@@ -11,7 +11,7 @@
 #define GPUARENA_TEST_LOCK "tests/schedule/schedule_lock.h"
 #include "schedule.h"
 #include "gpuarena.h"
-#include "slot_events.h"
+#include "slot_device.h"
 
 enum { WORLD_BLOCKS = 24, WORLD_HOST_BLOCKS = 256 };
 
@@ -92,9 +92,9 @@ static inline gpuarena_status world_call_begin(const gpuarena_driver *self, slot
     return status;
 }
 
-static inline void world_call_end(const gpuarena_driver *self, slot_call call)
+static inline void world_call_end(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
 {
-    (void)self;
+    (void)self, (void)less_bytes;
     schedule_point(slot_names[call]);
     if (call < SLOT_EVENT) world.inside[schedule_is_on() ? schedule.current : SCHEDULE_FIBERS] = NULL;
 }

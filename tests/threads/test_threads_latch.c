@@ -103,8 +103,8 @@ static void open_world(gpuarena_backing backing, slot_call call, void *(*body)(v
 {
     gpuarena_config config = thread_open(self, backing, MIB(12));
     void *large = NULL;
-    self->device.begin = hold;
-    self->device.tick_ns = 0;
+    self->device->begin = hold;
+    self->device->tick_ns = 0;
     config.streams = GPUARENA_STREAMS_EVENTS;
     if (call == SLOT_DEVICE_WAIT) config.initial_bytes = MIB(12);    /* all in one segment, which cannot go back */
     held_call = call;
@@ -113,7 +113,7 @@ static void open_world(gpuarena_backing backing, slot_call call, void *(*body)(v
     for (int at = 0; at < 4; at++) CHECK_INT(gpuarena_alloc(self->arena, &cached[at], KIB(64), NULL), ==, 0);
     if (body == grow) return;
     CHECK_INT(gpuarena_alloc(self->arena, &large, MIB(8), slot_stream(2)), ==, 0);
-    slot_work(&self->device, 2, 1000 * SLOT_MS);
+    slot_work(self->device, 2, 1000 * SLOT_MS);
     CHECK_INT(gpuarena_free(self->arena, large, slot_stream(2)), ==, GPUARENA_OK);
 }
 
@@ -121,7 +121,7 @@ static void close_world(const char *name)
 {
     for (int at = 0; at < 4; at++) CHECK_INT(gpuarena_free(self->arena, cached[at], NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
-    CHECK_STR(slot_left(&self->device), "");
+    CHECK_STR(slot_left(self->device), "");
     CHECK_MSG(!thread_trouble, "%s: %s", name, thread_trouble ? thread_trouble : "all judged well");
     pthread_mutex_destroy(&self->limit_lock);
 }
