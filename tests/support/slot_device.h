@@ -1,8 +1,8 @@
 /* A tiny device for tests of threads: segments, addresses and pages in slots of 2 MiB, streams and events. It judges
    what it is asked for. Its only lock is for memory, of which an arena makes one call at a time, and two arenas may
-   make one each; events have none, lest it orders what threads do. Work of stream n, whose handle is n * 16, ends at
-   a time. It must not know arenas, nor who runs the threads: hooks do.
-   Included by schedule_world.h and thread_world.h. */
+   make one each; events have none, lest it orders what threads do. Work of stream n ends at a time. The first
+   streams' handles are n * 16; from SLOT_STREAMS on come threads' own, if the table has a handle for these.
+   It must not know arenas, nor who runs the threads: hooks do. Included by schedule_world.h and thread_world.h. */
 #ifndef TESTS_SLOT_DEVICE_H
 #define TESTS_SLOT_DEVICE_H
 
@@ -15,7 +15,7 @@
 #define SLOT_BYTES MIB(2)
 #define SLOT_MS    ((uint64_t)1000000)
 
-enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_EVENTS = 256 };
+enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256 };
 typedef enum slot_call {
     SLOT_INFO, SLOT_OBTAIN, SLOT_GIVE_BACK, SLOT_RESERVE, SLOT_RELEASE, SLOT_CREATE, SLOT_DESTROY, SLOT_MAP,
     SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CLEAR,
@@ -34,11 +34,12 @@ typedef struct slot_device {
     gpuarena_status (*begin)(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes);
     void (*end)(const gpuarena_driver *self, slot_call call, uint64_t less_bytes);
     void (*blame)(const char *what);
+    int (*thread)(void);                         /* the number of its own stream. NULL: a stream as others are */
     pthread_mutex_t lock;                        /* of what follows, but for what is atomic */
     uint64_t total_bytes, held_bytes, base;      /* base: the first address, of this device alone */
     uint64_t tick_ns;                            /* the clock moves by it each time it is asked */
-    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS], event_done_ns[SLOT_EVENTS];     /* atomic, as events may be */
-    uint32_t event_count, range_count;           /*   used by several threads at once */
+    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];  /* atomic, as */
+    uint32_t event_count, range_count;           /*   several threads may use them */
     slot_place places[SLOT_COUNT];               /* owner: number of the range, from 1 */
     uint8_t pages[SLOT_COUNT];                   /* 1: there is this handle */
 } slot_device;
@@ -144,7 +145,7 @@ static inline void slot_raise(uint64_t *time_ns, uint64_t at_least)
            && !__atomic_compare_exchange_n(time_ns, &now, at_least, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }static inline void slot_wait_all(slot_device *device)
 {
-    for (int at = 0; at < SLOT_STREAMS; at++)
+    for (int at = 0; at < SLOT_STREAMS + SLOT_OWNS; at++)
         slot_raise(&device->clock_ns, __atomic_load_n(&device->busy_until_ns[at], __ATOMIC_RELAXED));
 }
 
@@ -256,12 +257,18 @@ static inline uint64_t slot_now_ns(const gpuarena_driver *self)
     return __atomic_add_fetch(&slot_of(self)->clock_ns, slot_of(self)->tick_ns, __ATOMIC_RELAXED);
 }
 
-static inline uint64_t *slot_busy(slot_device *device, gpuarena_stream stream)
+static inline int slot_number(const slot_device *device, gpuarena_stream stream)
 {
     intptr_t number = (intptr_t)stream / 16;
-    if (number >= 0 && number < SLOT_STREAMS) return &device->busy_until_ns[number];
+    if (device->thread && stream && stream == device->table.per_thread) return device->thread();
+    if (number >= 0 && number < SLOT_STREAMS) return (int)number;
     device->blame("a stream that is none");
-    return &device->busy_until_ns[0];
+    return 0;
+}
+
+static inline uint64_t *slot_busy(slot_device *device, gpuarena_stream stream)
+{
+    return &device->busy_until_ns[slot_number(device, stream)];
 }
 
 static inline uint64_t *slot_event(slot_device *device, const void *event)
@@ -349,7 +356,6 @@ static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t by
 {
     slot_device *device = slot_of(self);
     uint64_t offset = slot_address(ptr) - device->base;
-    (void)stream;
     gpuarena_status status = device->begin(self, SLOT_CLEAR, 0);
     for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
         if (at >= SLOT_COUNT || !device->places[at].owner
@@ -357,6 +363,7 @@ static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t by
             device->blame("what is not held is cleared");
             break;
         }
+    if (!status) slot_work(device, slot_number(device, stream), 1000);
     device->end(self, SLOT_CLEAR, 0);
     return (int)status;
 }

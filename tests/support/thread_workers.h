@@ -8,37 +8,60 @@
 
 enum { WORKERS = 64, WORKER_LIVE = 48, WORKER_EXCHANGE = 32 };
 
-typedef struct tenancy { void *ptr; uint64_t bytes; thread_arena *at; uint32_t number; int stream; } tenancy;
+typedef struct tenancy {
+    void *ptr;
+    uint64_t bytes;
+    thread_arena *at;
+    uint32_t number;
+    int stream, also;                            /* also: another stream that uses it; -1: none */
+} tenancy;
 typedef struct worker {
     pthread_t thread;
     uint64_t random, ops, alloc_count, free_count, fail_count;
     void (*op)(struct worker *self);
     uint32_t index, numbers;
+    int own;                                     /* the thread's own stream */
     int count;
     tenancy blocks[WORKER_LIVE];
 } worker;
 
 static worker workers[WORKERS];
-static int worker_count;
+static int worker_count, worker_lives;           /* lives: of all threads that there were */
 static tenancy *worker_exchange[WORKER_EXCHANGE];            /* blocks on their way to any thread */
 static pthread_barrier_t worker_barrier;         /* none begins before all are there */
 
 static inline uint64_t pick(worker *self, uint64_t below) { return splitmix64_next(&self->random) % below; }
 
+/* A stream that all have; or, if there is such, the thread's own. */
+static inline int worker_stream(worker *self, const thread_arena *at)
+{
+    int stream = (int)pick(self, SLOT_STREAMS);
+    return stream == SLOT_STREAMS - 1 && at->device->table.per_thread ? self->own : stream;
+}
+
+/* The stream in the thread's words. */
+static inline gpuarena_stream worker_handle(const worker *self, const thread_arena *at, int stream)
+{
+    if (stream < SLOT_STREAMS) return slot_stream(stream);
+    return stream == self->own ? at->device->table.per_thread : GPUARENA_OWN_STREAM;
+}
+
 /* The block is the worker's now; the GPU works on it, or not. */
 static inline void worker_keep(worker *self, tenancy made)
 {
     self->alloc_count++;
+    made.also = -1;
     made.number = ++self->numbers * WORKERS + self->index;
     thread_claim(made.at, made.ptr, made.bytes, made.number, made.stream);
+    thread_soil(made.at, made.ptr, 0, made.bytes);
     slot_work(made.at->device, made.stream, pick(self, 4) ? 0 : pick(self, 100000));
     self->blocks[self->count++] = made;
 }
 
 static inline void worker_free(worker *self, const tenancy *block)
 {
-    gpuarena_stream stream = pick(self, 4) ? slot_stream(block->stream) : GPUARENA_OWN_STREAM;
-    thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    gpuarena_stream stream = pick(self, 4) ? worker_handle(self, block->at, block->stream) : GPUARENA_OWN_STREAM;
+    thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream, block->also);
     WANT(gpuarena_free(block->at->arena, block->ptr, stream) == GPUARENA_OK);
     self->free_count++;
 }
@@ -68,6 +91,7 @@ static inline int worker_swap(worker *self, uint64_t places, tenancy *found)
 static inline void *worker_run(void *argument)
 {
     worker *self = argument;
+    thread_number = self->own - SLOT_STREAMS;
     pthread_barrier_wait(&worker_barrier);
     for (uint64_t op = 0; op < self->ops; op++) {
         self->op(self);
@@ -81,7 +105,11 @@ static inline void workers_open(int count)
 {
     memset(workers, 0, sizeof workers);
     worker_count = count;
-    for (int at = 0; at < count; at++) workers[at].index = (uint32_t)at;
+    worker_lives = 0;
+    for (int at = 0; at < count; at++) {
+        workers[at].index = (uint32_t)at;
+        workers[at].own = SLOT_STREAMS;
+    }
 }
 
 /* Threads live and end; their blocks outlive them. */
@@ -90,6 +118,7 @@ static inline void workers_live(uint64_t seed, uint64_t ops, void (*op)(worker *
     pthread_barrier_init(&worker_barrier, NULL, (unsigned)worker_count);
     for (int at = 0; at < worker_count; at++) {
         workers[at].random = (seed * WORKERS + (uint64_t)at + 1) << 32;
+        workers[at].own = SLOT_STREAMS + ++worker_lives;
         workers[at].ops = ops;
         workers[at].op = op;
         WANT(!pthread_create(&workers[at].thread, NULL, worker_run, &workers[at]));
@@ -104,6 +133,7 @@ static inline worker workers_close(void)
     worker sum;
     tenancy block;
     memset(&sum, 0, sizeof sum);
+    for (int at = 0; at < worker_count; at++) workers[at].own = SLOT_STREAMS;
     for (int at = 0; at < WORKER_EXCHANGE; at++)
         if (worker_exchange[at]) {
             worker_free(&workers[0], worker_exchange[at]);

@@ -83,7 +83,7 @@ static void run(const worker *order)
     if (order->frees) {
         void *ptr = block->ptr;
         block->ptr = NULL;
-        thread_disclaim(self, ptr, block->bytes, number, block->stream);
+        thread_disclaim(self, ptr, block->bytes, number, block->stream, -1);
         WANT(gpuarena_free(self->arena, ptr, slot_stream(block->stream)) == GPUARENA_OK);
         return;
     }

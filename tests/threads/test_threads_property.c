@@ -49,14 +49,13 @@ static gpuarena_result alloc_tagged(worker *self, thread_arena *at, gpuarena_req
 
 static void do_alloc(worker *self, thread_arena *at)
 {
-    tenancy made = { NULL, 0, at, 0, 0 };
+    tenancy made = { NULL, 0, at, 0, worker_stream(self, at), -1 };
     gpuarena_request request = GPUARENA_INIT;
     gpuarena_failure failure;
     gpuarena_result result;
     if (self->count == WORKER_LIVE) return;
-    made.stream = (int)pick(self, SLOT_STREAMS);
     request.bytes = made.bytes = draw_bytes(self);
-    request.stream = slot_stream(made.stream);
+    request.stream = worker_handle(self, at, made.stream);
     if (!pick(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
     else if (!pick(self, 256)) request.flags = GPUARENA_ALLOC_DEDICATED;
     result = alloc_tagged(self, at, &request, &made.ptr);
@@ -69,21 +68,25 @@ static void do_alloc(worker *self, thread_arena *at)
     self->fail_count++;
 }
 
+/* A block that shrinks is not had while it does. */
 static void do_resize(worker *self)
 {
-    tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL;
+    tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL, was;
     uint64_t bytes = block ? 1 + pick(self, block->bytes * 2) : 0;
     gpuarena_result result;
-    if (!block) return;
-    if (bytes < block->bytes) thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
-    result = gpuarena_resize(block->at->arena, block->ptr, bytes, slot_stream(block->stream));
+    if (!block || block->also >= 0 || (block->stream >= SLOT_STREAMS && block->stream != self->own)) return;
+    was = *block;
+    if (bytes < was.bytes) thread_disclaim(was.at, was.ptr, was.bytes, was.number, was.stream, -1);
+    result = gpuarena_resize(was.at->arena, was.ptr, bytes, worker_handle(self, was.at, was.stream));
     WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
     self->fail_count += result != GPUARENA_OK;
-    if (result == GPUARENA_OK && bytes >= block->bytes)
-        thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
-    if (result != GPUARENA_OK && bytes >= block->bytes) return;
     if (result == GPUARENA_OK) block->bytes = bytes;
-    thread_claim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    if (bytes >= was.bytes) {
+        if (result != GPUARENA_OK) return;
+        thread_disclaim(was.at, was.ptr, was.bytes, was.number, was.stream, -1);
+        thread_soil(was.at, was.ptr, was.bytes, bytes);
+    }
+    thread_claim(was.at, was.ptr, block->bytes, was.number, was.stream);
 }
 
 static void do_look(worker *self, thread_arena *at)
@@ -101,7 +104,17 @@ static void do_look(worker *self, thread_arena *at)
     WANT(gpuarena_owner(mine->ptr) == mine->at->arena);
     WANT(gpuarena_lookup(mine->at->arena, mine->ptr, &block) == GPUARENA_OK && block.ptr == mine->ptr);
     WANT(block.state == GPUARENA_STATE_LIVE && block.requested_bytes == mine->bytes);
-    WANT(gpuarena_use(mine->at->arena, mine->ptr, slot_stream((int)pick(self, SLOT_STREAMS))) == GPUARENA_OK);
+}
+
+/* Another stream uses a block, too. */
+static void do_use(worker *self)
+{
+    tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL;
+    int stream = block ? worker_stream(self, block->at) : 0;
+    if (!block || block->also >= 0) return;
+    WANT(!gpuarena_use(block->at->arena, block->ptr, worker_handle(self, block->at, stream)));
+    slot_work(block->at->device, stream, pick(self, 100000));
+    block->also = stream;
 }
 
 /* A call that fails, and is this thread's latest failure. */
@@ -182,7 +195,8 @@ static void do_rarely(worker *self, thread_arena *at)
     case 8: do_resize(self); break;
     case 9: do_misuse(self, at); break;
     case 10: do_observe(self, at); break;
-    case 11: WANT(gpuarena_step(at->arena, (uint32_t)pick(self, 3)) == GPUARENA_OK); break;
+    case 11: do_use(self); break;
+    case 12: WANT(gpuarena_step(at->arena, (uint32_t)pick(self, 3)) == GPUARENA_OK); break;
     default: do_look(self, at);
     }
 }
@@ -234,6 +248,7 @@ static void judge_end(const char *name, const worker *sum)
         CHECK_U64(stats.reserved_bytes, ==, stats.cached_bytes + stats.pending_bytes);
         CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
         thread_judge_left(self);
+        thread_judge_clear(self);
     }
     CHECK_U64(all.alloc_count, ==, sum->alloc_count);
     CHECK_U64(all.free_count, ==, sum->free_count);
@@ -244,25 +259,34 @@ static void judge_end(const char *name, const worker *sum)
               sum->fail_count, thread_trouble ? thread_trouble : "all judged well");
 }
 
-/* has_own: one of the streams is each thread's own. */
-static void test_random(const char *name, gpuarena_backing backing, int count, uint32_t wait_ms, int has_own)
+typedef struct run {
+    const char *name;
+    gpuarena_backing backing;
+    int arena_count, has_own;                    /* has_own: one of the streams is each thread's own */
+    uint32_t wait_ms;
+    gpuarena_scrub scrub;
+} run;
+
+static void test_random(const run *self)
 {
     worker sum;
     int threads = (int)tap_number("GPUARENA_THREADS", 4);
     if (threads < 1 || threads > MOST_THREADS) threads = 4;
-    arena_count = count;
+    arena_count = self->arena_count;
     memset(tagged, 0, sizeof tagged);
     workers_open(threads);
-    for (int at = 0; at < count; at++) {
-        gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
-        if (has_own) thread_arenas[at].device->table.per_thread = slot_stream(SLOT_STREAMS - 1);
-        config.wait_ms = wait_ms;
+    for (int at = 0; at < arena_count; at++) {
+        gpuarena_config config = thread_open(&thread_arenas[at], self->backing, MIB(32));
+        if (self->has_own) thread_arenas[at].device->table.per_thread = slot_stream(SLOT_STREAMS - 1);
+        thread_scrub(&thread_arenas[at], self->scrub);
+        config.wait_ms = self->wait_ms;
+        config.scrub = self->scrub;
         CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
     }
     for (uint64_t life = 0; life < LIVES; life++)
         workers_live(life, tap_number("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)threads, do_one);
     sum = workers_close();
-    judge_end(name, &sum);
+    judge_end(self->name, &sum);
 }
 
 /* ---- races for one pointer */
@@ -345,14 +369,21 @@ static void test_lives(void)
 
 int main(void)
 {
-    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0);
-    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0, 0);
-    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1, 0);
-    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
-    test_random("segments and own streams", GPUARENA_BACKING_SEGMENTS, 1, 0, 1);
-    test_random("paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1);
-    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
-    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, 0);
+    static const run runs[] = {
+        { "segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "paged", GPUARENA_BACKING_PAGED, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "two paged arenas", GPUARENA_BACKING_PAGED, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "segments and own streams", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_OFF },
+        { "paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1, GPUARENA_SCRUB_OFF },
+        { "pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "segments, cleared when freed", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_FREE },
+        { "paged, cleared when freed", GPUARENA_BACKING_PAGED, 1, 1, 0, GPUARENA_SCRUB_FREE },
+        { "segments, cleared when had", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_ALLOC },
+        { "paged, cleared twice", GPUARENA_BACKING_PAGED, 1, 1, 0, GPUARENA_SCRUB_BOTH },
+    };
+    for (size_t at = 0; at < sizeof runs / sizeof *runs; at++) test_random(&runs[at]);
     test_same_pointer();
     test_lives();
     return tap_done();

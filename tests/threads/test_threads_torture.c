@@ -82,7 +82,7 @@ static void judge(const gpuarena_request *request, uint64_t helped)
 
 static void do_alloc(worker *self)
 {
-    tenancy made = { NULL, 0, at, 0, (int)pick(self, SLOT_STREAMS) };
+    tenancy made = { NULL, 0, at, 0, (int)pick(self, SLOT_STREAMS), -1 };
     gpuarena_request request = GPUARENA_INIT;
     uint64_t helped = __atomic_load_n(&help_count, __ATOMIC_SEQ_CST);
     if (self->count == LIVE_EACH) return;

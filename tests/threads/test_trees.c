@@ -78,7 +78,7 @@ static int may_have(uint64_t bytes)
 
 static void allocate(worker *self, thread_arena *at, uint64_t bytes)
 {
-    tenancy made = { NULL, bytes, at, 0, 1 + (int)pick(self, 2) };
+    tenancy made = { NULL, bytes, at, 0, 1 + (int)pick(self, 2), -1 };
     gpuarena_request request = GPUARENA_INIT;
     gpuarena_failure failure;
     gpuarena_result could;

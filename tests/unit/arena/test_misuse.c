@@ -138,8 +138,8 @@ static void test_create(void)
     gpuarena_last_failure(NULL, &failure);
     CHECK_INT(failure.result, ==, GPUARENA_NOT_SUPPORTED);
     CHECK_INT(gpuarena_create(NULL, &made), ==, GPUARENA_NOT_SUPPORTED);
-    CHECK_INT(gpuarena_driver_cuda(0, &device.table), ==, GPUARENA_NOT_SUPPORTED);
-    CHECK(device.table.memory.obtain != NULL);
+    CHECK_INT(gpuarena_driver_cuda(0, &device.slots.table), ==, GPUARENA_NOT_SUPPORTED);
+    CHECK(device.slots.table.memory.obtain != NULL);
 #endif
     config = fake_config(&device);
     CHECK_INT(gpuarena_create(&config, NULL), ==, GPUARENA_INVALID_ARGUMENT);

@@ -23,8 +23,8 @@ static gpuarena_result visit(const gpuarena_block *block, void *user)
 {
     visits *seen = user;
     seen->calls++;
-    if (fake_address(block->ptr) < seen->end) seen->unordered = 1;
-    seen->end = fake_address(block->ptr) + block->bytes;
+    if (slot_address(block->ptr) < seen->end) seen->unordered = 1;
+    seen->end = slot_address(block->ptr) + block->bytes;
     return seen->calls == seen->stop_at ? seen->answer : GPUARENA_OK;
 }
 
@@ -46,7 +46,7 @@ static gpuarena *open_used(const char *name)
         void *ptr = NULL;
         request.bytes = 1 + block * 40000;
         request.tag = block;
-        request.stream = fake_stream((int)block % 3);
+        request.stream = slot_stream((int)block % 3);
         if (gpuarena_alloc_ex(arena, &ptr, &request) != GPUARENA_OK) CHECK_MSG(0, "alloc");
         if (block % 3 == 0 && gpuarena_free(arena, ptr, request.stream) != GPUARENA_OK) CHECK_MSG(0, "free");
     }
