@@ -60,7 +60,7 @@ static inline const char *state_audit(const gpuarena *arena, const fake_device *
     if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes != stats.reserved_bytes)
         return "live + pending + cached + children is not reserved";
     if (device && device->slots.held_bytes != stats.reserved_bytes) return "ledger and reserved differ";
-    if (device && device->host_bytes != stats.host_bytes) return "host_bytes is not what was allocated";
+    if (device && device->host.bytes != stats.host_bytes) return "host_bytes is not what was allocated";
     return gpuarena_check(arena, message, sizeof message) == GPUARENA_OK ? "" : message;
 }
 

@@ -1,9 +1,9 @@
-/* What tests of paged ranges share: an arena on a simulated device of its own, host memory that can fail, the state
-   before and after a call, blocks whose contents are watched.
+/* What tests of paged ranges share: an arena on a simulated device of its own, blocks whose contents are watched.
    It must not know what is tested. Included by test_section_pages.c. */
 #ifndef TESTS_PAGED_H
 #define TESTS_PAGED_H
 
+#include "host_memory.h"
 #include "sim_device.h"
 
 enum { PAGED_BLOCKS = 512 };
@@ -14,27 +14,11 @@ typedef struct paged_bench {
     sim *machine;
     gpuarena_driver driver;
     gpuarena *arena;
-    uint64_t page_bytes, pattern, host_calls, host_fail_at;  /* host_fail_at: this call for host memory and later */
-    uint64_t host_bytes;
+    uint64_t page_bytes, pattern;
+    host_memory host;
     paged_block blocks[PAGED_BLOCKS];
     int block_count;
 } paged_bench;
-
-static inline void *paged_host_alloc(size_t bytes, void *user)
-{
-    paged_bench *bench = user;
-    bench->host_calls++;
-    if (bench->host_fail_at && bench->host_calls >= bench->host_fail_at) return NULL;
-    bench->host_bytes += bytes;
-    return malloc(bytes);
-}
-
-static inline void paged_host_free(void *memory, size_t bytes, void *user)
-{
-    paged_bench *bench = user;
-    bench->host_bytes -= bytes;
-    free(memory);
-}
 
 /* An arena by the text of its configuration, on a machine that is there. */
 static inline gpuarena_result paged_create(paged_bench *bench, const char *text)
@@ -48,9 +32,7 @@ static inline gpuarena_result paged_create(paged_bench *bench, const char *text)
     config.backing = GPUARENA_BACKING_PAGED;
     config.environment = "";
     config.driver = &bench->driver;
-    config.host_alloc = paged_host_alloc;
-    config.host_free = paged_host_free;
-    config.host_user = bench;
+    host_serve(&bench->host, &config);
     bench->page_bytes = config.page_bytes ? config.page_bytes : SIM_GRANULE;
     return gpuarena_create(&config, &bench->arena);
 }
@@ -121,7 +103,7 @@ static inline const char *paged_close(paged_bench *bench)
     if (!trouble[0] && counters.mapping_count) trouble = "mappings are left";
     if (!trouble[0] && counters.reserved_address_bytes) trouble = "addresses are left";
     if (!trouble[0] && counters.held_bytes) trouble = "memory is left";
-    if (!trouble[0] && bench->host_bytes) trouble = "host memory is left";
+    if (!trouble[0] && host_close(&bench->host)) trouble = host_close(&bench->host);
     if (!trouble[0] && sim_finding_count(bench->machine)) trouble = "the judge has findings";
     if (strcmp(trouble, "the judge has findings") == 0) printf("# %s\n", sim_finding(bench->machine, 0));
     sim_destroy(bench->machine);

@@ -7,9 +7,8 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include "stress/base/splitmix64.h"
-#include "gpuarena.h"
+#include "host_memory.h"
 #include "slot_device.h"
 #include "tap.h"
 
@@ -31,6 +30,7 @@ typedef struct thread_device {
 
 typedef struct thread_arena {
     slot_device *device;
+    host_memory host;
     gpuarena *arena;
     const gpuarena_driver *table;                /* a sub-arena's own copy: by it calls are known */
     struct thread_arena *parent;                 /* NULL: none */
@@ -47,7 +47,6 @@ static thread_arena thread_arenas[THREAD_ARENAS];            /* the first of eac
 static __thread int thread_number;               /* 0: the first thread */
 static int thread_yields;                        /* in each driver call, and between calls, others
                                                     have their go */
-static uint64_t thread_host_bytes;
 static const char *thread_trouble;               /* the first; NULL: none */
 
 static inline void thread_blame(const char *what)
@@ -230,20 +229,6 @@ static inline int thread_clear(const gpuarena_driver *driver, void *ptr, uint64_
 
 static inline int thread_own_stream(void) { return SLOT_STREAMS + thread_number; }
 
-static inline void *thread_host_alloc(size_t bytes, void *user)
-{
-    (void)user;
-    __atomic_fetch_add(&thread_host_bytes, bytes, __ATOMIC_RELAXED);
-    return malloc(bytes);
-}
-
-static inline void thread_host_free(void *memory, size_t bytes, void *user)
-{
-    (void)user;
-    __atomic_fetch_sub(&thread_host_bytes, bytes, __ATOMIC_RELAXED);
-    free(memory);
-}
-
 /* One of the arenas, not yet made; with the configuration that they all have. */
 static inline gpuarena_config thread_prepare(thread_arena *self, slot_device *device, uint64_t limit_bytes)
 {
@@ -255,8 +240,7 @@ static inline gpuarena_config thread_prepare(thread_arena *self, slot_device *de
     config.driver = &device->table;
     config.environment = "";
     config.limit_bytes = limit_bytes;
-    config.host_alloc = thread_host_alloc;
-    config.host_free = thread_host_free;
+    host_serve(&self->host, &config);
     return config;
 }
 
@@ -294,10 +278,11 @@ static inline void thread_set_limit(thread_arena *self, uint64_t bytes)
 }
 
 /* Nothing is left of what thread_open opened. */
-static inline void thread_judge_left(const thread_arena *self)
+static inline void thread_judge_left(thread_arena *self)
 {
     if (slot_left(self->device)[0]) thread_blame(slot_left(self->device));
     if (self->held_bytes) thread_blame("memory is held that is not there");
+    if (host_close(&self->host)) thread_blame(host_close(&self->host));
 }
 
 /* ---- trees of arenas, all on the first one's device */
@@ -338,8 +323,7 @@ static inline int thread_tree_make(int parent, uint64_t limit_bytes, const char 
 static inline void thread_tree_close(void)
 {
     for (int at = thread_tree_count; at-- > 0;) WANT(gpuarena_destroy(thread_arenas[at].arena) == GPUARENA_OK);
-    thread_judge_left(&thread_arenas[0]);
-    if (thread_host_bytes) thread_blame("host memory is left");
+    for (int at = 0; at < thread_tree_count; at++) thread_judge_left(&thread_arenas[at]);
 }
 
 #endif

@@ -178,7 +178,6 @@ static void close_point(void)
     WANT(gpuarena_destroy(at->arena) == GPUARENA_OK);
     at->arena = NULL;
     thread_judge_left(at);
-    WANT(!thread_host_bytes);
 }
 
 /* Value number `which` of a key, behind what it needs. 0: it has no so many; else how many keys that are. */

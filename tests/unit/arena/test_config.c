@@ -197,8 +197,8 @@ static void test_in_force(void)
               && values.large_bytes == 0 && !(values.idle_fraction > 0 || values.idle_fraction < 0)
               && values.zero_begin == 0 && values.zero_end == 0, "fields without a value");
     CHECK_MSG(values.driver && values.driver != &device.slots.table && values.driver->user == &device
-              && values.host_alloc == fake_host_alloc && values.host_free == fake_host_free
-              && values.host_user == &device, "driver: the arena's own copy; host functions");
+              && values.host_alloc == host_alloc && values.host_free == host_free
+              && values.host_user == &device.host, "driver: the arena's own copy; host functions");
     gpuarena_config_text(&values, text, sizeof text);
     CHECK_INT(gpuarena_set_limit(arena, MIB(77)), ==, GPUARENA_OK);
     gpuarena_get_config(arena, &again);

@@ -12,7 +12,7 @@ static void open_both(void)
 {
     fake_open(&device, GIB(1));
     fake_open(&other_device, GIB(1));
-    device.keep_host = 1;
+    device.host.keeps = 1;
     gpuarena_config config = fake_config(&device);
     strcpy(config.name, "mine");
     arena = state_arena(&config);

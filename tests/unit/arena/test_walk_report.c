@@ -111,6 +111,8 @@ static void test_stopped_writer(void)
 }
 
 /* Blocks are copied before the first is visited; without host memory for that they are visited under the lock. */
+static int refuse_host(size_t bytes) { return bytes > 0; }
+
 static void test_no_host_memory(void)
 {
     gpuarena *arena = open_used("copied");
@@ -119,10 +121,10 @@ static void test_no_host_memory(void)
     gpuarena_result walked;
     CHECK_INT(gpuarena_walk(arena, visit, &with), ==, GPUARENA_OK);
     memcpy(text, report(arena, GPUARENA_FORMAT_JSON), sizeof text);
-    device.no_host = 1;
+    device.host.refuses = refuse_host;
     walked = gpuarena_walk(arena, visit, &without);
     const char *again = report(arena, GPUARENA_FORMAT_JSON);
-    device.no_host = 0;
+    device.host.refuses = NULL;
     CHECK_INT(walked, ==, GPUARENA_OK);
     CHECK_MSG(with.calls > 0 && with.calls == without.calls, "as many are visited: %d", without.calls);
     CHECK_MSG(strcmp(text, again) == 0, "and the report is the same");
