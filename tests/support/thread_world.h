@@ -24,7 +24,8 @@ typedef struct thread_fold { thread_memory whole, part; uint32_t unit_count; } t
 typedef struct thread_device {
     slot_device slots;
     thread_memory *units;
-    unsigned char *soiled;                       /* of arenas that clear: 1: it may hold somebody's data */
+    uint64_t used;                               /* of the units the first so many */
+    unsigned char soiled[THREAD_UNITS];          /* of arenas that clear: 1: it may hold somebody's data */
     thread_fold folds[THREAD_UNITS / THREAD_FOLD];
 } thread_device;
 
@@ -165,6 +166,7 @@ static inline void thread_visit_all(const thread_arena *self, const void *ptr, u
 {
     thread_device *device = thread_device_of(self);
     uint64_t at = thread_unit_of(self, ptr), end = at + (bytes + THREAD_UNIT - 1) / THREAD_UNIT;
+    slot_raise(&device->used, end < THREAD_UNITS ? end : THREAD_UNITS);
     while (at < end && at < THREAD_UNITS) {
         int is_whole = at % THREAD_FOLD == 0 && end - at >= THREAD_FOLD;
         thread_visit(self, &device->folds[at / THREAD_FOLD], is_whole ? NULL : &device->units[at], event);
@@ -256,11 +258,11 @@ static inline gpuarena_config thread_open(thread_arena *self, gpuarena_backing k
     device->slots.thread = thread_own_stream;
     device->slots.tick_ns = 20000;
     device->slots.table.clear = thread_clear;
-    free(device->units);
-    free(device->soiled);
-    device->units = calloc(THREAD_UNITS, sizeof *device->units);
-    device->soiled = calloc(THREAD_UNITS, 1);
+    if (!device->units) device->units = calloc(THREAD_UNITS, sizeof *device->units);
+    memset(device->units, 0, device->used * sizeof *device->units);
     memset(device->folds, 0, sizeof device->folds);
+    memset(device->soiled, 0, sizeof device->soiled);
+    device->used = 0;
     config = thread_prepare(self, &device->slots, limit_bytes);
     config.backing = kind;
     return config;
