@@ -1,7 +1,7 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, threads' own
    default streams, tags, steps, trim, limits, resize, walks, observers, memory that is cleared; a shadow of who has
-   which memory, the limit at each driver call, sums at the end. And races for one pointer, and arenas that come and go. Under `make tsan`, data
-   races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
+   which memory, the limit at each driver call, sums at the end. And races for one pointer, and arenas that come and
+   go. Under `make tsan`, data races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_workers.h"
 
 enum { MOST_THREADS = 16, LIVES = 4, NAMES = 100, RACES = 2000, ROUNDS = 200 };
