@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "stress/base/splitmix64.h"
-#include "scenarios.h"
+#include "scene.h"
 
 enum { GROWTH_BLOCKS = 96, GROWTH_PRESSES = 2000 };
 

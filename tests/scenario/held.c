@@ -3,7 +3,7 @@
    Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 
-#include "scenarios.h"
+#include "scene.h"
 
 void held_trim(scene *self)
 {

@@ -18,7 +18,7 @@ ok(%found && !grep({ @$_ != @policies } values %found), 'verdicts are found, of 
 my %answered = (
     report        => ['unit/arena/test_walk_report.c', 'static void test_text('],
     events        => ['unit/arena/test_observe.c', 'static void test_segments('],
-    threads       => ['support/thread_world.h', 'the limit holds in each'],
+    threads       => ['support/thread_world.h', 'in each its limit holds'],
     'late-change' => ['unit/arena/sentences.golden', 'create ; zero_begin=1'],
     environment   => ['unit/arena/test_config.c', 'static void test_environment('],
     steps         => ['unit/arena/growth.script', 'case Steps of 64M, of 6M, and exact'],

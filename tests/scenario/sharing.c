@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "scenarios.h"
+#include "scene.h"
 
 enum { SHARING_COUNT = 4 };
 static const double sharing_parts[SHARING_COUNT] = { 0.125, 0.25, 0.125, 0.375 };

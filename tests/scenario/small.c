@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "scenarios.h"
+#include "scene.h"
 
 enum { SMALL_EPOCHS = 5, SMALL_BATCHES = 31 };
 

@@ -2,7 +2,7 @@
    Each has a scenario, and a verdict on each of four policies (needs[]). Does every need see what it is about? Each
    scenario must turn red for some policy, or for a defect planted in what it calls: the library's functions and the
    pool's, as the scenarios see them. It must not know how they measure. */
-#include "scenarios.h"
+#include "scene.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,6 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 #include "sharing.c"
 #include "small.c"
 #include "waits.c"
-#include "scene.c"
 
 typedef struct need {
     const char *name;

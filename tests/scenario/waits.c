@@ -3,7 +3,7 @@
    Tested by tests/scenario/test_needs.c. */
 #include <inttypes.h>
 
-#include "scenarios.h"
+#include "scene.h"
 
 enum { WAITS_BATCHES = 50, WAITS_DEPTH = 2 };
 

@@ -48,8 +48,7 @@ static inline void world_end(void)
         world.arena = NULL;
     }
     if (slot_left(&device)[0] && !world.is_lost) schedule_blame("%s", slot_left(&device));
-    WANT(!world.host_bytes);
-    while (world.host_count) free(world.host_blocks[--world.host_count]);
+    if (host_close(&world.host)) schedule_blame("%s", host_close(&world.host));
 }
 
 static inline void world_begin(const scenario *self, const world_kind *kind)

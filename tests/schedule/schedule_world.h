@@ -11,9 +11,10 @@
 #define GPUARENA_TEST_LOCK "tests/schedule/schedule_lock.h"
 #include "schedule.h"
 #include "gpuarena.h"
-#include "slot_events.h"
+#include "host_memory.h"
+#include "slot_device.h"
 
-enum { WORLD_BLOCKS = 24, WORLD_HOST_BLOCKS = 256 };
+enum { WORLD_BLOCKS = 24 };
 
 typedef struct world_block { char *ptr; uint64_t bytes; } world_block;
 typedef struct world_own {                       /* what a thread has of its own in the header */
@@ -34,9 +35,7 @@ typedef struct world_state {
     gpuarena_status (*on_call)(slot_call call);  /* inside each driver call; what it answers. NULL: DONE */
     int is_lost;                                 /* the device: what it held is gone */
     int is_lowered;                              /* its limit: what arenas under it are asking for may pass that */
-    uint64_t host_bytes;
-    void *host_blocks[WORLD_HOST_BLOCKS];        /* kept to the end: a use after the free is seen, not suffered */
-    uint32_t host_count;
+    host_memory host;                            /* kept to the end: a use after the free is seen, not suffered */
 } world_state;
 
 static world_state world;
@@ -92,28 +91,11 @@ static inline gpuarena_status world_call_begin(const gpuarena_driver *self, slot
     return status;
 }
 
-static inline void world_call_end(const gpuarena_driver *self, slot_call call)
+static inline void world_call_end(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
 {
-    (void)self;
+    (void)self, (void)less_bytes;
     schedule_point(slot_names[call]);
     if (call < SLOT_EVENT) world.inside[schedule_is_on() ? schedule.current : SCHEDULE_FIBERS] = NULL;
-}
-
-static inline void *world_host_alloc(size_t bytes, void *user)
-{
-    void *memory = world.host_count < WORLD_HOST_BLOCKS ? malloc(bytes) : NULL;
-    (void)user;
-    if (!memory) return NULL;
-    world.host_blocks[world.host_count++] = memory;
-    world.host_bytes += bytes;
-    return memory;
-}
-
-static inline void world_host_free(void *memory, size_t bytes, void *user)
-{
-    (void)memory;
-    (void)user;
-    world.host_bytes -= bytes;
 }
 
 static inline gpuarena_config world_config(void)
@@ -123,8 +105,8 @@ static inline gpuarena_config world_config(void)
     config.driver = &device.table;
     config.environment = "";
     config.limit_bytes = MIB(8);
-    config.host_alloc = world_host_alloc;
-    config.host_free = world_host_free;
+    world.host.keeps = 1;
+    host_serve(&world.host, &config);
     return config;
 }
 

@@ -5,32 +5,32 @@
 
 static void *pool[4];
 static gpuarena_result results[SCHEDULE_FIBERS];
-static int is_held, is_done, holds_left;
+static int is_held, is_done;
+static uint32_t held_calls;                      /* a bit each */
 
 /* ---- hits while the driver does not answer */
 
 static gpuarena_status hold_call(slot_call call)
 {
-    (void)call;
-    if (!schedule_is_on() || schedule.current != 0 || is_held || holds_left-- > 0) return GPUARENA_STATUS_DONE;
+    if (!schedule_is_on() || schedule.current != 0 || is_held || !(held_calls >> call & 1))
+        return GPUARENA_STATUS_DONE;
     is_held = 1;
     schedule_wake(&is_held);
     if (!is_done) schedule_wait(&is_done, "a driver call that hangs");
     return GPUARENA_STATUS_DONE;
 }
 
-static void warm_and_hold(void)
+static void warm_and_hold(uint32_t calls)
 {
-    is_held = is_done = holds_left = 0;
+    is_held = is_done = 0;
+    held_calls = calls;
     for (int at = 0; at < 4; at++) pool[at] = world_alloc(KIB(128), 1);
     world.on_call = hold_call;
 }
 
-static void warm_and_hold_later(void)
-{
-    warm_and_hold();
-    holds_left = 1;
-}
+static void hold_growth(void)  { warm_and_hold(1u << SLOT_OBTAIN | 1u << SLOT_CREATE); }
+static void hold_mapping(void) { warm_and_hold(1u << SLOT_MAP); }
+static void hold_access(void)  { warm_and_hold(1u << SLOT_ACCESS); }
 
 static void grow(void)
 {
@@ -48,11 +48,29 @@ static void trim_only(void)
     schedule_wake(&is_held);
 }
 
-static void warm_with_idle_and_hold(void)
+static void warm_with_idle_and_hold(uint32_t calls)
 {
-    void *large = world_alloc(MIB(4), 1);
-    warm_and_hold();
-    WANT(world_free(large, 1) == GPUARENA_OK);
+    void *large = world_alloc(MIB(4), 2);
+    warm_and_hold(calls);
+    slot_work(&device, 2, 1000 * SLOT_MS);
+    WANT(world_free(large, 2) == GPUARENA_OK);
+}
+
+static void hold_release(void) { warm_with_idle_and_hold(1u << SLOT_GIVE_BACK | 1u << SLOT_UNMAP); }
+static void hold_destroy(void) { warm_with_idle_and_hold(1u << SLOT_DESTROY); }
+static void hold_waits(void)   { warm_with_idle_and_hold(1u << SLOT_HOST_WAIT | 1u << SLOT_DEVICE_WAIT); }
+
+/* All in one segment, which cannot go back. */
+static void six_at_once(gpuarena_config *config)
+{
+    config->limit_bytes = config->initial_bytes = MIB(6);
+    config->streams = GPUARENA_STREAMS_EVENTS;
+}
+
+static void wait_for_other_stream(void)
+{
+    void *ptr = world_alloc(MIB(4), 1);
+    WANT(is_held && world_free(ptr, 1) == GPUARENA_OK);
 }
 
 /* All of it while the other is held: it is let go on at the end alone. */
@@ -161,9 +179,12 @@ static void free_and_destroy(void)
 }
 
 static const scenario scenarios[] = {
-    { "hits while growth hangs", NULL, warm_and_hold, { grow, hit_often }, NULL, 0 },
-    { "hits while a later call hangs", NULL, warm_and_hold_later, { grow, hit_often }, NULL, 0 },
-    { "hits while trim hangs", NULL, warm_with_idle_and_hold, { trim_only, hit_often }, NULL, 0 },
+    { "hits while growth hangs", NULL, hold_growth, { grow, hit_often }, NULL, 0 },
+    { "hits while mapping hangs", NULL, hold_mapping, { grow, hit_often }, NULL, 0 },
+    { "hits while access hangs", NULL, hold_access, { grow, hit_often }, NULL, 0 },
+    { "hits while trim hangs", NULL, hold_release, { trim_only, hit_often }, NULL, 0 },
+    { "hits while destruction hangs", NULL, hold_destroy, { trim_only, hit_often }, NULL, 0 },
+    { "hits while a wait hangs", six_at_once, hold_waits, { wait_for_other_stream, hit_often }, NULL, 0 },
     { "destroy and alloc", NULL, NULL, { destroy, alloc_late }, judge_destroyed, 0 },
     { "destroy and free", NULL, one_block, { destroy, free_last }, judge_freed, 0 },
     { "destroy under pressure", pressed, one_block, { need_too_much, free_and_destroy }, judge_freed, 0 },

@@ -1,5 +1,5 @@
 /* Threads that need what another has under way, in many orders: growth and release in progress are waited for before
-   any failure; wait_ms waits for other threads' frees, and not longer; arenas under one parent help each other.
+   any failure; wait_ms waits for other threads' frees, and not longer.
    GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
@@ -215,126 +215,6 @@ static void try_only(void)
     WANT(device.clock_ns == begin);
 }
 
-/* ---- arenas under one parent: world.arena, of 8 MiB */
-
-static gpuarena *parts[2], *victim;
-static gpuarena_result results[SCHEDULE_FIBERS];
-
-static void grow_exactly(gpuarena_config *config)
-{
-    config->growth = GPUARENA_GROWTH_EXACT;
-}
-
-static gpuarena_result make_part(gpuarena *parent, gpuarena **made)
-{
-    gpuarena_config config = world_config();
-    config.growth = GPUARENA_GROWTH_EXACT;
-    config.parent = parent;
-    config.oversubscribe = 1;
-    return gpuarena_create(&config, made);
-}
-
-static gpuarena_result part_takes(gpuarena *part, uint64_t bytes)
-{
-    void *ptr = NULL;
-    gpuarena_result result = gpuarena_alloc(part, &ptr, bytes, slot_stream(1 + schedule.current));
-    if (result != GPUARENA_OK) {
-        gpuarena_failure failure;
-        gpuarena_last_failure(NULL, &failure);
-        WANT(result == GPUARENA_OUT_OF_MEMORY && failure.reason == GPUARENA_REASON_OVER_PARENT);
-        return result;
-    }
-    world_claim(ptr, bytes);
-    (void)world_disclaim(ptr);
-    WANT(gpuarena_free(part, ptr, slot_stream(1 + schedule.current)) == GPUARENA_OK);
-    return result;
-}
-
-/* Idle memory is where it is not needed, in pieces of 2 MiB. */
-static void make_parts(void)
-{
-    void *blocks[2];
-    victim = NULL;
-    memset(results, 0, sizeof results);
-    for (int at = 0; at < 2; at++) WANT(make_part(world.arena, &parts[at]) == GPUARENA_OK);
-    for (int at = 0; at < 2; at++)
-        WANT(gpuarena_alloc(parts[0], &blocks[at], MIB(2), slot_stream(1)) == GPUARENA_OK);
-    for (int at = 0; at < 2; at++) WANT(gpuarena_free(parts[0], blocks[at], slot_stream(1)) == GPUARENA_OK);
-    WANT(world_free(world_alloc(MIB(2), 1), 1) == GPUARENA_OK);
-}
-
-static void end_parts(void)
-{
-    for (int at = 0; at < 2; at++) {
-        WANT(part_takes(parts[at], MIB(8)) == GPUARENA_OK);  /* all that there is */
-        WANT(gpuarena_check(parts[at], NULL, 0) == GPUARENA_OK);
-    }
-    for (int at = 0; at < 2; at++) WANT(gpuarena_destroy(parts[at]) == GPUARENA_OK);
-}
-
-static void first_needs_a_quarter(void) { WANT(part_takes(parts[0], MIB(2)) == GPUARENA_OK); }
-static void second_needs_a_half(void)   { WANT(part_takes(parts[1], MIB(4)) == GPUARENA_OK); }
-static void whole_needs_a_quarter(void) { WANT(world_free(world_alloc(MIB(2), 3), 3) == GPUARENA_OK); }
-static void first_wants_most(void)      { results[0] = part_takes(parts[0], MIB(6)); }
-static void second_wants_most(void)     { results[1] = part_takes(parts[1], MIB(6)); }
-
-/* What one was refused for the other had. */
-static void judge_one_had(void)
-{
-    WANT(results[0] == GPUARENA_OK || results[1] == GPUARENA_OK);
-    end_parts();
-}
-
-static void lower_whole(void)
-{
-    world.is_lowered = 1;
-    WANT(gpuarena_set_limit(world.arena, MIB(4)) == GPUARENA_OK);
-    world.is_lowered = 0;                        /* from here on nobody passes it */
-    WANT(gpuarena_set_limit(world.arena, MIB(8)) == GPUARENA_OK);
-}
-
-static void come_and_go(void)
-{
-    gpuarena *part = NULL;
-    WANT(make_part(world.arena, &part) == GPUARENA_OK);
-    (void)part_takes(part, MIB(2));
-    WANT(gpuarena_destroy(part) == GPUARENA_OK);
-}
-
-static void end_whole(void)
-{
-    WANT(gpuarena_destroy(world.arena) == GPUARENA_STILL_IN_USE);
-}
-
-static void make_victim(void)
-{
-    make_parts();
-    WANT(make_part(world.arena, &victim) == GPUARENA_OK);
-}
-
-static void end_victim(void) { results[schedule.current] = gpuarena_destroy(victim); }
-
-static void join_victim(void)
-{
-    gpuarena *part = NULL;
-    gpuarena_result result = make_part(victim, &part);
-    WANT(result == GPUARENA_OK || result == GPUARENA_INVALID_CONFIG);
-    if (result == GPUARENA_OK) WANT(gpuarena_destroy(part) == GPUARENA_OK);
-}
-
-/* It has ended once, if not both came while it was a parent. */
-static void judge_victim(void)
-{
-    int ends = 0;
-    for (int at = 0; at < 2; at++) {
-        ends += results[at] == GPUARENA_OK;
-        WANT(results[at] == GPUARENA_OK || results[at] == GPUARENA_STILL_IN_USE
-             || results[at] == GPUARENA_INVALID_ARGUMENT);
-    }
-    WANT(ends == 1 || (!ends && gpuarena_destroy(victim) == GPUARENA_OK));
-    end_parts();
-}
-
 static const scenario scenarios[] = {
     { "two halves of one growth", limit_of_one_step, NULL, { need_half, need_half }, NULL, 0 },
     { "three parts of one growth", limit_of_one_step, NULL, { need_some, need_some, need_half }, NULL, 0 },
@@ -354,15 +234,6 @@ static const scenario scenarios[] = {
     { "wait_ms for a resize", patient, have_all_live, { wait_for_some_soon, shrink_first }, NULL, 0 },
     { "wait_ms in vain", patient, have_all_live, { wait_in_vain, hit_little, try_only }, NULL, 4 },
     { "two in vain", patient, have_all_live, { wait_in_vain, wait_in_vain, hit_little }, NULL, 2 },
-    { "parts that need what others have idle", grow_exactly, make_parts,
-      { first_needs_a_quarter, second_needs_a_half, whole_needs_a_quarter }, end_parts, 4 },
-    { "parts that want too much", grow_exactly, make_parts,
-      { first_wants_most, second_wants_most }, judge_one_had, 4 },
-    { "parts of a whole that is lowered", grow_exactly, make_parts,
-      { first_wants_most, second_wants_most, lower_whole }, end_parts, 4 },
-    { "parts that come and go", grow_exactly, make_parts, { come_and_go, come_and_go, end_whole }, end_parts, 2 },
-    { "an end while a part is made", grow_exactly, make_victim,
-      { end_victim, end_victim, join_victim }, judge_victim, 4 },
 };
 
 int main(void)

@@ -22,7 +22,7 @@ static inline uint64_t state_mix(uint64_t digest, uint64_t value)
 static inline gpuarena_result state_visit(const gpuarena_block *block, void *user)
 {
     uint64_t *digest = user;
-    *digest = state_mix(state_mix(*digest, fake_address(block->ptr)), block->bytes);
+    *digest = state_mix(state_mix(*digest, slot_address(block->ptr)), block->bytes);
     *digest = state_mix(state_mix(*digest, (uint64_t)block->state), block->serial);
     *digest = state_mix(state_mix(*digest, block->requested_bytes), block->tag);
     *digest = state_mix(*digest, (uint64_t)(uintptr_t)block->stream);
@@ -59,8 +59,8 @@ static inline const char *state_audit(const gpuarena *arena, const fake_device *
     gpuarena_get_stats(arena, &stats);
     if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes != stats.reserved_bytes)
         return "live + pending + cached + children is not reserved";
-    if (device && device->held_bytes != stats.reserved_bytes) return "ledger and reserved differ";
-    if (device && device->host_bytes != stats.host_bytes) return "host_bytes is not what was allocated";
+    if (device && device->slots.held_bytes != stats.reserved_bytes) return "ledger and reserved differ";
+    if (device && device->host.bytes != stats.host_bytes) return "host_bytes is not what was allocated";
     return gpuarena_check(arena, message, sizeof message) == GPUARENA_OK ? "" : message;
 }
 

@@ -256,8 +256,7 @@ static gpuarena_config config_of(const char *text, int parent)
     config.environment = getenv("GPUARENA_SCRIPT") ? "GPUARENA_SCRIPT" : "";
     if (parent < 0) config.driver = &device.table;
     else config.parent = world.arenas[parent].ptr;
-    config.host_alloc = device_host_alloc;
-    config.host_free = device_host_free;
+    host_serve(&device.host, &config);
     config.pressure = pressure_count ? call_pressure : NULL;
     device.small_sizes |= config.debug != 0;
     return config;

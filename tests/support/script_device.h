@@ -4,6 +4,7 @@
 #ifndef TESTS_SCRIPT_DEVICE_H
 #define TESTS_SCRIPT_DEVICE_H
 
+#include "host_memory.h"
 #include "sim_device.h"
 
 /* X(NAME, member): the entries of the driver table. */
@@ -69,7 +70,8 @@ static struct {
     int open_count;                              /* of segments */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
-    uint64_t host_bytes, event_count;
+    host_memory host;
+    uint64_t event_count;
     int is_walked;                               /* by the interpreter: no fault of host memory */
     void *overlapped;                            /* the latest address given */
     const char *wrong;                           /* the first call that no arena may make */
@@ -321,31 +323,8 @@ static int device_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
 
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 
-/* ---- host memory: its size stands before it */
-
-typedef union device_header { size_t bytes; long double alignment; } device_header;
-
-static void *device_host_alloc(size_t bytes, void *user)
-{
-    device_header *header;
-    (void)user;
-    if (!device.is_walked && device_enter(ENTRY_host, bytes)) return NULL;
-    header = malloc(sizeof *header + bytes);
-    if (!header) return NULL;
-    header->bytes = bytes;
-    memset(header + 1, 0xA5, bytes < 65536 ? bytes : 65536);
-    device.host_bytes += bytes;
-    return header + 1;
-}
-
-static void device_host_free(void *memory, size_t bytes, void *user)
-{
-    device_header *header = (device_header *)memory - 1;
-    (void)user;
-    if (header->bytes != bytes) device_blame("host memory is freed with another size");
-    device.host_bytes -= header->bytes;
-    free(header);
-}
+/* No fault of the interpreter's own walks. */
+static int device_host_refuses(size_t bytes) { return !device.is_walked && device_enter(ENTRY_host, bytes); }
 
 /* ---- its life */
 
@@ -364,6 +343,7 @@ static void device_open(uint64_t capacity_bytes)
     sim_bench bench = bench_open_sized(capacity_bytes, NULL);
     memset(&device, 0, sizeof device);
     device.machine = bench.machine;
+    device.host.refuses = device_host_refuses;
     device.real = bench.driver;
     device.real.per_thread = (gpuarena_stream)(intptr_t)2;
     device_wrap();
@@ -404,7 +384,7 @@ static sim_counters device_counters(void)
 static const char *device_left(void)
 {
     sim_counters counters = device_counters();
-    if (device.host_bytes) return "host memory is left";
+    if (host_close(&device.host)) return host_close(&device.host);
     if (device.lost) return "";
     if (device.lied_bytes) return "a range that the driver lied about is left";
     if (counters.held_bytes || counters.host_bytes || counters.managed_bytes) return "memory is left";

@@ -1,17 +1,21 @@
-/* A tiny device for tests of threads: segments, addresses and pages in slots of 2 MiB; its streams and events are
-   slot_events.h. It judges what it is asked for, and has no lock, for calls on memory are one at a time.
+/* A tiny device for tests of threads: segments, addresses and pages in slots of 2 MiB, streams and events. It judges
+   what it is asked for. Its only lock is for memory, of which an arena makes one call at a time, and two arenas may
+   make one each; events have none, lest it orders what threads do. Work of stream n ends at a time. The first
+   streams' handles are n * 16; from SLOT_STREAMS on come threads' own, if the table has a handle for these.
    It must not know arenas, nor who runs the threads: hooks do. Included by schedule_world.h and thread_world.h. */
 #ifndef TESTS_SLOT_DEVICE_H
 #define TESTS_SLOT_DEVICE_H
 
+#include <pthread.h>
 #include <string.h>
+#include "gpuarena.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)
 #define MIB(count) ((uint64_t)(count) << 20)
 #define SLOT_BYTES MIB(2)
 #define SLOT_MS    ((uint64_t)1000000)
 
-enum { SLOT_COUNT = 256, SLOT_STREAMS = 4, SLOT_EVENTS = 256 };
+enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256 };
 typedef enum slot_call {
     SLOT_INFO, SLOT_OBTAIN, SLOT_GIVE_BACK, SLOT_RESERVE, SLOT_RELEASE, SLOT_CREATE, SLOT_DESTROY, SLOT_MAP,
     SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CLEAR,
@@ -24,15 +28,18 @@ static const char *const slot_names[SLOT_CALLS] = { "info", "obtain", "give_back
 typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
 typedef struct slot_device {
     gpuarena_driver table;
-    /* In every call, when it begins and when it ends. claim_bytes: what it may make the device hold more. What begin
-       answers, if not DONE, is the answer of calls on memory, which do nothing then. */
+    /* In every call, when it begins and when it ends. claim_bytes: what it may make the device hold more; less_bytes:
+       what of that it has not got, or has given back. What begin answers, if not DONE, is the answer of calls on
+       memory, which do nothing then. */
     gpuarena_status (*begin)(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes);
-    void (*end)(const gpuarena_driver *self, slot_call call);
+    void (*end)(const gpuarena_driver *self, slot_call call, uint64_t less_bytes);
     void (*blame)(const char *what);
+    int (*thread)(void);                         /* the number of its own stream. NULL: a stream as others are */
+    pthread_mutex_t lock;                        /* of what follows, but for what is atomic */
     uint64_t total_bytes, held_bytes, base;      /* base: the first address, of this device alone */
     uint64_t tick_ns;                            /* the clock moves by it each time it is asked */
-    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS], event_done_ns[SLOT_EVENTS];     /* atomic, as events may be */
-    uint32_t event_count, range_count;           /*   used by several threads at once */
+    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];  /* atomic, as */
+    uint32_t event_count, range_count;           /*   several threads may use them */
     slot_place places[SLOT_COUNT];               /* owner: number of the range, from 1 */
     uint8_t pages[SLOT_COUNT];                   /* 1: there is this handle */
 } slot_device;
@@ -81,13 +88,36 @@ static inline void slot_place_leave(slot_device *device, const void *ptr, uint64
     if (at - first != need || !owner) device->blame("given back is what was never given");
 }
 
+/* A call on memory begins: what hooks answer, and the lock. */
+static inline gpuarena_status slot_enter(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+{
+    gpuarena_status status = slot_of(self)->begin(self, call, claim_bytes);
+    pthread_mutex_lock(&slot_of(self)->lock);
+    return status;
+}
+
+static inline void slot_leave(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
+{
+    pthread_mutex_unlock(&slot_of(self)->lock);
+    slot_of(self)->end(self, call, less_bytes);
+}
+
+/* Takes so many bytes of the device's memory. 0: it has not so many. */
+static inline int slot_hold(slot_device *device, uint64_t bytes)
+{
+    if (bytes > device->total_bytes - device->held_bytes) return 0;
+    device->held_bytes += bytes;
+    return 1;
+}
+
 static inline int slot_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total)
 {
+    slot_device *device = slot_of(self);
     (void)kind;
-    slot_of(self)->begin(self, SLOT_INFO, 0);
-    *free_bytes = slot_of(self)->total_bytes - slot_of(self)->held_bytes;
-    *total = slot_of(self)->total_bytes;
-    slot_of(self)->end(self, SLOT_INFO);
+    slot_enter(self, SLOT_INFO, 0);
+    *free_bytes = device->total_bytes - device->held_bytes;
+    *total = device->total_bytes;
+    slot_leave(self, SLOT_INFO, 0);
     return GPUARENA_STATUS_DONE;
 }
 
@@ -95,45 +125,42 @@ static inline int slot_obtain(const gpuarena_driver *self, gpuarena_memory kind,
                               gpuarena_stream stream)
 {
     slot_device *device = slot_of(self);
-    gpuarena_status status;
+    gpuarena_status status = slot_enter(self, SLOT_OBTAIN, bytes);
     void *made = NULL;
-    (void)kind;
-    (void)stream;
-    status = device->begin(self, SLOT_OBTAIN, bytes);
-    if (!status && bytes <= device->total_bytes - device->held_bytes) made = slot_place_take(device, bytes, 0);
-    if (made) {
-        device->held_bytes += bytes;
-        *ptr = made;
+    (void)kind, (void)stream;
+    if (!status && slot_hold(device, bytes)) {
+        made = slot_place_take(device, bytes, 0);
+        if (made) *ptr = made;
+        else device->held_bytes -= bytes;
     }
-    device->end(self, SLOT_OBTAIN);
+    slot_leave(self, SLOT_OBTAIN, made ? 0 : bytes);
     return made || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
 }
 
-static inline void slot_wait_until(slot_device *device, uint64_t time_ns)
+/* Later than it was, if need be. */
+static inline void slot_raise(uint64_t *time_ns, uint64_t at_least)
 {
-    uint64_t now = __atomic_load_n(&device->clock_ns, __ATOMIC_RELAXED);
-    while (now < time_ns && !__atomic_compare_exchange_n(&device->clock_ns, &now, time_ns, 0, __ATOMIC_RELAXED,
-                                                         __ATOMIC_RELAXED)) {}
-}
-
-static inline void slot_wait_all(slot_device *device)
+    uint64_t now = __atomic_load_n(time_ns, __ATOMIC_RELAXED);
+    while (now < at_least
+           && !__atomic_compare_exchange_n(time_ns, &now, at_least, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}static inline void slot_wait_all(slot_device *device)
 {
-    for (int at = 0; at < SLOT_STREAMS; at++)
-        slot_wait_until(device, __atomic_load_n(&device->busy_until_ns[at], __ATOMIC_RELAXED));
+    for (int at = 0; at < SLOT_STREAMS + SLOT_OWNS; at++)
+        slot_raise(&device->clock_ns, __atomic_load_n(&device->busy_until_ns[at], __ATOMIC_RELAXED));
 }
 
 static inline int slot_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                                  gpuarena_stream stream)
 {
     slot_device *device = slot_of(self);
-    gpuarena_status status = device->begin(self, SLOT_GIVE_BACK, 0);
+    gpuarena_status status = slot_enter(self, SLOT_GIVE_BACK, 0);
     (void)stream;
     if (!status) {
         slot_place_leave(device, ptr, bytes, 0);
         device->held_bytes -= bytes;             /* as cudaFree waits, and cudaFreeHost need not: */
         if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
     }
-    device->end(self, SLOT_GIVE_BACK);
+    slot_leave(self, SLOT_GIVE_BACK, status ? 0 : bytes);
     return (int)status;
 }
 
@@ -141,47 +168,48 @@ static inline int slot_give_back(const gpuarena_driver *self, gpuarena_memory ki
 
 static inline int slot_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
-    gpuarena_status status = slot_of(self)->begin(self, SLOT_RESERVE, 0);
+    slot_device *device = slot_of(self);
+    gpuarena_status status = slot_enter(self, SLOT_RESERVE, 0);
     (void)alignment;
-    *address = status ? NULL : slot_place_take(slot_of(self), bytes, 1);
-    slot_of(self)->end(self, SLOT_RESERVE);
+    *address = status ? NULL : slot_place_take(device, bytes, 1);
+    slot_leave(self, SLOT_RESERVE, 0);
     return *address || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
 }
 
 static inline int slot_release(const gpuarena_driver *self, void *address, uint64_t bytes)
 {
-    gpuarena_status status = slot_of(self)->begin(self, SLOT_RELEASE, 0);
-    if (!status) slot_place_leave(slot_of(self), address, bytes, 1);
-    slot_of(self)->end(self, SLOT_RELEASE);
+    slot_device *device = slot_of(self);
+    gpuarena_status status = slot_enter(self, SLOT_RELEASE, 0);
+    if (!status) slot_place_leave(device, address, bytes, 1);
+    slot_leave(self, SLOT_RELEASE, 0);
     return (int)status;
 }
 
 static inline int slot_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
     slot_device *device = slot_of(self);
-    gpuarena_status status = device->begin(self, SLOT_CREATE, bytes);
+    gpuarena_status status = slot_enter(self, SLOT_CREATE, bytes);
     uint32_t at = 1;
     (void)traits;
     while (at < SLOT_COUNT && device->pages[at]) at++;
-    if (!status && at < SLOT_COUNT && bytes <= device->total_bytes - device->held_bytes) {
+    if (!status && at < SLOT_COUNT && slot_hold(device, bytes)) {
         device->pages[at] = 1;
-        device->held_bytes += bytes;
         *page = at;
     } else at = 0;
-    device->end(self, SLOT_CREATE);
+    slot_leave(self, SLOT_CREATE, at ? 0 : bytes);
     return at || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
 }
 
 static inline int slot_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
 {
     slot_device *device = slot_of(self);
-    gpuarena_status status = device->begin(self, SLOT_DESTROY, 0);
+    gpuarena_status status = slot_enter(self, SLOT_DESTROY, 0);
     if (page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is destroyed that is none");
     else if (!status) {
         device->pages[page] = 0;
         device->held_bytes -= bytes;
     }
-    device->end(self, SLOT_DESTROY);
+    slot_leave(self, SLOT_DESTROY, status ? 0 : bytes);
     return (int)status;
 }
 
@@ -189,11 +217,11 @@ static inline int slot_map(const gpuarena_driver *self, void *address, uint64_t 
 {
     slot_device *device = slot_of(self);
     uint32_t at = slot_place_of(device, address);
-    gpuarena_status status = device->begin(self, SLOT_MAP, 0);
+    gpuarena_status status = slot_enter(self, SLOT_MAP, 0);
     if (bytes != SLOT_BYTES || at == SLOT_COUNT || !device->places[at].is_addresses || device->places[at].page
         || page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is mapped where it must not be");
     else if (!status) device->places[at].page = (uint16_t)page;
-    device->end(self, SLOT_MAP);
+    slot_leave(self, SLOT_MAP, 0);
     return (int)status;
 }
 
@@ -202,12 +230,12 @@ static inline int slot_mapped(const gpuarena_driver *self, slot_call call, void 
 {
     slot_device *device = slot_of(self);
     uint32_t first = slot_place_of(device, address), end = first + (uint32_t)(bytes / SLOT_BYTES);
-    gpuarena_status status = device->begin(self, call, 0);
+    gpuarena_status status = slot_enter(self, call, 0);
     for (uint32_t at = first; at < end; at++) {
         if (at >= SLOT_COUNT || !device->places[at].page) device->blame("what is not mapped is opened or unmapped");
         else if (call == SLOT_UNMAP && !status) device->places[at].page = 0;
     }
-    device->end(self, call);
+    slot_leave(self, call, 0);
     return (int)status;
 }
 
@@ -220,6 +248,151 @@ static inline int slot_access(const gpuarena_driver *self, void *address, uint64
 static inline int slot_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
 {
     return slot_mapped(self, SLOT_UNMAP, address, bytes);
+}
+
+/* ---- clock, streams, events */
+
+static inline uint64_t slot_now_ns(const gpuarena_driver *self)
+{
+    return __atomic_add_fetch(&slot_of(self)->clock_ns, slot_of(self)->tick_ns, __ATOMIC_RELAXED);
+}
+
+static inline int slot_number(const slot_device *device, gpuarena_stream stream)
+{
+    intptr_t number = (intptr_t)stream / 16;
+    if (device->thread && stream && stream == device->table.per_thread) return device->thread();
+    if (number >= 0 && number < SLOT_STREAMS) return (int)number;
+    device->blame("a stream that is none");
+    return 0;
+}
+
+static inline uint64_t *slot_busy(slot_device *device, gpuarena_stream stream)
+{
+    return &device->busy_until_ns[slot_number(device, stream)];
+}
+
+static inline uint64_t *slot_event(slot_device *device, const void *event)
+{
+    uint64_t number = slot_address(event);
+    if (number && number < SLOT_EVENTS && number <= __atomic_load_n(&device->event_count, __ATOMIC_RELAXED))
+        return &device->event_done_ns[number];
+    device->blame("an event that is none");
+    return &device->event_done_ns[0];
+}
+
+
+
+/* Work of this stream that takes so long, behind what it has. */
+static inline void slot_work(slot_device *device, int stream, uint64_t span_ns)
+{
+    slot_raise(&device->busy_until_ns[stream], __atomic_load_n(&device->clock_ns, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&device->busy_until_ns[stream], span_ns, __ATOMIC_RELAXED);
+}
+
+static inline int slot_event_create(const gpuarena_driver *self, void **event)
+{
+    uint32_t number;
+    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
+    number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
+    *event = slot_pointer(number);
+    slot_of(self)->end(self, SLOT_EVENT, 0);
+    return number < SLOT_EVENTS ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
+}
+
+static inline int slot_event_destroy(const gpuarena_driver *self, void *event)
+{
+    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
+    (void)slot_event(slot_of(self), event);
+    slot_of(self)->end(self, SLOT_EVENT, 0);
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
+{
+    slot_device *device = slot_of(self);
+    (void)device->begin(self, SLOT_EVENT, 0);
+    __atomic_store_n(slot_event(device, event), __atomic_load_n(slot_busy(device, stream), __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+    device->end(self, SLOT_EVENT, 0);
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_query(const gpuarena_driver *self, void *event)
+{
+    uint64_t done_ns;
+    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
+    done_ns = __atomic_load_n(slot_event(slot_of(self), event), __ATOMIC_RELAXED);
+    slot_of(self)->end(self, SLOT_EVENT, 0);
+    return done_ns <= slot_now_ns(self) ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NOT_READY;
+}
+
+static inline int slot_event_host_wait(const gpuarena_driver *self, void *event)
+{
+    (void)slot_of(self)->begin(self, SLOT_HOST_WAIT, 0);
+    slot_raise(&slot_of(self)->clock_ns, __atomic_load_n(slot_event(slot_of(self), event), __ATOMIC_RELAXED));
+    slot_of(self)->end(self, SLOT_HOST_WAIT, 0);
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
+{
+    slot_device *device = slot_of(self);
+    (void)device->begin(self, SLOT_EVENT, 0);
+    slot_raise(slot_busy(device, stream), __atomic_load_n(slot_event(device, event), __ATOMIC_RELAXED));
+    device->end(self, SLOT_EVENT, 0);
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_device_wait(const gpuarena_driver *self)
+{
+    (void)slot_of(self)->begin(self, SLOT_DEVICE_WAIT, 0);
+    slot_wait_all(slot_of(self));
+    slot_of(self)->end(self, SLOT_DEVICE_WAIT, 0);
+    return GPUARENA_STATUS_DONE;
+}
+
+/* There is nothing to read what was cleared; but who has the memory, and that it is there, the hooks know. */
+static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    slot_device *device = slot_of(self);
+    uint64_t offset = slot_address(ptr) - device->base;
+    gpuarena_status status = device->begin(self, SLOT_CLEAR, 0);
+    for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
+        if (at >= SLOT_COUNT || !device->places[at].owner
+            || (device->places[at].is_addresses && !device->places[at].page)) {
+            device->blame("what is not held is cleared");
+            break;
+        }
+    if (!status) slot_work(device, slot_number(device, stream), 1000);
+    device->end(self, SLOT_CLEAR, 0);
+    return (int)status;
+}
+
+/* Zeroes all; hooks are the caller's to set. number: from 1, of a device of its own addresses. */
+static inline void slot_open(slot_device *device, int number, uint64_t total_bytes)
+{
+    static const gpuarena_driver table = {
+        .now_ns = slot_now_ns, .page_bytes = SLOT_BYTES,
+        .memory = { slot_info, slot_obtain, slot_give_back },
+        .vm = { slot_reserve, slot_release, slot_create, slot_destroy, slot_map, slot_access, slot_unmap },
+        .events = { slot_event_create, slot_event_destroy, slot_event_record, slot_event_query, slot_event_host_wait,
+                    slot_event_stream_wait, slot_device_wait },
+        .clear = slot_clear };
+    memset(device, 0, sizeof *device);
+    device->base = (uint64_t)number << 43;
+    device->total_bytes = total_bytes;
+    pthread_mutex_init(&device->lock, NULL);
+    device->table = table;
+    device->table.user = device;
+}
+
+/* "": nothing is held. */
+static inline const char *slot_left(const slot_device *device)
+{
+    if (device->held_bytes) return "device memory is left";
+    for (int at = 0; at < SLOT_COUNT; at++) if (device->places[at].owner) return "addresses are left";
+    for (int at = 0; at < SLOT_COUNT; at++) if (device->pages[at]) return "pages are left";
+    return "";
 }
 
 #endif

@@ -744,8 +744,8 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     }
     config->driver = watched;
     config->environment = "";
-    config->host_alloc = space_host_alloc;
-    config->host_free = space_host_free;
+    space.host.refuses = space_host_refuses;
+    host_serve(&space.host, config);
     config->pressure = space.busy ? space_relieve : NULL;
     return gpuarena_config_parse(text, config, space.trouble, sizeof space.trouble) == GPUARENA_OK;
 }
@@ -790,7 +790,7 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     memcpy(detail, failure.detail, 96);
     if (failure.result != GPUARENA_INVALID_CONFIG)
         space_blame("create answers %s", gpuarena_result_name(failure.result));
-    if (space_held() || space.host_bytes) space_blame("a refused creation leaves memory behind");
+    if (space_held() || space.host.bytes) space_blame("a refused creation leaves memory behind");
     return 0;
 }
 
@@ -835,7 +835,7 @@ static inline void space_close(void)
         space_close_other();
         space_judge_left();
         space_judge_text();
-        if (space.host_bytes) space_blame("host memory is left");
+        if (host_close(&space.host)) space_blame("%s", host_close(&space.host));
         if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
     }
     sim_destroy(space.machine);

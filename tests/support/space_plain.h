@@ -165,7 +165,7 @@ static inline const char *space_wrong_counts(const gpuarena_stats *stats)
     if (stats->live_count != (uint64_t)live) return "live_count";
     if (stats->misuse_count != space.misuse_count) return "misuse_count";
     if (stats->limit_bytes != space.shadow.limit) return "limit_bytes";
-    if (stats->host_bytes != space.host_bytes) return "host_bytes";
+    if (stats->host_bytes != space.host.bytes) return "host_bytes";
     if (stats->requested_peak_bytes != space.requested_peak_bytes) return "requested_peak_bytes";
     if (stats->live_peak_bytes < stats->live_bytes || stats->reserved_peak_bytes < stats->reserved_bytes)
         return "a peak that is below its value";

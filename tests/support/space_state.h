@@ -3,6 +3,7 @@
 #ifndef TESTS_SPACE_STATE_H
 #define TESTS_SPACE_STATE_H
 
+#include "host_memory.h"
 #include "space_pages.h"
 #include "space_fit.h"
 
@@ -13,7 +14,6 @@ enum { SPACE_STREAMS = 4,                           /* that most programs have: 
        SPACE_SETS = 3, SPACE_GRAPHS = 6, SPACE_FREED = 64,
        SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
-       SPACE_GUARD = 96,                            /* bytes behind host memory, and what is in each */
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
@@ -90,7 +90,8 @@ typedef struct space_state {
                                                     stream, or NOBODY: for none yet */
     int freed_count;
     space_shadow shadow;
-    uint64_t owner, host_bytes, alloc_count, fail_count, foreign_count;
+    host_memory host;
+    uint64_t owner, alloc_count, fail_count, foreign_count;
     gpuarena_driver other_driver;                /* of the machine's second device, which has another arena */
     gpuarena *other;
     shadow_range other_range;                    /* its segment */
@@ -224,27 +225,11 @@ static inline uint64_t space_now_ns(const gpuarena_driver *self)
     return space.driver.now_ns(&space.driver);
 }
 
-static inline void *space_host_alloc(size_t bytes, void *user)
+static inline int space_host_refuses(size_t bytes)
 {
-    (void)user;
-    if (space.host_fails) {
-        space.struck = 1;
-        return NULL;
-    }
-    space.host_bytes += bytes;
-    char *memory = malloc(bytes + SPACE_GUARD);
-    if (memory) memset(memory + bytes, SPACE_GUARD, SPACE_GUARD);
-    return memory;
-}
-
-static inline void space_host_free(void *memory, size_t bytes, void *user)
-{
-    (void)user;
-    space.host_bytes -= bytes;
-    const char *guard = (const char *)memory + bytes;
-    for (int at = 0; at < SPACE_GUARD; at++)
-        if (guard[at] != SPACE_GUARD) space_blame("host memory is written behind its end");
-    free(memory);
+    (void)bytes;
+    space.struck |= space.host_fails;
+    return space.host_fails;
 }
 
 #endif

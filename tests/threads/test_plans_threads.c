@@ -44,16 +44,16 @@ static void test_allocation_in_between(void)
 {
     gpuarena_config config = thread_open(self, GPUARENA_BACKING_SEGMENTS, MIB(6));
     void *large, *small, *rest, *ptr = NULL;
-    self->device.table.per_thread = slot_stream(OWN);
-    record = self->device.table.events.record;
-    self->device.table.events.record = record_beside;
+    self->device->table.per_thread = slot_stream(OWN);
+    record = self->device->table.events.record;
+    self->device->table.events.record = record_beside;
     config.growth = GPUARENA_GROWTH_EXACT;
     CHECK_INT(gpuarena_create(&config, &self->arena), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self->arena, &large, MIB(4), slot_stream(PLAIN)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self->arena, &small, MIB(1), slot_stream(PLAIN)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self->arena, &rest, MIB(1), slot_stream(PLAIN)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_step(self->arena, 1), ==, GPUARENA_OK);
-    slot_work(&self->device, PLAIN, 1000000000);
+    slot_work(self->device, PLAIN, 1000000000);
     CHECK_INT(gpuarena_free(self->arena, large, slot_stream(PLAIN)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(self->arena, small, slot_stream(PLAIN)), ==, GPUARENA_OK);
     is_armed = 1;
@@ -83,7 +83,7 @@ static void run(const worker *order)
     if (order->frees) {
         void *ptr = block->ptr;
         block->ptr = NULL;
-        thread_disclaim(self, ptr, block->bytes, number, block->stream);
+        thread_disclaim(self, ptr, block->bytes, number, block->stream, -1);
         WANT(gpuarena_free(self->arena, ptr, slot_stream(block->stream)) == GPUARENA_OK);
         return;
     }

@@ -1,10 +1,9 @@
 /* Ends of sub-arenas: a child process, which is refused on all of a tree; a lost device; the list of arenas; one
    that ends while another waits for its memory, or is made; growth in between. */
-#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tenant_bench.h"
-#include "tenant_device.h"
+#include "thread_world.h"
 
 static int refused_in_child(gpuarena *arena, void *block)
 {
@@ -120,15 +119,15 @@ static void test_next(void)
 
 static void *destroy_first(void *unused)
 {
-    WANT(gpuarena_destroy(tenants[1].arena) == GPUARENA_OK);
+    WANT(gpuarena_destroy(thread_arenas[1].arena) == GPUARENA_OK);
     return unused;
 }
 
 static void *take_by_second(void *unused)
 {
     void *ptr = NULL;
-    WANT(gpuarena_alloc(tenants[2].arena, &ptr, MIB(24), NULL) == GPUARENA_OK);
-    WANT(gpuarena_free(tenants[2].arena, ptr, NULL) == GPUARENA_OK);
+    WANT(gpuarena_alloc(thread_arenas[2].arena, &ptr, MIB(24), NULL) == GPUARENA_OK);
+    WANT(gpuarena_free(thread_arenas[2].arena, ptr, NULL) == GPUARENA_OK);
     return unused;
 }
 
@@ -136,17 +135,17 @@ static void end_while_waiting(const char *text)
 {
     pthread_t threads[2];
     void *ptr = NULL;
-    tenant_open(GIB(1));
-    tenant_yields = 1;
-    WANT(tenant_make(-1, MIB(32), text) && tenant_make(0, MIB(32), text) && tenant_make(0, MIB(32), text));
-    WANT(gpuarena_alloc(tenants[1].arena, &ptr, MIB(24), NULL) == GPUARENA_OK);
-    WANT(gpuarena_free(tenants[1].arena, ptr, NULL) == GPUARENA_OK);
+    thread_tree_open(GIB(1));
+    thread_yields = 1;
+    for (int at = 0; at < 3; at++) WANT(thread_tree_make(at ? 0 : -1, MIB(32), text));
+    WANT(gpuarena_alloc(thread_arenas[1].arena, &ptr, MIB(24), NULL) == GPUARENA_OK);
+    WANT(gpuarena_free(thread_arenas[1].arena, ptr, NULL) == GPUARENA_OK);
     WANT(!pthread_create(&threads[0], NULL, take_by_second, NULL));
     WANT(!pthread_create(&threads[1], NULL, destroy_first, NULL));
     pthread_join(threads[0], NULL), pthread_join(threads[1], NULL);
-    WANT(gpuarena_check(tenants[0].arena, NULL, 0) == GPUARENA_OK);
-    WANT(gpuarena_destroy(tenants[2].arena) == GPUARENA_OK && gpuarena_destroy(tenants[0].arena) == GPUARENA_OK);
-    WANT(tenant_free_bytes == tenant_device_bytes);
+    WANT(gpuarena_check(thread_arenas[0].arena, NULL, 0) == GPUARENA_OK);
+    for (int at = 2; at >= 0; at -= 2) WANT(gpuarena_destroy(thread_arenas[at].arena) == GPUARENA_OK);
+    thread_judge_left(&thread_arenas[0]);
 }
 
 static void test_end_while_waiting(const char *text)
@@ -154,7 +153,7 @@ static void test_end_while_waiting(const char *text)
     const char *trouble = NULL;
     for (int round = 0; round < 40 && !trouble; round++) {
         end_while_waiting(text);
-        trouble = tenant_trouble;
+        trouble = thread_trouble;
     }
     CHECK_MSG(!trouble, "%s: an end while another waits: %s", text, trouble ? trouble : "no trouble");
 }
@@ -204,7 +203,7 @@ static void test_end_while_made(void)
     gpuarena_config config = plain_config("whole", NULL, MIB(64));
     gpuarena *made = NULL;
     size_t at = 0;
-    tenant_trouble = NULL;
+    thread_trouble = NULL;
     table.memory.info = info_meanwhile;
     config.driver = &table;
     config.host_alloc = keep_alloc;
@@ -216,7 +215,7 @@ static void test_end_while_made(void)
     config = plain_config("part", made, MIB(8));
     made = NULL;
     CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_DRIVER_ERROR);
-    CHECK(!made && !gpuarena_next(NULL) && !tenant_trouble);
+    CHECK(!made && !gpuarena_next(NULL) && !thread_trouble);
     while (at < ended_bytes && ((const unsigned char *)ended)[at] == 0x5A) at++;
     CHECK_U64(at, ==, ended_bytes);
     free(ended);
@@ -241,7 +240,7 @@ static void test_growth_between(uint64_t sibling_bytes, gpuarena_result expected
     gpuarena_config config = plain_config("whole", NULL, MIB(64));
     gpuarena *whole = NULL, *first;
     void *ptr = NULL;
-    tenant_trouble = NULL;
+    thread_trouble = NULL;
     table.memory.info = info_meanwhile;
     config.driver = &table;
     config.headroom_bytes = MIB(2);
@@ -252,7 +251,7 @@ static void test_growth_between(uint64_t sibling_bytes, gpuarena_result expected
     leave_idle(first, MIB(20));
     meanwhile = grow_it;
     CHECK_INT(gpuarena_alloc(first, &ptr, MIB(40), NULL), ==, expected);
-    CHECK(!meanwhile && grown && !tenant_trouble);
+    CHECK(!meanwhile && grown && !thread_trouble);
     CHECK_U64(stats_of(whole).reserved_peak_bytes, <=, MIB(64));
     check(whole), check(first), check(to_grow);
     drop(to_grow, grown);

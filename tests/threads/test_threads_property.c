@@ -1,132 +1,92 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, threads' own
-   default streams, tags, steps, trim, limits, resize, walks, observers; contents by a shadow, the limit at each
-   driver call, sums at the end. And races for one pointer, and arenas that come and go. Under `make tsan`, data
-   races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
-#include "thread_world.h"
+   default streams, tags, steps, trim, limits, resize, walks, observers, memory that is cleared; a shadow of who has
+   which memory, the limit at each driver call, sums at the end. And races for one pointer, and arenas that come and
+   go. Under `make tsan`, data races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
+#include "thread_workers.h"
 
-enum { MOST_THREADS = 16, LIVE_EACH = 48, EXCHANGE = 32, LIVES = 4 };
-enum { NAMES = 100, RACES = 2000, ROUNDS = 200 };
+enum { MOST_THREADS = 16, LIVES = 4, NAMES = 100, RACES = 2000, ROUNDS = 200 };
 
-typedef struct tenancy { void *ptr; uint64_t bytes; thread_arena *at; uint32_t number; int stream; } tenancy;
-typedef struct worker {
-    pthread_t thread;
-    uint64_t random, ops, alloc_count, free_count, fail_count;
-    uint64_t tagged[3];                          /* allocations: without a tag, with the thread's own, with one
-                                                    that all have */
-    uint32_t index, numbers, own, names[NAMES];
-    int arena_count, count;
-    tenancy blocks[LIVE_EACH];
-} worker;
-
-static worker workers[MOST_THREADS];
-static tenancy *exchange[EXCHANGE];              /* blocks on their way to any thread */
-
-static uint64_t draw(worker *self, uint64_t below) { return splitmix64_next(&self->random) % below; }
+static int arena_count;
+static uint32_t names[MOST_THREADS][NAMES], owns[MOST_THREADS];      /* tags: all have the same; or one each */
+static uint64_t tagged[MOST_THREADS][3];         /* allocations: without a tag, with the thread's own, with one that
+                                                    all have */
 
 static uint64_t draw_bytes(worker *self)
 {
     static const uint64_t most[8] = { KIB(1), KIB(4), KIB(4), KIB(16), KIB(16), KIB(64), KIB(128), KIB(1024) };
-    uint64_t most_bytes = most[draw(self, 8)];
-    return draw(self, 64) ? 1 + draw(self, most_bytes) : 1 + draw(self, MIB(5));
+    uint64_t most_bytes = most[pick(self, 8)];
+    return pick(self, 64) ? 1 + pick(self, most_bytes) : 1 + pick(self, MIB(5));
 }
 
 /* ---- one call each */
 
 /* The same names in every thread, at the same time. */
-static void make_names(worker *self)
+static void make_names(const worker *self)
 {
     char name[24];
     for (int at = 0; at < NAMES; at++) {
         snprintf(name, sizeof name, "common %d", at);
-        self->names[at] = gpuarena_tag(name);
-        WANT(!strcmp(gpuarena_tag_name(self->names[at]), name));
+        names[self->index][at] = gpuarena_tag(name);
+        WANT(!strcmp(gpuarena_tag_name(names[self->index][at]), name));
     }
     snprintf(name, sizeof name, "own %d", (int)self->index);
-    self->own = gpuarena_tag(name);
+    owns[self->index] = gpuarena_tag(name);
 }
 
 /* A third has the thread's own tag by its scope, a third everybody's, a third none. */
 static gpuarena_result alloc_tagged(worker *self, thread_arena *at, gpuarena_request *request, void **ptr)
 {
-    uint64_t kind = draw(self, 3);
+    uint64_t kind = pick(self, 3);
+    uint32_t own = owns[self->index];
     gpuarena_result result;
-    if (kind == 1) WANT(gpuarena_tag_scope(self->own) == 0);
-    if (kind == 2) request->tag = self->names[0];
+    if (kind == 1) WANT(gpuarena_tag_scope(own) == 0);
+    if (kind == 2) request->tag = names[self->index][0];
     result = gpuarena_alloc_ex(at->arena, ptr, request);
-    if (kind == 1) WANT(gpuarena_tag_scope(0) == self->own);
-    self->tagged[kind] += result == GPUARENA_OK;
+    if (kind == 1) WANT(gpuarena_tag_scope(0) == own);
+    tagged[self->index][kind] += result == GPUARENA_OK;
     return result;
 }
 
 static void do_alloc(worker *self, thread_arena *at)
 {
-    tenancy made = { NULL, 0, at, 0, 0 };
+    tenancy made = { NULL, 0, at, 0, worker_stream(self, at), -1 };
     gpuarena_request request = GPUARENA_INIT;
+    gpuarena_failure failure;
     gpuarena_result result;
-    if (self->count == LIVE_EACH) return;
-    made.stream = (int)draw(self, SLOT_STREAMS);
+    if (self->count == WORKER_LIVE) return;
     request.bytes = made.bytes = draw_bytes(self);
-    request.stream = slot_stream(made.stream);
-    if (!draw(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
-    else if (!draw(self, 256)) request.flags = GPUARENA_ALLOC_DEDICATED;
+    request.stream = worker_handle(self, at, made.stream);
+    if (!pick(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
+    else if (!pick(self, 256)) request.flags = GPUARENA_ALLOC_DEDICATED;
     result = alloc_tagged(self, at, &request, &made.ptr);
-    if (result != GPUARENA_OK) {
-        gpuarena_failure failure;
-        gpuarena_last_failure(NULL, &failure);
-        WANT(result == GPUARENA_OUT_OF_MEMORY && failure.result == result && failure.requested_bytes == made.bytes);
-        self->fail_count++;
+    if (result == GPUARENA_OK) {
+        worker_keep(self, made);
         return;
     }
-    self->alloc_count++;
-    made.number = ++self->numbers * MOST_THREADS + self->index;
-    thread_claim(at, made.ptr, made.bytes, made.number, made.stream);
-    slot_work(&at->device, made.stream, draw(self, 4) ? 0 : draw(self, 100000));
-    self->blocks[self->count++] = made;
+    gpuarena_last_failure(NULL, &failure);
+    WANT(result == GPUARENA_OUT_OF_MEMORY && failure.result == result && failure.requested_bytes == made.bytes);
+    self->fail_count++;
 }
 
-static void free_block(worker *self, const tenancy *block)
-{
-    gpuarena_stream stream = draw(self, 4) ? slot_stream(block->stream) : GPUARENA_OWN_STREAM;
-    thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
-    WANT(gpuarena_free(block->at->arena, block->ptr, stream) == GPUARENA_OK);
-    self->free_count++;
-}
-
-static void do_free(worker *self)
-{
-    uint64_t which = self->count ? draw(self, (uint64_t)self->count) : 0;
-    if (!self->count) return;
-    free_block(self, &self->blocks[which]);
-    self->blocks[which] = self->blocks[--self->count];
-}
-
-/* Puts a block where any thread may find it, and frees what is there. */
-static void do_hand_over(worker *self)
-{
-    tenancy *mine = NULL, *found;
-    if (self->count) mine = malloc(sizeof *mine);
-    if (mine) *mine = self->blocks[--self->count];
-    found = __atomic_exchange_n(&exchange[draw(self, EXCHANGE)], mine, __ATOMIC_ACQ_REL);
-    if (!found) return;
-    free_block(self, found);
-    free(found);
-}
-
+/* A block that shrinks is not had while it does. */
 static void do_resize(worker *self)
 {
-    tenancy *block = self->count ? &self->blocks[draw(self, (uint64_t)self->count)] : NULL;
-    uint64_t bytes = block ? 1 + draw(self, block->bytes * 2) : 0;
+    tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL, was;
+    uint64_t bytes = block ? 1 + pick(self, block->bytes * 2) : 0;
     gpuarena_result result;
-    if (!block) return;
-    if (bytes < block->bytes) thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
-    result = gpuarena_resize(block->at->arena, block->ptr, bytes, slot_stream(block->stream));
+    if (!block || block->also >= 0 || (block->stream >= SLOT_STREAMS && block->stream != self->own)) return;
+    was = *block;
+    if (bytes < was.bytes) thread_disclaim(was.at, was.ptr, was.bytes, was.number, was.stream, -1);
+    result = gpuarena_resize(was.at->arena, was.ptr, bytes, worker_handle(self, was.at, was.stream));
     WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
     self->fail_count += result != GPUARENA_OK;
-    if (result == GPUARENA_OK && bytes >= block->bytes)
-        thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
-    if (result != GPUARENA_OK && bytes >= block->bytes) return;
     if (result == GPUARENA_OK) block->bytes = bytes;
-    thread_claim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    if (bytes >= was.bytes) {
+        if (result != GPUARENA_OK) return;
+        thread_disclaim(was.at, was.ptr, was.bytes, was.number, was.stream, -1);
+        thread_soil(was.at, was.ptr, was.bytes, bytes);
+    }
+    thread_claim(was.at, was.ptr, block->bytes, was.number, was.stream);
 }
 
 static void do_look(worker *self, thread_arena *at)
@@ -134,24 +94,34 @@ static void do_look(worker *self, thread_arena *at)
     gpuarena_stats stats;
     gpuarena_tag_stats mine_alone;
     gpuarena_block block;
-    const tenancy *mine = self->count ? &self->blocks[draw(self, (uint64_t)self->count)] : NULL;
+    const tenancy *mine = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL;
     gpuarena_get_stats(at->arena, &stats);
-    WANT(gpuarena_get_tag(at->arena, self->own, &mine_alone) == GPUARENA_OK
-         && (self->arena_count > 1 || mine_alone.alloc_count == self->tagged[1]));
+    WANT(gpuarena_get_tag(at->arena, owns[self->index], &mine_alone) == GPUARENA_OK
+         && (arena_count > 1 || mine_alone.alloc_count == tagged[self->index][1]));
     WANT(stats.requested_bytes + stats.slack_bytes == stats.live_bytes);
     WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes);
     if (!mine) return;
     WANT(gpuarena_owner(mine->ptr) == mine->at->arena);
     WANT(gpuarena_lookup(mine->at->arena, mine->ptr, &block) == GPUARENA_OK && block.ptr == mine->ptr);
     WANT(block.state == GPUARENA_STATE_LIVE && block.requested_bytes == mine->bytes);
-    WANT(gpuarena_use(mine->at->arena, mine->ptr, slot_stream((int)draw(self, SLOT_STREAMS))) == GPUARENA_OK);
+}
+
+/* Another stream uses a block, too. */
+static void do_use(worker *self)
+{
+    tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL;
+    int stream = block ? worker_stream(self, block->at) : 0;
+    if (!block || block->also >= 0) return;
+    WANT(!gpuarena_use(block->at->arena, block->ptr, worker_handle(self, block->at, stream)));
+    slot_work(block->at->device, stream, pick(self, 100000));
+    block->also = stream;
 }
 
 /* A call that fails, and is this thread's latest failure. */
 static void do_misuse(worker *self, thread_arena *at)
 {
     gpuarena_failure failure;
-    void *behind = slot_pointer(at->device.base + SLOT_COUNT * SLOT_BYTES);
+    void *behind = slot_pointer(at->device->base + SLOT_COUNT * SLOT_BYTES);
     WANT(gpuarena_free(at->arena, behind, NULL) == GPUARENA_FOREIGN_POINTER);
     gpuarena_last_failure(NULL, &failure);
     WANT(failure.result == GPUARENA_FOREIGN_POINTER);
@@ -184,7 +154,7 @@ static void do_observe(worker *self, thread_arena *at)
     static uint64_t seen;
     uint64_t bytes = 0, mark;
     gpuarena_stats stats;
-    switch (draw(self, 5)) {
+    switch (pick(self, 5)) {
     case 0: WANT(gpuarena_walk(at->arena, count_live, &bytes) == GPUARENA_OK); break;
     case 1:
         WANT(gpuarena_report(at->arena, GPUARENA_FORMAT_JSON, count_text, &bytes) == GPUARENA_OK && bytes);
@@ -197,7 +167,7 @@ static void do_observe(worker *self, thread_arena *at)
         mark = gpuarena_mark(at->arena);         /* no block has this tag */
         WANT(gpuarena_free_since(at->arena, mark, 1, GPUARENA_OWN_STREAM) == GPUARENA_OK);
         break;
-    default: WANT(gpuarena_observe(at->arena, draw(self, 2) ? see : NULL, &seen) == GPUARENA_OK);
+    default: WANT(gpuarena_observe(at->arena, pick(self, 2) ? see : NULL, &seen) == GPUARENA_OK);
     }
 }
 
@@ -206,16 +176,16 @@ static void do_rarely(worker *self, thread_arena *at)
     gpuarena_result result;
     gpuarena_request request = GPUARENA_INIT;
     gpuarena_device figures;
-    switch (draw(self, 16)) {
-    case 0: WANT(gpuarena_trim(at->arena, MIB(draw(self, 32)), NULL) == GPUARENA_OK); break;
-    case 1: thread_set_limit(at, MIB(draw(self, 8) ? 24 : 2 * draw(self, 17))); break;
+    switch (pick(self, 16)) {
+    case 0: WANT(gpuarena_trim(at->arena, MIB(pick(self, 32)), NULL) == GPUARENA_OK); break;
+    case 1: thread_set_limit(at, MIB(pick(self, 8) ? 24 : 2 * pick(self, 17))); break;
     case 2: thread_set_limit(at, MIB(32)); break;
     case 3:
-        result = gpuarena_reserve(at->arena, MIB(draw(self, 24)));
+        result = gpuarena_reserve(at->arena, MIB(pick(self, 24)));
         WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
         self->fail_count += result != GPUARENA_OK;
         break;
-    case 4: if (!draw(self, 16)) WANT(gpuarena_check(at->arena, NULL, 0) == GPUARENA_OK); break;
+    case 4: if (!pick(self, 16)) WANT(gpuarena_check(at->arena, NULL, 0) == GPUARENA_OK); break;
     case 5:
         request.bytes = draw_bytes(self);
         (void)gpuarena_can_alloc(at->arena, &request);
@@ -225,38 +195,26 @@ static void do_rarely(worker *self, thread_arena *at)
     case 8: do_resize(self); break;
     case 9: do_misuse(self, at); break;
     case 10: do_observe(self, at); break;
-    case 11: WANT(gpuarena_step(at->arena, (uint32_t)draw(self, 3)) == GPUARENA_OK); break;
+    case 11: do_use(self); break;
+    case 12: WANT(gpuarena_step(at->arena, (uint32_t)pick(self, 3)) == GPUARENA_OK); break;
     default: do_look(self, at);
     }
 }
 
-static void *work(void *argument)
+static void do_one(worker *self)
 {
-    worker *self = argument;
-    make_names(self);
-    for (uint64_t op = 0; op < self->ops; op++) {
-        thread_arena *at = &thread_arenas[draw(self, (uint64_t)self->arena_count)];
-        uint64_t what = draw(self, 64);
-        if (what < 30) do_alloc(self, at);
-        else if (what < 56) do_free(self);
-        else if (what < 62) do_hand_over(self);
-        else do_rarely(self, at);
-    }
-    return NULL;
+    thread_arena *at = &thread_arenas[pick(self, (uint64_t)arena_count)];
+    uint64_t what = pick(self, 64);
+    tenancy block;
+    if (!owns[self->index]) make_names(self);
+    if (what < 30) do_alloc(self, at);
+    else if (what < 62) {
+        if (what < 56 ? worker_take(self, &block) : worker_swap(self, WORKER_EXCHANGE, &block))
+            worker_free(self, &block);
+    } else do_rarely(self, at);
 }
 
 /* ---- all of it */
-
-static void give_all_back(worker *self)
-{
-    while (self->count) do_free(self);
-    for (int at = 0; at < EXCHANGE; at++)
-        if (exchange[at]) {
-            free_block(self, exchange[at]);
-            free(exchange[at]);
-            exchange[at] = NULL;
-        }
-}
 
 /* Adds what the arena has of a tag; nothing of it is live. */
 static void add_tag(const gpuarena *arena, uint32_t tag, uint64_t *count)
@@ -266,70 +224,68 @@ static void add_tag(const gpuarena *arena, uint32_t tag, uint64_t *count)
     *count += stats.alloc_count;
 }
 
-static void judge_end(const char *name, int arena_count, int count, const worker *sum)
+static void judge_end(const char *name, const worker *sum)
 {
     gpuarena_stats stats, all = GPUARENA_INIT;
-    uint64_t tagged[3] = { 0, 0, 0 };
+    uint64_t by_arenas[3] = { 0, 0, 0 }, by_workers[3] = { 0, 0, 0 };
     char message[200];
-    for (int at = 1; at < count; at++) WANT(!memcmp(workers[at].names, workers[0].names, sizeof workers[0].names));
+    for (int by = 0; by < worker_count; by++) {
+        WANT(!memcmp(names[by], names[0], sizeof names[0]));
+        for (int kind = 0; kind < 3; kind++) by_workers[kind] += tagged[by][kind];
+    }
     for (int at = 0; at < arena_count; at++) {
         thread_arena *self = &thread_arenas[at];
         gpuarena_get_stats(self->arena, &stats);
         all.alloc_count += stats.alloc_count;
         all.free_count += stats.free_count;
         all.fail_count += stats.fail_count + stats.misuse_count;
-        add_tag(self->arena, 0, &tagged[0]);
-        for (int by = 0; by < count; by++) add_tag(self->arena, workers[by].own, &tagged[1]);
-        add_tag(self->arena, workers[0].names[0], &tagged[2]);
+        add_tag(self->arena, 0, &by_arenas[0]);
+        for (int by = 0; by < worker_count; by++) add_tag(self->arena, owns[by], &by_arenas[1]);
+        add_tag(self->arena, names[0][0], &by_arenas[2]);
         CHECK_MSG(gpuarena_check(self->arena, message, sizeof message) == GPUARENA_OK, "%s: check %s", name, message);
         CHECK_MSG(!stats.live_count && !stats.live_bytes && !stats.requested_bytes, "%s: all freed", name);
-        CHECK_U64(stats.reserved_bytes, ==, self->device.held_bytes);
+        CHECK_U64(stats.reserved_bytes, ==, self->held_bytes);
         CHECK_U64(stats.reserved_bytes, ==, stats.cached_bytes + stats.pending_bytes);
         CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
-        CHECK_STR(slot_left(&self->device), "");
-        pthread_mutex_destroy(&self->limit_lock);
+        thread_judge_left(self);
+        thread_judge_clear(self);
     }
     CHECK_U64(all.alloc_count, ==, sum->alloc_count);
     CHECK_U64(all.free_count, ==, sum->free_count);
     CHECK_U64(all.fail_count, ==, sum->fail_count);
-    CHECK_MSG(!memcmp(tagged, sum->tagged, sizeof tagged), "%s: what each tag has adds up", name);
-    CHECK_U64(thread_host_bytes, ==, 0);
+    CHECK_MSG(!memcmp(by_arenas, by_workers, sizeof by_arenas), "%s: what each tag has adds up", name);
     CHECK_MSG(!thread_trouble, "%s: %" PRIu64 " allocations, %" PRIu64 " refusals: %s", name, sum->alloc_count,
               sum->fail_count, thread_trouble ? thread_trouble : "all judged well");
 }
 
-/* Threads live and end, LIVES times; their blocks outlive them. has_own: one of the streams is each thread's own. */
-static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms, int has_own)
+typedef struct run {
+    const char *name;
+    gpuarena_backing backing;
+    int arena_count, has_own;                    /* has_own: one of the streams is each thread's own */
+    uint32_t wait_ms;
+    gpuarena_scrub scrub;
+} run;
+
+static void test_random(const run *self)
 {
-    static worker sum;
-    int count = (int)tap_number("GPUARENA_THREADS", 4);
-    if (count < 1 || count > MOST_THREADS) count = 4;
-    memset(workers, 0, sizeof workers);
-    memset(&sum, 0, sizeof sum);
+    worker sum;
+    int threads = (int)tap_number("GPUARENA_THREADS", 4);
+    if (threads < 1 || threads > MOST_THREADS) threads = 4;
+    arena_count = self->arena_count;
+    memset(tagged, 0, sizeof tagged);
+    workers_open(threads);
     for (int at = 0; at < arena_count; at++) {
-        gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
-        if (has_own) thread_arenas[at].device.table.per_thread = slot_stream(SLOT_STREAMS - 1);
-        config.wait_ms = wait_ms;
+        gpuarena_config config = thread_open(&thread_arenas[at], self->backing, MIB(32));
+        if (self->has_own) thread_arenas[at].device->table.per_thread = slot_stream(SLOT_STREAMS - 1);
+        thread_scrub(&thread_arenas[at], self->scrub);
+        config.wait_ms = self->wait_ms;
+        config.scrub = self->scrub;
         CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
     }
-    for (int life = 0; life < LIVES; life++) {
-        for (int at = 0; at < count; at++) {
-            workers[at].index = (uint32_t)at;
-            workers[at].random = (uint64_t)(life * MOST_THREADS + at + 1) << 32;
-            workers[at].arena_count = arena_count;
-            workers[at].ops = tap_number("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)count;
-            pthread_create(&workers[at].thread, NULL, work, &workers[at]);
-        }
-        for (int at = 0; at < count; at++) pthread_join(workers[at].thread, NULL);
-    }
-    for (int at = 0; at < count; at++) {
-        give_all_back(&workers[at]);
-        sum.alloc_count += workers[at].alloc_count;
-        sum.free_count += workers[at].free_count;
-        sum.fail_count += workers[at].fail_count;
-        for (int kind = 0; kind < 3; kind++) sum.tagged[kind] += workers[at].tagged[kind];
-    }
-    judge_end(name, arena_count, count, &sum);
+    for (uint64_t life = 0; life < LIVES; life++)
+        workers_live(life, tap_number("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)threads, do_one);
+    sum = workers_close();
+    judge_end(self->name, &sum);
 }
 
 /* ---- races for one pointer */
@@ -377,13 +333,13 @@ static void test_same_pointer(void)
     CHECK_MSG(exact, "%d pointers freed by two threads: each time one OK, one DOUBLE_FREE", (int)RACES);
     pthread_barrier_destroy(&barrier);
     CHECK_INT(gpuarena_destroy(thread_arenas[0].arena), ==, GPUARENA_OK);
-    CHECK_STR(slot_left(&thread_arenas[0].device), "");
+    CHECK_STR(slot_left(thread_arenas[0].device), "");
 }
 
 /* ---- arenas that come and go */
 static void *live_and_die(void *user)
 {
-    gpuarena_config config = thread_open(user, GPUARENA_BACKING_SEGMENTS, MIB(32));
+    gpuarena_config config = *(const gpuarena_config *)user;
     for (int round = 0; round < ROUNDS; round++) {
         gpuarena *arena = NULL;
         gpuarena_failure failure;
@@ -402,22 +358,31 @@ static void *live_and_die(void *user)
 static void test_lives(void)
 {
     pthread_t threads[2];
-    for (int at = 0; at < 2; at++) pthread_create(&threads[at], NULL, live_and_die, &thread_arenas[at]);
+    gpuarena_config configs[2];
+    for (int at = 0; at < 2; at++) configs[at] = thread_open(&thread_arenas[at], GPUARENA_BACKING_SEGMENTS, MIB(32));
+    for (int at = 0; at < 2; at++) pthread_create(&threads[at], NULL, live_and_die, &configs[at]);
     for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
+    for (int at = 0; at < 2; at++) thread_judge_left(&thread_arenas[at]);
     CHECK_MSG(!thread_trouble, "arenas come and go in two threads: %s", thread_trouble ? thread_trouble : "in order");
-    for (int at = 0; at < 2; at++) CHECK_STR(slot_left(&thread_arenas[at].device), "");
 }
 
 int main(void)
 {
-    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0);
-    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0, 0);
-    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1, 0);
-    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
-    test_random("segments and own streams", GPUARENA_BACKING_SEGMENTS, 1, 0, 1);
-    test_random("paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1);
-    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
-    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, 0);
+    static const run runs[] = {
+        { "segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "paged", GPUARENA_BACKING_PAGED, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "two paged arenas", GPUARENA_BACKING_PAGED, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "segments and own streams", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_OFF },
+        { "paged and own streams", GPUARENA_BACKING_PAGED, 1, 1, 1, GPUARENA_SCRUB_OFF },
+        { "pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0, GPUARENA_SCRUB_OFF },
+        { "asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 0, 1, GPUARENA_SCRUB_OFF },
+        { "segments, cleared when freed", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_FREE },
+        { "paged, cleared when freed", GPUARENA_BACKING_PAGED, 1, 1, 0, GPUARENA_SCRUB_FREE },
+        { "segments, cleared when had", GPUARENA_BACKING_SEGMENTS, 1, 1, 0, GPUARENA_SCRUB_ALLOC },
+        { "paged, cleared twice", GPUARENA_BACKING_PAGED, 1, 1, 0, GPUARENA_SCRUB_BOTH },
+    };
+    for (size_t at = 0; at < sizeof runs / sizeof *runs; at++) test_random(&runs[at]);
     test_same_pointer();
     test_lives();
     return tap_done();

@@ -43,7 +43,7 @@ static void test_pages_taken(void)
     gpuarena_stats stats;
     void *blocks[5], *ptr = NULL;
     config.page_bytes = MIB(2);
-    self->device.begin = hit_beside;
+    self->device->begin = hit_beside;
     CHECK_INT(gpuarena_create(&config, &self->arena), ==, GPUARENA_OK);
     for (int at = 0; at < 5; at++)
         CHECK_INT(gpuarena_alloc(self->arena, &blocks[at], sizes[at], slot_stream(1)), ==, GPUARENA_OK);
@@ -71,10 +71,10 @@ static void test_run_taken(void)
     void *busy, *ptr = NULL;
     config.page_bytes = MIB(2);
     config.streams = GPUARENA_STREAMS_SAME;
-    self->device.begin = hit_beside;
+    self->device->begin = hit_beside;
     CHECK_INT(gpuarena_create(&config, &self->arena), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self->arena, &busy, MIB(6), slot_stream(1)), ==, GPUARENA_OK);
-    slot_work(&self->device, 1, 1000000000);
+    slot_work(self->device, 1, 1000000000);
     CHECK_INT(gpuarena_free(self->arena, busy, slot_stream(1)), ==, GPUARENA_OK);
     arm(SLOT_DEVICE_WAIT, MIB(2) + KIB(512));
     (void)gpuarena_alloc(self->arena, &ptr, MIB(4), slot_stream(2));

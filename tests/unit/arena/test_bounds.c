@@ -166,9 +166,9 @@ static uint64_t figures_cost(int count)
     int failed = 0;
     open_arena("backing=segments,growth=step,step=4G");
     for (int at = 0; at < count; at++) {
-        failed += gpuarena_alloc(arena, &blocks[at], KIB(64), fake_stream(1 + at % 3)) != 0;
+        failed += gpuarena_alloc(arena, &blocks[at], KIB(64), slot_stream(1 + at % 3)) != 0;
     }
-    for (int at = 0; at < count; at++) failed += gpuarena_free(arena, blocks[at], fake_stream(1 + at % 3)) != 0;
+    for (int at = 0; at < count; at++) failed += gpuarena_free(arena, blocks[at], slot_stream(1 + at % 3)) != 0;
     CHECK_MSG(!failed, "%d blocks of 3 streams", count);
     steps = 0;
     gpuarena_get_stats(arena, &stats);

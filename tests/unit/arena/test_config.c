@@ -169,7 +169,7 @@ static void test_groups(void)
     for (size_t group = 0; group < 3; group++) {
         int wrong = 0;
         for (unsigned set = 0; set < 1u << groups[group].count; set++) {
-            table = device.table;
+            table = device.slots.table;
             for (size_t entry = 0; entry < groups[group].count; entry++)
                 if (set >> entry & 1)
                     memcpy((char *)&table + groups[group].offset + entry * sizeof some, &some, sizeof some);
@@ -196,15 +196,15 @@ static void test_in_force(void)
               && values.initial_bytes == 0 && values.headroom_bytes == 0 && values.page_bytes == 0
               && values.large_bytes == 0 && !(values.idle_fraction > 0 || values.idle_fraction < 0)
               && values.zero_begin == 0 && values.zero_end == 0, "fields without a value");
-    CHECK_MSG(values.driver && values.driver != &device.table && values.driver->user == &device
-              && values.host_alloc == fake_host_alloc && values.host_free == fake_host_free
-              && values.host_user == &device, "driver: the arena's own copy; host functions");
+    CHECK_MSG(values.driver && values.driver != &device.slots.table && values.driver->user == &device
+              && values.host_alloc == host_alloc && values.host_free == host_free
+              && values.host_user == &device.host, "driver: the arena's own copy; host functions");
     gpuarena_config_text(&values, text, sizeof text);
     CHECK_INT(gpuarena_set_limit(arena, MIB(77)), ==, GPUARENA_OK);
     gpuarena_get_config(arena, &again);
     CHECK_U64(again.limit_bytes, ==, MIB(77));
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    values.driver = &device.table;
+    values.driver = &device.slots.table;
     arena = state_arena(&values);
     gpuarena_get_config(arena, &again);
     gpuarena_config_text(&again, text_again, sizeof text_again);
@@ -222,7 +222,7 @@ static void test_nonsense(void)
     gpuarena *arena = state_arena(&config);
     CHECK_INT(gpuarena_free(arena, state_alloc(arena, MIB(8)), NULL), ==, GPUARENA_OK);
     CHECK_MSG(state_alloc(arena, MIB(16)) != NULL, "as much as there can be is to be left: what is idle goes");
-    CHECK_U64(device.held_bytes, ==, MIB(16));
+    CHECK_U64(device.slots.held_bytes, ==, MIB(16));
     state_end(arena, &device, "nonsense");
     fake_open(&device, UINT64_MAX);
     config.release_bytes = UINT64_MAX - MIB(1);

@@ -61,9 +61,9 @@ static int child_is_refused(gpuarena *arena, void *block)
 
 static int child_makes_no_driver_call(gpuarena *arena, void *block)
 {
-    uint64_t calls = device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK] + device.calls[FAKE_INFO];
+    uint64_t calls = device.calls[SLOT_OBTAIN] + device.calls[SLOT_GIVE_BACK] + device.calls[SLOT_INFO];
     if (child_is_refused(arena, block)) return 1;
-    return calls != device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK] + device.calls[FAKE_INFO];
+    return calls != device.calls[SLOT_OBTAIN] + device.calls[SLOT_GIVE_BACK] + device.calls[SLOT_INFO];
 }
 
 /* What has no result reads as nothing, the record says why, and the sentence names the arena. */
@@ -96,13 +96,13 @@ static int child_makes_its_own(gpuarena *arena, void *block)
     void *ptr = NULL;
     (void)arena;
     fake_open(&other, GIB(1));
-    other.base_address += GIB(512);
+    other.slots.base += GIB(512);
     gpuarena_config config = fake_config(&other);
     if (gpuarena_create(&config, &own) || gpuarena_alloc(own, &ptr, MIB(3), NULL)) return 1;
     if (gpuarena_owner(ptr) != own || gpuarena_check(own, NULL, 0)) return 2;
     if (gpuarena_free(own, block, NULL) != GPUARENA_FOREIGN_POINTER) return 3;
     if (gpuarena_free(own, ptr, NULL)) return 4;
-    return gpuarena_destroy(own) || other.held_bytes ? 5 : 0;
+    return gpuarena_destroy(own) || other.slots.held_bytes ? 5 : 0;
 }
 
 /* A grandchild of the parent, by a child that has an arena too. */
@@ -159,7 +159,7 @@ static void test_child(void)
     CHECK_STR(state_audit(arena, &device), "");
     CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    CHECK_U64(device.held_bytes + device.wrong_count, ==, 0);
+    CHECK_U64(device.slots.held_bytes + fake_wrong_count, ==, 0);
 }
 
 static gpuarena *busy_arena;
@@ -262,7 +262,7 @@ static void fork_and_return(gpuarena *arena, const gpuarena_action *action, void
 {
     (void)arena, (void)user;
     if (action->kind != GPUARENA_ACTION_RELEASE || inside_process) return;
-    calls_at_fork = device.calls[FAKE_GIVE_BACK];
+    calls_at_fork = device.calls[SLOT_GIVE_BACK];
     fflush(stdout);
     inside_process = fork();
 }
@@ -278,11 +278,11 @@ static void test_return_from_callback(void)
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     gpuarena_observe(arena, fork_and_return, NULL);
     gpuarena_result result = gpuarena_trim(arena, 0, NULL);
-    if (inside_process == 0) _exit(device.calls[FAKE_GIVE_BACK] == calls_at_fork ? 0 : 1);
+    if (inside_process == 0) _exit(device.calls[SLOT_GIVE_BACK] == calls_at_fork ? 0 : 1);
     CHECK_INT(result, ==, GPUARENA_OK);
     CHECK(waitpid(inside_process, &status, 0) == inside_process && WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), ==, 0);
-    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 4);
+    CHECK_U64(device.calls[SLOT_GIVE_BACK], ==, 4);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 

@@ -12,7 +12,7 @@ static void open_both(void)
 {
     fake_open(&device, GIB(1));
     fake_open(&other_device, GIB(1));
-    device.keep_host = 1;
+    device.host.keeps = 1;
     gpuarena_config config = fake_config(&device);
     strcpy(config.name, "mine");
     arena = state_arena(&config);
@@ -138,8 +138,8 @@ static void test_create(void)
     gpuarena_last_failure(NULL, &failure);
     CHECK_INT(failure.result, ==, GPUARENA_NOT_SUPPORTED);
     CHECK_INT(gpuarena_create(NULL, &made), ==, GPUARENA_NOT_SUPPORTED);
-    CHECK_INT(gpuarena_driver_cuda(0, &device.table), ==, GPUARENA_NOT_SUPPORTED);
-    CHECK(device.table.memory.obtain != NULL);
+    CHECK_INT(gpuarena_driver_cuda(0, &device.slots.table), ==, GPUARENA_NOT_SUPPORTED);
+    CHECK(device.slots.table.memory.obtain != NULL);
 #endif
     config = fake_config(&device);
     CHECK_INT(gpuarena_create(&config, NULL), ==, GPUARENA_INVALID_ARGUMENT);

@@ -62,24 +62,24 @@ static void test_blocks(void)
     void *ptr = NULL;
     request.bytes = 1000;
     request.tag = 9;
-    request.stream = fake_stream(1);
+    request.stream = slot_stream(1);
     CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
     action = next(&at, GPUARENA_ACTION_GROW, GPUARENA_OK, "grow");
     CHECK_MSG(action->block.ptr == ptr && action->block.bytes == MIB(2) && action->block.state == GPUARENA_STATE_FREE
-              && action->stream == fake_stream(1), "grow: the segment, whole and free; the stream of the call");
+              && action->stream == slot_stream(1), "grow: the segment, whole and free; the stream of the call");
     action = next(&at, GPUARENA_ACTION_ALLOC, GPUARENA_OK, "alloc");
     CHECK_MSG(action->block.ptr == ptr && action->block.serial == 1 && action->block.requested_bytes == 1000
               && action->block.bytes == 1024 && action->block.resident_bytes == 1024 && action->block.tag == 9
-              && action->block.state == GPUARENA_STATE_LIVE && action->block.stream == fake_stream(1)
-              && action->stream == fake_stream(1), "alloc: every field of the live block");
+              && action->block.state == GPUARENA_STATE_LIVE && action->block.stream == slot_stream(1)
+              && action->stream == slot_stream(1), "alloc: every field of the live block");
     CHECK_INT(gpuarena_free(arena, (char *)ptr + 8, NULL), ==, GPUARENA_INTERIOR_POINTER);
     action = next(&at, GPUARENA_ACTION_MISUSE, GPUARENA_INTERIOR_POINTER, "misuse");
     CHECK_MSG(log_of.failures[at - 1].block.ptr == ptr, "misuse: the record has the block");
-    CHECK_INT(gpuarena_free(arena, ptr, fake_stream(2)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, ptr, slot_stream(2)), ==, GPUARENA_OK);
     action = next(&at, GPUARENA_ACTION_FREE, GPUARENA_OK, "free");
     CHECK_MSG(action->block.ptr == ptr && action->block.serial == 1 && action->block.requested_bytes == 1000
               && action->block.bytes == 1024 && action->block.tag == 9 && action->block.state == GPUARENA_STATE_FREE
-              && action->stream == fake_stream(2), "free: the block as it was, state FREE; the stream of the call");
+              && action->stream == slot_stream(2), "free: the block as it was, state FREE; the stream of the call");
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_DOUBLE_FREE);
     next(&at, GPUARENA_ACTION_MISUSE, GPUARENA_DOUBLE_FREE, "double free");
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(65), NULL), ==, GPUARENA_OUT_OF_MEMORY);
@@ -110,7 +110,7 @@ static void test_segments(void)
     CHECK_U64(action->block.bytes, ==, MIB(32));
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
     action = next(&at, GPUARENA_ACTION_RELEASE, GPUARENA_OK, "trim");
-    CHECK_MSG(action->block.bytes == MIB(8) && fake_address(action->block.ptr) == device.base_address
+    CHECK_MSG(action->block.bytes == MIB(8) && slot_address(action->block.ptr) == device.slots.base
               && action->block.state == GPUARENA_STATE_FREE, "trim: the segment, whole and free");
     state_alloc(arena, MIB(2));
     state_alloc(arena, MIB(4));
@@ -118,8 +118,8 @@ static void test_segments(void)
     next(&at, GPUARENA_ACTION_ALLOC, GPUARENA_OK, "the first");
     next(&at, GPUARENA_ACTION_GROW, GPUARENA_OK, "grow for the second");
     next(&at, GPUARENA_ACTION_ALLOC, GPUARENA_OK, "the second");
-    CHECK_INT(gpuarena_reset(arena, fake_stream(7)), ==, GPUARENA_OK);
-    CHECK_MSG(next(&at, GPUARENA_ACTION_FREE, GPUARENA_OK, "reset")->stream == fake_stream(7), "reset: its stream");
+    CHECK_INT(gpuarena_reset(arena, slot_stream(7)), ==, GPUARENA_OK);
+    CHECK_MSG(next(&at, GPUARENA_ACTION_FREE, GPUARENA_OK, "reset")->stream == slot_stream(7), "reset: its stream");
     next(&at, GPUARENA_ACTION_FREE, GPUARENA_OK, "reset, the other");
     CHECK_U64(log_of.count, ==, at);
     CHECK_INT(gpuarena_observe(arena, NULL, NULL), ==, GPUARENA_OK);
@@ -187,7 +187,7 @@ static void call_everything(inside *in)
     in->wrong += out != &device || released != 5;
     gpuarena_get_stats(arena, &stats);
     gpuarena_get_config(arena, &values);
-    in->wrong += stats.reserved_bytes != device.held_bytes || values.limit_bytes != MIB(64);
+    in->wrong += stats.reserved_bytes != device.slots.held_bytes || values.limit_bytes != MIB(64);
     in->wrong += in->ptr && gpuarena_owner(in->ptr) != arena;
     if (in->other) {
         in->wrong += gpuarena_alloc(in->other, &out, 100, NULL) != GPUARENA_OK;

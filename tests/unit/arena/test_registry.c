@@ -57,7 +57,7 @@ static void test_shared_driver(void)
     CHECK_INT(gpuarena_free(right, in_left, NULL), ==, GPUARENA_WRONG_ARENA);
     gpuarena_get_stats(left, &left_stats);
     gpuarena_get_stats(right, &right_stats);
-    CHECK_U64(left_stats.reserved_bytes + right_stats.reserved_bytes, ==, device.held_bytes);
+    CHECK_U64(left_stats.reserved_bytes + right_stats.reserved_bytes, ==, device.slots.held_bytes);
     CHECK_INT(gpuarena_get_device(right, &figures), ==, GPUARENA_OK);
     CHECK_INT(figures.other_bytes, ==, (int64_t)left_stats.reserved_bytes);
     CHECK_STR(state_audit(left, NULL), "");

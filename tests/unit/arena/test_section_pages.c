@@ -2,13 +2,20 @@
    violated in turn, named by the check, and mended again. It must not change what is checked: each row puts one
    field wrong and back. */
 #define GPUARENA_STATIC
-#include "paged.h"
+#include "host_memory.h"
+#include "sim_device.h"
 #include "violate.h"
 
 /* state bits of a node's size, which the header takes back at its end */
 enum { PAGES_LIVE = 1, PAGES_OVERFLOW = 2, PAGES_HOLE = 4, PAGES_KEPT = 8, PAGES_OWN = 16 };
 
-static paged_bench bench;
+static struct {                                  /* an arena on a simulated device of its own */
+    sim_bench device;
+    host_memory host;
+    gpuarena *arena;
+    void *blocks[32];                            /* live, of one stream */
+    int block_count;
+} bench;
 static gpuarena__node *roomy, *room, *stuck, *open_hole, *root, *child, *plain;
 
 static gpuarena__node *node_at(uint32_t index)
@@ -30,31 +37,70 @@ static gpuarena__node *find_hole(uint64_t bits, int behind_roomy)
     exit(1);
 }
 
+static void open_arena(uint64_t capacity_bytes, const char *text)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    memset(&bench, 0, sizeof bench);
+    bench.device = bench_open_sized(capacity_bytes, NULL);
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
+    config.backing = GPUARENA_BACKING_PAGED;
+    config.environment = "";
+    config.driver = &bench.device.driver;
+    host_serve(&bench.host, &config);
+    CHECK_INT(gpuarena_create(&config, &bench.arena), ==, GPUARENA_OK);
+}
+
+static void take(uint64_t bytes, uint64_t room_bytes)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.room_bytes = room_bytes;
+    CHECK_INT(gpuarena_alloc_ex(bench.arena, &bench.blocks[bench.block_count++], &request), ==, GPUARENA_OK);
+}
+
+/* By its number; later ones move up. The GPU is done with it. */
+static void drop(int number)
+{
+    CHECK_INT(gpuarena_free(bench.arena, bench.blocks[number], GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    bench.block_count--;
+    for (int at = number; at < bench.block_count; at++) bench.blocks[at] = bench.blocks[at + 1];
+}
+
+/* Nothing is left, on the device or the host. */
+static void close_arena(void)
+{
+    sim_counters counters;
+    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+    while (bench.block_count) drop(0);
+    CHECK_INT(gpuarena_destroy(bench.arena), ==, GPUARENA_OK);
+    counters = bench_counters(&bench.device);
+    CHECK_U64(counters.handle_count + counters.mapping_count + counters.reserved_address_bytes, ==, 0);
+    CHECK_U64(counters.held_bytes + counters.findings, ==, 0);
+    CHECK(!host_close(&bench.host));
+    bench_close(&bench.device);
+}
+
 /* A block with room; addresses that are stuck, for the driver did not unmap what had moved; open holes; three free
    blocks in a tree, idle pages. */
 static void set_up(void)
 {
-    gpuarena_request request = GPUARENA_INIT;
-    paged_open(&bench, MIB(256), "limit=24M,idle=0,large=1M");
-    for (int at = 0; at < 8; at++) paged_alloc(&bench, MIB(2));
-    request.bytes = MIB(1);
-    request.room_bytes = MIB(4);
-    CHECK_INT(paged_ask(&bench, &request), ==, GPUARENA_OK);
-    roomy = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[8].ptr)));
+    open_arena(MIB(256), "limit=24M,idle=0,large=1M");
+    for (int at = 0; at < 8; at++) take(MIB(2), 0);
+    take(MIB(1), MIB(4));
+    roomy = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[8])));
     room = node_at(roomy->next);
-    for (int at = 0; at < 4; at++) paged_free(&bench, at);
-    sim_fail_call(bench.machine, SIM_CALL_VM_UNMAP, 1, 0, SIM_UNKNOWN);
-    CHECK_INT(paged_alloc(&bench, MIB(7)), ==, GPUARENA_OK);
-    CHECK(sim_fail_fired(bench.machine));
-    for (uint64_t at = 0; at < 6; at++)
-        CHECK_INT(paged_alloc(&bench, at % 2 ? KIB(300) : KIB(1100 + 100 * at)), ==, GPUARENA_OK);
-    for (int at = 0; at < 3; at++) paged_free(&bench, bench.block_count - 6 + at);
-    paged_free(&bench, 0);
+    for (int at = 0; at < 4; at++) drop(at);
+    sim_fail_call(bench.device.machine, SIM_CALL_VM_UNMAP, 1, 0, SIM_UNKNOWN);
+    take(MIB(7), 0);
+    CHECK(sim_fail_fired(bench.device.machine));
+    for (uint64_t at = 0; at < 6; at++) take(at % 2 ? KIB(300) : KIB(1100 + 100 * at), 0);
+    for (int at = 0; at < 3; at++) drop(bench.block_count - 6 + at);
+    drop(0);
     stuck = find_hole(PAGES_HOLE | PAGES_KEPT, 0);
     open_hole = find_hole(PAGES_HOLE, 0);
     root = node_at(bench.arena->bins.root[0]);
     child = node_at(root->as.tree.low ? root->as.tree.low : root->as.tree.high);
-    plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0].ptr)));
+    plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0])));
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
     CHECK(room->size & PAGES_KEPT && child != node_at(0) && bench.arena->paged.idle_count);
 }
@@ -147,21 +193,20 @@ static void test_trees(void)
 /* What is freed on every stream waits for a wait for the device, and for nothing else. */
 static void test_waits(void)
 {
-    static paged_bench other;
     gpuarena_block block;
     void *ptr = NULL;
-    paged_open(&other, MIB(64), "");
+    open_arena(MIB(64), "");
     for (int round = 0; round < 3; round++) {
-        CHECK_INT(gpuarena_alloc(other.arena, &ptr, MIB(4), GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
-        CHECK_INT(gpuarena_free(other.arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
-        (void)gpuarena__resolve_events(other.arena, 0);              /* nothing but a wait tells */
-        CHECK_INT(gpuarena_lookup(other.arena, ptr, &block), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_alloc(bench.arena, &ptr, MIB(4), GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_free(bench.arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
+        (void)gpuarena__resolve_events(bench.arena, 0);              /* nothing but a wait tells */
+        CHECK_INT(gpuarena_lookup(bench.arena, ptr, &block), ==, GPUARENA_OK);
         CHECK_INT(block.state, ==, GPUARENA_STATE_PENDING);
-        CHECK_INT(gpuarena_check(other.arena, NULL, 0), ==, GPUARENA_OK);
-        CHECK_INT(gpuarena_trim(other.arena, 0, NULL), ==, GPUARENA_OK);
-        CHECK_U64(other.arena->stats.reserved_bytes, ==, 0);
+        CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_trim(bench.arena, 0, NULL), ==, GPUARENA_OK);
+        CHECK_U64(bench.arena->stats.reserved_bytes, ==, 0);
     }
-    CHECK_STR(paged_close(&other), "");
+    close_arena();
 }
 
 int main(void)
@@ -172,8 +217,7 @@ int main(void)
     test_rooms();
     test_pages();
     test_trees();
+    close_arena();
     test_waits();
-    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
-    CHECK_STR(paged_close(&bench), "");
     return tap_done();
 }

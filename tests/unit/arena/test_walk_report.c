@@ -23,8 +23,8 @@ static gpuarena_result visit(const gpuarena_block *block, void *user)
 {
     visits *seen = user;
     seen->calls++;
-    if (fake_address(block->ptr) < seen->end) seen->unordered = 1;
-    seen->end = fake_address(block->ptr) + block->bytes;
+    if (slot_address(block->ptr) < seen->end) seen->unordered = 1;
+    seen->end = slot_address(block->ptr) + block->bytes;
     return seen->calls == seen->stop_at ? seen->answer : GPUARENA_OK;
 }
 
@@ -46,7 +46,7 @@ static gpuarena *open_used(const char *name)
         void *ptr = NULL;
         request.bytes = 1 + block * 40000;
         request.tag = block;
-        request.stream = fake_stream((int)block % 3);
+        request.stream = slot_stream((int)block % 3);
         if (gpuarena_alloc_ex(arena, &ptr, &request) != GPUARENA_OK) CHECK_MSG(0, "alloc");
         if (block % 3 == 0 && gpuarena_free(arena, ptr, request.stream) != GPUARENA_OK) CHECK_MSG(0, "free");
     }
@@ -111,6 +111,8 @@ static void test_stopped_writer(void)
 }
 
 /* Blocks are copied before the first is visited; without host memory for that they are visited under the lock. */
+static int refuse_host(size_t bytes) { return bytes > 0; }
+
 static void test_no_host_memory(void)
 {
     gpuarena *arena = open_used("copied");
@@ -119,10 +121,10 @@ static void test_no_host_memory(void)
     gpuarena_result walked;
     CHECK_INT(gpuarena_walk(arena, visit, &with), ==, GPUARENA_OK);
     memcpy(text, report(arena, GPUARENA_FORMAT_JSON), sizeof text);
-    device.no_host = 1;
+    device.host.refuses = refuse_host;
     walked = gpuarena_walk(arena, visit, &without);
     const char *again = report(arena, GPUARENA_FORMAT_JSON);
-    device.no_host = 0;
+    device.host.refuses = NULL;
     CHECK_INT(walked, ==, GPUARENA_OK);
     CHECK_MSG(with.calls > 0 && with.calls == without.calls, "as many are visited: %d", without.calls);
     CHECK_MSG(strcmp(text, again) == 0, "and the report is the same");
