@@ -1,4 +1,5 @@
 /* The observer: the exact sequence of actions of a scripted life, and what may be called from inside callbacks. */
+#include "all_calls.h"
 #include "arena_state.h"
 
 enum { LOG_CAPACITY = 256 };
@@ -136,55 +137,19 @@ static void test_segments(void)
 
 typedef struct inside { int called, wrong; gpuarena *arena, *other; void *ptr; } inside;
 
-static gpuarena_result visit_never(const gpuarena_block *block, void *user)
-{
-    (void)block;
-    ((inside *)user)->wrong++;
-    return GPUARENA_OK;
-}
-
-static gpuarena_result write_never(const char *text, size_t bytes, void *user)
-{
-    (void)text;
-    (void)bytes;
-    ((inside *)user)->wrong++;
-    return GPUARENA_OK;
-}
-
 /* Inside a callback of the arena: everything that changes it answers REENTRANT, reading works. */
 static void call_everything(inside *in)
 {
-    void *out = &device;
-    uint64_t released = 5;
-    gpuarena_request request = GPUARENA_INIT;
-    gpuarena_block block;
-    gpuarena_device figures;
     gpuarena_stats stats;
     gpuarena_config values;
     gpuarena_failure failure;
     gpuarena *arena = in->arena;
-    request.bytes = 1;
+    void *out = NULL;
     in->called++;
-    in->wrong += gpuarena_alloc(arena, &out, 1, NULL) != GPUARENA_REENTRANT;
+    in->wrong += all_calls_answer(arena, in->ptr, GPUARENA_REENTRANT);
     gpuarena_last_failure(arena, &failure);
     in->wrong += failure.result != GPUARENA_REENTRANT || failure.serial == 0;
-    in->wrong += gpuarena_alloc_ex(arena, &out, &request) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_can_alloc(arena, &request) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_free(arena, in->ptr, NULL) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_reserve(arena, MIB(32)) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_trim(arena, 0, &released) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_set_limit(arena, 1) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_reset(arena, NULL) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_free_since(arena, 0, 0, NULL) != GPUARENA_REENTRANT;
     in->wrong += in->ptr && !gpuarena_mark(arena);           /* which reads */
-    in->wrong += gpuarena_destroy(arena) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_lookup(arena, in->ptr, &block) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_walk(arena, visit_never, in) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_never, in) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_check(arena, NULL, 0) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_observe(arena, NULL, NULL) != GPUARENA_REENTRANT;
-    in->wrong += gpuarena_get_device(arena, &figures) != GPUARENA_REENTRANT;
-    in->wrong += out != &device || released != 5;
     gpuarena_get_stats(arena, &stats);
     gpuarena_get_config(arena, &values);
     in->wrong += stats.reserved_bytes != device.held_bytes || values.limit_bytes != MIB(64);
