@@ -113,8 +113,18 @@ static void test_create(void)
     CHECK_MSG(fake_close(&device), "nothing left behind");
 }
 
+static void test_no_names(void)
+{
+    CHECK_STR(gpuarena_result_name(GPUARENA_RESULT_END), "unknown");
+    CHECK_STR(gpuarena_result_name((gpuarena_result)-19), "unknown");
+    CHECK_STR(gpuarena_result_name((gpuarena_result)1000), "unknown");
+    CHECK_STR(gpuarena_reason_name(GPUARENA_REASON_END), "unknown");
+    CHECK_STR(gpuarena_reason_name((gpuarena_reason)1000), "unknown");
+}
+
 int main(void)
 {
+    test_no_names();
     test_nowhere_to_write();
     test_no_arena();
     test_create();

@@ -108,7 +108,7 @@ static void test_segments(void)
     CHECK_MSG(action->block.bytes == MIB(8) && action->stream == NULL, "reserve: 8 MiB, no stream");
     CHECK_INT(gpuarena_set_limit(arena, MIB(32)), ==, GPUARENA_OK);
     action = next(&at, GPUARENA_ACTION_LIMIT, GPUARENA_OK, "set_limit");
-    CHECK_U64(action->block.bytes, ==, MIB(32));
+    CHECK_MSG(action->block.bytes == MIB(32) && action->block.state == GPUARENA_STATE_NONE, "set_limit: no block");
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
     action = next(&at, GPUARENA_ACTION_RELEASE, GPUARENA_OK, "trim");
     CHECK_MSG(action->block.bytes == MIB(8) && fake_address(action->block.ptr) == device.base_address
@@ -163,10 +163,10 @@ static void call_everything(inside *in)
 static void observe_and_call(gpuarena *arena, const gpuarena_action *action, void *user)
 {
     inside *in = user;
-    (void)action;
     in->wrong += arena != in->arena && in->arena;
     if (in->called > 50) return;
     if (in->arena) call_everything(in);
+    in->wrong += action->failure && action->failure->result != action->result;   /* calls inside leave it alone */
 }
 
 static gpuarena_result visit_and_call(const gpuarena_block *block, void *user)
@@ -230,8 +230,31 @@ static void test_stale_record(void)
     CHECK_INT(gpuarena_free(arena, &device, NULL), ==, GPUARENA_FOREIGN_POINTER);
     gpuarena_last_failure(arena, &failure);
     CHECK_INT(failure.result, ==, GPUARENA_FOREIGN_POINTER);
+    CHECK_INT(failure.block.state, ==, GPUARENA_STATE_NONE);
+    CHECK_MSG(in.called > 2 && in.wrong == 0, "calls from the observer (%d): %d wrong", in.called, in.wrong);
     CHECK_STR(state_audit(arena, &device), "");
     state_end(arena, &device, "record");
+}
+
+/* From the first growth on, in creation, an observer may look at its arena. */
+static void look(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(arena, &stats);
+    if (action->kind == GPUARENA_ACTION_GROW) *(uint64_t *)user = stats.reserved_bytes;
+}
+
+static void test_creation(void)
+{
+    uint64_t seen = 0;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.initial_bytes = MIB(4);
+    config.observe = look;
+    config.observe_user = &seen;
+    gpuarena *arena = state_arena(&config);
+    CHECK_U64(seen, ==, MIB(4));
+    state_end(arena, &device, "creation");
 }
 
 int main(void)
@@ -240,5 +263,6 @@ int main(void)
     test_segments();
     test_reentrant();
     test_stale_record();
+    test_creation();
     return tap_done();
 }
