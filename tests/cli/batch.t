@@ -13,10 +13,6 @@ sub batch {
     return ($run, rows($run->{out}));
 }
 
-sub run_row {
-    return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
-}
-
 # ---- what every policy reaches with training on a 24 GiB device, and why no more
 my $spec = 'train:zero3=8,recompute=1';
 my @device = ('--device', 'sim:24G');

@@ -14,10 +14,6 @@ sub capacity {
     return ($run, rows($run->{out}));
 }
 
-sub run_row {
-    return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
-}
-
 # ---- the answer is what `run` says: it completes under the limit, and not with one step less
 sub confirm {
     my ($row, @words) = @_;

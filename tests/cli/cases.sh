@@ -60,3 +60,30 @@ read_as() { printf "$1" >t; trace replay:t >.as; cat .as
 ops() { { echo 'gpuarena-trace 1'; echo "$1" | tr ';' '\n' | sed 's/^ *//; /^$/d; s/\<L\>/1000000000/' | awk '
     $1 == "a" { unit = substr($3, length($3)); $3 = sprintf("%.0f", $3 * (unit == "K" ? 1024 : unit == "M" ? 1048576 : unit == "G" ? 1073741824 : 1)) }
     { print }'; } >t; }
+
+# A policy, words, and options: what it answers, how often it called the driver, and at each `?` live, reserved and free bytes, and
+# the longest free piece. Blocks are numbered as they are asked for: 8x16M so many of this size, 1..9 one of each; !8M one that is
+# refused; -3, -3.., -3..5, - all; @1 on this stream from now on; use:3 a second of work on this stream, with block 3.
+told() { told_to=$1; told_what=$2; shift 2; echo "$told_what" | tr -s ' \n' '\n\n' | awk '
+    function bytes(text) { return text ~ /[0-9]$/ ? text : sprintf("%.0f", text * (text ~ /K$/ ? 1024 : text ~ /M$/ ? 1048576 : text ~ /G$/ ? 1073741824 : 1)) }
+    function put(line) { print line >"t"; ops++ }
+    function take(size) { home[count] = stream + 0; live[count] = 1; put("a " count++ " " size " " stream + 0) }
+    function drop(at) { if (live[at]) put("f " at " " stream + 0); live[at] = 0 }
+    BEGIN { print "gpuarena-trace 1" >"t"; count = 0 }
+    /^\?/ { print ops - 1 >".marks"; next }
+    /^@/ { stream = substr($0, 2); next }
+    /^use:/ { at = substr($0, 5); put("w " stream + 0 " " home[at]); put("k " stream + 0 " 1000000000 " at); ops -= 2; next }
+    /^!/ { take(bytes(substr($0, 2))); drop(count - 1); next }
+    /^-/ { split(substr($0, 2), ends, /\.\./); last = /\.\.$/ || $0 == "-" ? count - 1 : /\.\./ ? ends[2] : ends[1]
+           for (at = ends[1] + 0; at <= last; at++) drop(at); next }
+    /\.\./ { split($0, ends, /\.\./); for (at = ends[1]; at <= ends[2]; at++) take(at); next }
+    /x/ { split($0, parts, "x"); for (at = 0; at < parts[1]; at++) take(bytes(parts[2])); next }
+    { take(bytes($0)) }'
+    stress run -w replay:t -p "$told_to" --no-timing -q --on-oom skip --out series=.series --out csv=.rows "$@" || return
+    echo "$told_to $told_what: $(columns status,driver_calls <.rows) $(awk -F, '
+    function show(bytes) { return bytes == 0 ? 0 : bytes % 1048576 == 0 ? bytes / 1048576 "M" : bytes % 1024 == 0 ? bytes / 1024 "K" : bytes }
+    FNR == NR { marks[count++] = $1; next }
+    { for (at = 0; at < count; at++) if ($4 == marks[at]) said[at] = show($7) "/" show($8) "/" show($10) "/" show($11) }
+    END { for (at = 0; at < count; at++) printf " %s", said[at] }' .marks .series)"
+    rm -f .marks
+}

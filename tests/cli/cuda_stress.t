@@ -20,12 +20,6 @@ my $path = $ENV{PATH};
 mkdir "$folder/none";
 $ENV{PATH} = "$folder/none:/usr/bin:/bin" if -x '/usr/bin/nvidia-smi' || grep { -x "$_/nvidia-smi" } split /:/, $path;
 
-sub csv {
-    my $run = stress('run', @_, '-q', '--out', 'csv=-');
-    print "#   $_\n" for split /\n/, $run->{err};
-    return ($run, rows($run->{out}));
-}
-
 # A program called nvidia-smi, first in PATH.
 sub smi {
     my ($text) = @_;

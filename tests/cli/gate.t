@@ -6,6 +6,7 @@ use strict;
 use warnings;
 no warnings 'qw';
 require './tests/support/stress_run.pl';
+require './tests/support/pictures.pl';
 our ($folder, $stress);
 
 my @work = ('-w', 'uniform:n=300,train:steps=1,layers=1,hidden=256,batch=1', '-p', 'raw,segments,paged', '--no-timing');
@@ -25,27 +26,13 @@ sub verdicts {
 
 sub outcome { my ($of, $rule) = @_; return join ' ', map { $_->[0] } @{$of->{$rule} || []} }
 
-# A reader of the XML that we write: tags that nest, attributes in quotes, no stray < or &.
-sub well_formed {
-    my ($text) = @_;
-    my @open;
-    $text =~ s/\A<\?xml version="1\.0" encoding="UTF-8"\?>\n// or return 0;
-    while ($text =~ /\G(?:<(\w+)((?: \w+="(?:[^<&"]|&#x?[0-9A-F]+;)*")*)(\/?)>|<\/(\w+)>|\n)/gc) {
-        if (defined $4) { return 0 if !@open || pop(@open) ne $4 }
-        elsif (defined $1 && $3 eq '') { push @open, $1 }
-    }
-    return pos($text) == length $text && !@open;
-}
-
-sub escaped { return $_[0] =~ s/([<>&"])/'&#' . ord($1) . ';'/ger }
-
 # Against the schema: by hand, and by xmllint where there is one.
 sub valid {
     my ($path, $name) = @_;
     my $text = slurp($path);
     my $attributes = qr/(?: \w+="[^"]*")+/;
     my $case = qr/<testcase classname="[^"]*" name="[^"]*"(?:\/>|><(?:failure|error) type="[^"]*" message="[^"]*"\/><\/testcase>|><skipped message="[^"]*"\/><\/testcase>)\n/;
-    ok(well_formed($text) && $text =~ m{\A<\?xml[^\n]*\n<testsuites>\n<testsuite name="[^"]+" tests="\d+" failures="\d+" errors="\d+" skipped="\d+">\n<properties>\n(?:<property$attributes/>\n)+</properties>\n(?:$case)*</testsuite>\n</testsuites>\n\z},
+    ok(eval { xml_elements($text) } && $text =~ m{\A<\?xml[^\n]*\n<testsuites>\n<testsuite name="[^"]+" tests="\d+" failures="\d+" errors="\d+" skipped="\d+">\n<properties>\n(?:<property$attributes/>\n)+</properties>\n(?:$case)*</testsuite>\n</testsuites>\n\z},
        "$name: elements, order and attributes are the schema's");
     my ($tests, @counts) = $text =~ /tests="(\d+)" failures="(\d+)" errors="(\d+)" skipped="(\d+)"/;
     my @found = map { scalar(() = $text =~ /<$_ /g) } qw(failure error skipped);

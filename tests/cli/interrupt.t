@@ -15,24 +15,7 @@ my @rows = ('-w', 'uniform:n=60,train:steps=900', '-p', 'raw,paged', '--faults',
 # Sends the signal when the third row has failed: the fourth is under way.
 sub interrupted {
     my ($signal, @words) = @_;
-    pipe my $read, my $write or die "pipe: $!";
-    my $child = fork // die "fork: $!";
-    if (!$child) {
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-        open STDIN, '<', '/dev/null';
-        open STDOUT, '>', "$folder/.out";
-        open STDERR, '>&', $write;
-        exec $stress, 'run', @_[1 .. $#_] or exit 126;
-    }
-    close $write;
-    my ($err, $sent) = ('', 0);
-    while (my $line = <$read>) {
-        $err .= $line;
-        select undef, undef, undef, 0.2 if $line =~ /^repro: .*train/ && !$sent;
-        kill $signal, $child if $line =~ /^repro: .*train/ && !$sent++;
-    }
-    waitpid $child, 0;
-    return { code => $? & 127 ? 'signal ' . ($? & 127) : $? >> 8, out => slurp("$folder/.out"), err => $err };
+    return stress_until(qr/^repro: .*train/, $signal, 'run', @words);
 }
 
 my %files = map { $_ => "$folder/partial.$_" } qw(csv json junit);

@@ -18,20 +18,8 @@ sub outs {
 # Ended where raw has failed at train, which is told, and paged, which does not call what fails, is at it for seconds.
 sub ended {
     my ($signal, $name, $policies, @words) = @_;
-    my $child = open(my $told, '-|') // die "fork: $!";
-    if (!$child) {
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
-        open STDERR, '>&', \*STDOUT;
-        exec $stress, 'run', '-w', 'uniform:n=60,train:steps=900', '-p', $policies, '--faults', 'obtain:5=999', '--no-timing', '-q', outs($name), @words
-            or exit 126;
-    }
-    while (<$told>) {
-        next if !/^repro: .*train/;
-        select undef, undef, undef, 0.2;
-        kill $signal, $child;
-    }
-    close $told;
-    return $? >> 8;
+    return stress_until(qr/^repro: .*train/, $signal, 'run', '-w', 'uniform:n=60,train:steps=900', '-p', $policies, '--faults', 'obtain:5=999',
+                        '--no-timing', '-q', outs($name), @words)->{code};
 }
 
 # Each kind's mark, where its readers look; the note is as it stands in the text.

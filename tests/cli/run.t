@@ -11,12 +11,6 @@ our ($folder, $stress, $traces);
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);                                # timed, where there are such
 
-sub csv {
-    my $run = stress('run', @_, '-q', '--out', 'csv=-');
-    print "#   $_\n" for split /\n/, $run->{err};
-    return ($run, rows($run->{out}));
-}
-
 # ---- where times were measured
 my ($timed, $untimed, $part) = map { JSON::PP->new->decode(stress('run', '-w', 'uniform:n=50', '-p', 'raw', '-q', @$_, '--out', 'json=-')->{out} =~ s/\A#.*\n//r) }
     [], ['--no-timing'], ['--shard', '0/2'];

@@ -11,12 +11,6 @@ our ($folder, $stress);
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);
 
-sub csv {
-    my $run = stress('run', @_, '-q', '--out', 'csv=-');
-    print "#   $_\n" for split /\n/, $run->{err};
-    return ($run, rows($run->{out}));
-}
-
 # ---- times of real threads
 my ($timed, @real) = csv(qw(-w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4));
 is($timed->{code}, 0, 'real threads complete, and the sums are exact');

@@ -1,5 +1,5 @@
 /* Events of a device that is done with all work at once, for made-up drivers.
-   It must not know what drivers do beside. Included by like.h and test_bounds.c. */
+   It must not know what drivers do beside. Included by test_bounds.c. */
 #ifndef TESTS_DONE_EVENTS_H
 #define TESTS_DONE_EVENTS_H
 

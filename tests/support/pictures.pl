@@ -22,10 +22,10 @@ sub xml_elements {
             die "text outside the document\n" if !@open && $found =~ /\S/;
         } elsif ($text =~ m{\G</([\w:-]+)>}gc) {
             my $element = pop @open;
-            die "</$1> closes " . ($element ? $element->{name} : 'nothing') . "\n" if !$element || $element->{name} ne $1;
+            die "</$1> closes " . ($element ? $element->{tag} : 'nothing') . "\n" if !$element || $element->{tag} ne $1;
         } elsif ($text =~ m{\G<([\w:-]+)((?:\s+[\w:-]+="[^"<]*")*)\s*(/?)>}gc) {
             my ($name, $attributes, $closed) = ($1, $2, $3);
-            my %element = (name => $name, text => '', depth => scalar @open, inside => $open[-1]);
+            my %element = (name => $name, tag => $name, text => '', depth => scalar @open, inside => $open[-1]);
             while ($attributes =~ /([\w:-]+)="([^"]*)"/g) {
                 my ($key, $value) = ($1, $2);
                 die "$name: $key stands twice\n" if exists $element{$key} && $key ne 'name';
@@ -38,7 +38,7 @@ sub xml_elements {
             die 'no element near ' . substr($text, pos($text), 60) . "\n";
         }
     }
-    die "$open[-1]{name} is not closed\n" if @open;
+    die "$open[-1]{tag} is not closed\n" if @open;
     die "no document\n" if !@all;
     return @all;
 }

@@ -1,5 +1,5 @@
 # Runs the stress program for tests/*.t: output, errors and exit code of one call, and TAP.
-# It must not know what any command does.
+# It must not know what any command does, but how `run` writes its rows.
 # Used by: require './tests/support/stress_run.pl'
 use strict;
 use warnings;
@@ -47,6 +47,30 @@ sub stress {
     waitpid $child, 0;
     my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
     return { code => $code, out => slurp("$folder/.out"), err => slurp("$folder/.err") };
+}
+
+# Words of the command line -> the same; a moment after the first line on stderr that fits the pattern, the signal is sent.
+sub stress_until {
+    my ($pattern, $signal, @words) = @_;
+    pipe my $read, my $write or die "pipe: $!";
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', "$folder/.out";
+        open STDERR, '>&', $write;
+        exec $stress, @words or exit 126;
+    }
+    close $write;
+    my ($err, $sent) = ('', 0);
+    while (my $line = <$read>) {
+        $err .= $line;
+        next if $line !~ $pattern || $sent++;
+        select undef, undef, undef, 0.2;
+        kill $signal, $child;
+    }
+    waitpid $child, 0;
+    return { code => $? & 127 ? 'signal ' . ($? & 127) : $? >> 8, out => slurp("$folder/.out"), err => $err };
 }
 
 # A pattern that does not match is an empty list, and then the name comes alone.
@@ -99,6 +123,18 @@ sub rows {
     my ($header, @lines) = split /\n/, $_[0];
     my @names = split /,/, $header // '';
     return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
+}
+
+# Words of `stress run` -> the call, and its rows; what it said is shown.
+sub csv {
+    my $run = stress('run', @_, '-q', '--out', 'csv=-');
+    print "#   $_\n" for split /\n/, $run->{err};
+    return ($run, rows($run->{out}));
+}
+
+# .. -> its first row, without times.
+sub run_row {
+    return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
 }
 
 # A table as the program prints it, from its header to the first note -> rows as hashes by column name. The best cells

@@ -100,27 +100,6 @@ TEST_UNUSED static int replay_bytes(const char *bytes, size_t length, op_stream 
     return make_plain(spec, stream, why);
 }
 
-/* 1 if what is read back from the stream's text has the same figures and is written as the same text. */
-TEST_UNUSED static int is_fixed_point(const op_stream *stream)
-{
-    op_stream again;
-    problem why;
-    buffer first = stream_text(stream);
-    int same = replay_bytes(first.bytes, first.length, &again, &why) == 0;
-    if (same) {
-        buffer second = stream_text(&again);
-        same = strcmp(first.bytes, second.bytes) == 0 && again.requested_peak_bytes == stream->requested_peak_bytes &&
-               again.op_count == stream->op_count && again.alloc_count == stream->alloc_count &&
-               again.free_count == stream->free_count;
-        free(second.bytes);
-        op_stream_free(&again);
-    } else {
-        printf("# %s\n", why.text);
-    }
-    free(first.bytes);
-    return same;
-}
-
 /* 1 if every operation names blocks that are live, and the figures are those of a walk. */
 TEST_UNUSED static int is_sound(const op_stream *stream)
 {

@@ -1,5 +1,6 @@
 /* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the
    parent notices nothing, whatever other threads were doing. */
+#include "all_calls.h"
 #include "arena_state.h"
 
 #include <pthread.h>
@@ -25,38 +26,9 @@ static int in_child(int (*child)(gpuarena *arena, void *block), gpuarena *arena,
     return WEXITSTATUS(status);
 }
 
-static gpuarena_result stop_at_once(const gpuarena_block *block, void *user)
-{
-    (void)block, (void)user;
-    return GPUARENA_STOPPED;
-}
-
-static gpuarena_result swallow(const char *text, size_t bytes, void *user)
-{
-    (void)text, (void)bytes, (void)user;
-    return GPUARENA_OK;
-}
-
-/* The number of the first call that is not answered FORKED; 0: all are. */
 static int child_is_refused(gpuarena *arena, void *block)
 {
-    void *ptr = &device;
-    uint64_t released = 0;
-    gpuarena_request request = GPUARENA_INIT;
-    gpuarena_block found;
-    gpuarena_device figures;
-    request.bytes = 100;
-    const gpuarena_result results[] = {
-        gpuarena_alloc(arena, &ptr, 100, NULL), gpuarena_alloc_ex(arena, &ptr, &request),
-        gpuarena_can_alloc(arena, &request), gpuarena_free(arena, block, NULL), gpuarena_reserve(arena, MIB(64)),
-        gpuarena_trim(arena, 0, &released), gpuarena_set_limit(arena, 0), gpuarena_reset(arena, NULL),
-        gpuarena_lookup(arena, block, &found), gpuarena_walk(arena, stop_at_once, NULL),
-        gpuarena_report(arena, GPUARENA_FORMAT_TEXT, swallow, NULL), gpuarena_check(arena, NULL, 0),
-        gpuarena_observe(arena, NULL, NULL), gpuarena_get_device(arena, &figures), gpuarena_destroy(arena),
-    };
-    for (size_t at = 0; at < sizeof results / sizeof results[0]; at++)
-        if (results[at] != GPUARENA_FORKED) return (int)at + 1;
-    return ptr == &device ? 0 : 100;
+    return all_calls_answer(arena, block, GPUARENA_FORKED);
 }
 
 static int child_makes_no_driver_call(gpuarena *arena, void *block)

@@ -2,6 +2,7 @@
    memory.script, sentences.golden. */
 #include <unistd.h>
 
+#include "all_calls.h"
 #include "arena_state.h"
 
 static fake_device device, other_device;
@@ -27,21 +28,6 @@ static void close_both(void)
     state_end(other, &other_device, "misuse, the other arena");
 }
 
-static gpuarena_result visit_nothing(const gpuarena_block *block, void *user)
-{
-    (void)block;
-    ++*(int *)user;
-    return GPUARENA_OK;
-}
-
-static gpuarena_result write_nothing(const char *text, size_t bytes, void *user)
-{
-    (void)text;
-    (void)bytes;
-    ++*(int *)user;
-    return GPUARENA_OK;
-}
-
 /* Calls that answer nothing, with nowhere to write: they do nothing, and the next call finds the arena usable. */
 static void test_nowhere_to_write(void)
 {
@@ -58,33 +44,12 @@ static void test_nowhere_to_write(void)
 }
 
 /* Every call on what is no arena: INVALID_ARGUMENT, outputs untouched, on this thread's record. */
-static void refuse_all(gpuarena *none, const char *name)
+static void refuse_all(gpuarena *none)
 {
-    void *out = &sentinel;
-    uint64_t released = 5;
-    int called = 0;
-    gpuarena_request request = GPUARENA_INIT;
-    gpuarena_block block = GPUARENA_INIT;
-    gpuarena_device figures = GPUARENA_INIT;
     gpuarena_failure failure;
-    request.bytes = 1;
-    block.tag = 5;
-    figures.device = 5;
-    const gpuarena_result results[] = {
-        gpuarena_alloc(none, &out, 1, NULL), gpuarena_alloc(none, &out, 0, NULL),
-        gpuarena_alloc_ex(none, &out, &request), gpuarena_can_alloc(none, &request),
-        gpuarena_free(none, &sentinel, NULL), gpuarena_reserve(none, 1), gpuarena_trim(none, 0, &released),
-        gpuarena_set_limit(none, 1), gpuarena_reset(none, NULL), gpuarena_lookup(none, &sentinel, &block),
-        gpuarena_walk(none, visit_nothing, &called), gpuarena_observe(none, NULL, NULL),
-        gpuarena_report(none, GPUARENA_FORMAT_TEXT, write_nothing, &called), gpuarena_get_device(none, &figures),
-        gpuarena_check(none, NULL, 0), gpuarena_free_since(none, 0, 0, NULL) };
-    for (size_t call = 0; call < sizeof results / sizeof *results; call++)
-        CHECK_MSG(results[call] == GPUARENA_INVALID_ARGUMENT, "%s: call %d: %s", name, (int)call,
-                  gpuarena_result_name(results[call]));
+    CHECK_INT(all_calls_answer(none, &sentinel, GPUARENA_INVALID_ARGUMENT), ==, 0);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_MSG(failure.serial != 0 && failure.result == GPUARENA_INVALID_ARGUMENT, "%s: this thread's record", name);
-    CHECK_MSG(out == &sentinel && released == 5 && called == 0 && block.tag == 5 && figures.device == 5,
-              "%s: outputs untouched", name);
+    CHECK(failure.serial != 0 && failure.result == GPUARENA_INVALID_ARGUMENT);
 }
 
 static int all_zero(const void *memory, size_t bytes)
@@ -98,7 +63,7 @@ static void test_no_arena(void)
 {
     gpuarena_stats stats;
     gpuarena_config values;
-    refuse_all(NULL, "NULL");
+    refuse_all(NULL);
     memset(&stats, 0x5A, sizeof stats);
     memset(&values, 0x5A, sizeof values);
     gpuarena_get_stats(NULL, &stats);
@@ -112,13 +77,12 @@ static void test_no_arena(void)
     void *ptr = state_alloc(arena, 100);
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    refuse_all(ended, "destroyed");
+    refuse_all(ended);
     gpuarena_get_stats(ended, &stats);
     gpuarena_get_config(ended, &values);
     CHECK_MSG(all_zero(&stats, sizeof stats) && all_zero(&values, sizeof values),
               "destroyed: stats and config are zeroed");
     gpuarena_reset_peaks(ended);
-    CHECK_INT(gpuarena_destroy(ended), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_INT(gpuarena_destroy((gpuarena *)(void *)&device), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_MSG(gpuarena_owner(ptr) == NULL, "nobody owns memory of a destroyed arena");
     CHECK_MSG(fake_close(&device), "nothing left, and no call after the end");
@@ -149,8 +113,18 @@ static void test_create(void)
     CHECK_MSG(fake_close(&device), "nothing left behind");
 }
 
+static void test_no_names(void)
+{
+    CHECK_STR(gpuarena_result_name(GPUARENA_RESULT_END), "unknown");
+    CHECK_STR(gpuarena_result_name((gpuarena_result)-19), "unknown");
+    CHECK_STR(gpuarena_result_name((gpuarena_result)1000), "unknown");
+    CHECK_STR(gpuarena_reason_name(GPUARENA_REASON_END), "unknown");
+    CHECK_STR(gpuarena_reason_name((gpuarena_reason)1000), "unknown");
+}
+
 int main(void)
 {
+    test_no_names();
     test_nowhere_to_write();
     test_no_arena();
     test_create();

@@ -1,5 +1,4 @@
-/* Several arenas in one process: who owns an address, whose block it is, ends in any order, one driver
-   shared by two. */
+/* Several arenas in one process: who owns an address, ends in any order. Whose block it is: memory.script. */
 #include "arena_state.h"
 
 enum { ARENA_COUNT = 100 };
@@ -35,39 +34,6 @@ static void test_owner(void)
     state_end(first, &device, "first");
 }
 
-/* Two arenas whose segments lie side by side on one device. */
-static void test_shared_driver(void)
-{
-    fake_open(&device, GIB(1));
-    gpuarena *left = open_named(&device, "left"), *right = open_named(&device, "right");
-    gpuarena_failure failure;
-    gpuarena_stats left_stats, right_stats;
-    gpuarena_device figures;
-    char *in_left = state_alloc(left, MIB(2)), *in_right = state_alloc(right, MIB(2)), *more = state_alloc(left,
-                                                                                                           MIB(2));
-    CHECK_MSG(in_right == in_left + MIB(2) && more > in_right, "the ranges touch");
-    CHECK_INT(gpuarena_free(left, in_right, NULL), ==, GPUARENA_WRONG_ARENA);
-    gpuarena_last_failure(left, &failure);
-    CHECK_MSG(strstr(failure.detail, "right") && failure.block.ptr == NULL, "named, and no block of ours: %s",
-              failure.detail);
-    CHECK_INT(gpuarena_free(right, in_left + 1, NULL), ==, GPUARENA_WRONG_ARENA);
-    gpuarena_last_failure(right, &failure);
-    CHECK_MSG(strstr(failure.detail, "left") != NULL, "named: %s", failure.detail);
-    CHECK_INT(gpuarena_free(left, in_left, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(right, in_left, NULL), ==, GPUARENA_WRONG_ARENA);
-    gpuarena_get_stats(left, &left_stats);
-    gpuarena_get_stats(right, &right_stats);
-    CHECK_U64(left_stats.reserved_bytes + right_stats.reserved_bytes, ==, device.slots.held_bytes);
-    CHECK_INT(gpuarena_get_device(right, &figures), ==, GPUARENA_OK);
-    CHECK_INT(figures.other_bytes, ==, (int64_t)left_stats.reserved_bytes);
-    CHECK_STR(state_audit(left, NULL), "");
-    CHECK_STR(state_audit(right, NULL), "");
-    CHECK_INT(gpuarena_reset(left, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(left), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(right, in_right, NULL), ==, GPUARENA_OK);
-    state_end(right, &device, "right");
-}
-
 /* A hundred arenas, ended in an order of their own, each address answered for as long as its arena lives. */
 static void test_many(void)
 {
@@ -98,7 +64,6 @@ static void test_many(void)
 int main(void)
 {
     test_owner();
-    test_shared_driver();
     test_many();
     return tap_done();
 }

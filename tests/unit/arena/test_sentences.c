@@ -93,13 +93,26 @@ static int set_member(void *of, const member *members, size_t count, const char 
     return 0;
 }
 
-/* What this thread was told last; the text is as long as it says. */
+/* What a record says, which is as long as it says; a smaller text is a prefix that ends with a NUL. */
+static void say(const gpuarena_failure *failure)
+{
+    char part[sizeof answer];
+    size_t said = gpuarena_failure_text(failure, answer, sizeof answer);
+    int wrong = said != strlen(answer) || gpuarena_failure_text(failure, NULL, 0) != said;
+    for (size_t size = 0; size <= said; size++) {
+        memset(part, 'x', size + 1);
+        wrong += gpuarena_failure_text(failure, part, size) != said || part[size] != 'x';
+        wrong += size && (memcmp(part, answer, size - 1) || part[size - 1]);
+    }
+    if (wrong) strcpy(answer, "the length is wrong");
+}
+
+/* What this thread was told last. */
 static void last_said(const gpuarena *arena)
 {
     gpuarena_failure failure;
     gpuarena_last_failure(arena, &failure);
-    size_t said = gpuarena_failure_text(&failure, answer, sizeof answer);
-    if (said != strlen(answer)) strcpy(answer, "the length is wrong");
+    say(&failure);
 }
 
 /* ---- cases of the file */
@@ -228,8 +241,7 @@ static void answer_record(char *text)
         if (!known) return;
     }
     if (failure.block.bytes) failure.block.ptr = &failure;
-    size_t said = gpuarena_failure_text(&failure, answer, sizeof answer);
-    if (said != strlen(answer)) strcpy(answer, "the length is wrong");
+    say(&failure);
 }
 
 /* ---- calls that are refused, each on two arenas of its own, on one device */

@@ -1,6 +1,59 @@
 /* How far virtual memory of the simulated device goes: mappings, addresses, devices, and devices of real sizes.
    Must not know how addresses, handles and mappings are kept. */
-#include "sim_vm.h"
+#include "sim_device.h"
+
+#define PAGE SIM_GRANULE
+
+#define vm_reserve(driver, address, bytes, alignment) (driver)->vm.reserve(driver, address, bytes, alignment)
+#define vm_release(driver, address, bytes)            (driver)->vm.release(driver, address, bytes)
+#define vm_create(driver, page, bytes)                (driver)->vm.create(driver, page, bytes, 0)
+#define vm_destroy(driver, page, bytes)               (driver)->vm.destroy(driver, page, bytes)
+#define vm_map(driver, address, bytes, page)          (driver)->vm.map(driver, address, bytes, page)
+#define vm_access(driver, address, bytes, mode)       (driver)->vm.access(driver, address, bytes, mode)
+#define vm_unmap(driver, address, bytes)              (driver)->vm.unmap(driver, address, bytes)
+
+/* Ends the test program if a step that must succeed does not: nothing could be tested. */
+static void vm_must(int code, const char *step)
+{
+    if (code != SIM_SUCCESS) {
+        printf("Bail out! %s answers %d\n", step, code);
+        exit(1);
+    }
+}
+
+static char *vm_reserved(const gpuarena_driver *driver, uint64_t bytes)
+{
+    void *address = NULL;
+    vm_must(vm_reserve(driver, &address, bytes, 0), "reserve");
+    return address;
+}
+
+static uint64_t vm_created(const gpuarena_driver *driver, uint64_t bytes)
+{
+    uint64_t page = 0;
+    vm_must(vm_create(driver, &page, bytes), "create");
+    return page;
+}
+
+/* A fresh handle mapped at the address, with access. */
+static uint64_t vm_backed(const gpuarena_driver *driver, void *address, uint64_t bytes)
+{
+    uint64_t page = vm_created(driver, bytes);
+    vm_must(vm_map(driver, address, bytes, page), "map");
+    vm_must(vm_access(driver, address, bytes, 1), "access");
+    return page;
+}
+
+/* Nothing of virtual memory is left, and there is no finding. */
+static void vm_expect_clean(const sim_bench *bench)
+{
+    sim_counters counters = bench_counters(bench);
+    CHECK_U64(counters.handle_count, ==, 0);
+    CHECK_U64(counters.mapping_count, ==, 0);
+    CHECK_U64(counters.reserved_address_bytes, ==, 0);
+    CHECK_U64(counters.held_bytes, ==, 0);
+    CHECK_U64(sim_finding_count(bench->machine), ==, 0);
+}
 
 #define TIB(count) ((uint64_t)(count) << 40)
 #define LAST_ADDRESS ((uint64_t)1 << 47)         /* what a process may use of 48 bits */
@@ -37,7 +90,7 @@ static void test_the_ceiling_of_mappings(void)
         CHECK_MSG(vm_access(&bench.driver, address, PAGE, 1) == 0, "one fewer, and all is well");
         CHECK_INT(vm_unmap(&bench.driver, address, count * PAGE), ==, 0);
         CHECK_INT(vm_destroy(&bench.driver, page, PAGE) | vm_release(&bench.driver, address, TIB(2)), ==, 0);
-        vm_expect_clean(&bench, 0);
+        vm_expect_clean(&bench);
         bench_close(&bench);
     }
 }
@@ -123,7 +176,7 @@ static void test_a_whole_device(uint64_t capacity_bytes)
     for (uint64_t i = 0; i < count; i++) wrong += vm_destroy(driver, pages[i], PAGE) != 0;
     CHECK_INT(vm_release(driver, address, 2 * count * PAGE), ==, 0);
     CHECK_U64(wrong, ==, 0);
-    vm_expect_clean(&bench, 0);
+    vm_expect_clean(&bench);
     free(pages);
     bench_close(&bench);
 }

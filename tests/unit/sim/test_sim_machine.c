@@ -137,6 +137,19 @@ static void test_the_clock(void)
     bench_close(&bench);
 }
 
+static void test_costs_are_exact(void)
+{
+    sim_costs costs = *sim_costs_default();
+    costs.of[SIM_COST_INFO].fixed_ns = 7;
+    costs.of[SIM_COST_INFO].per_mib_ns = 1000;
+    CHECK_U64(sim_costs_ns(&costs, SIM_COST_INFO, MIB(1) - 1), ==, 7 + 999);
+    CHECK_U64(sim_costs_ns(&costs, SIM_COST_INFO, KIB(2560)), ==, 2507);
+    costs.of[SIM_COST_INFO].fixed_ns = SIM_COST_MAX_FIXED_NS;
+    costs.of[SIM_COST_INFO].per_mib_ns = SIM_COST_MAX_PER_MIB_NS;
+    CHECK_U64(sim_costs_ns(&costs, SIM_COST_INFO, (uint64_t)1 << 43), ==,
+              UINT64_C(1000000000000) + UINT64_C(8388608) * UINT64_C(1000000000));
+}
+
 static void test_first_findings_are_kept_all_are_counted(void)
 {
     sim_bench bench = bench_open_sized(MIB(64), NULL);
@@ -161,6 +174,7 @@ int main(void)
     test_bad_configurations();
     test_deterministic();
     test_the_clock();
+    test_costs_are_exact();
     test_first_findings_are_kept_all_are_counted();
     return tap_done();
 }

@@ -1,58 +1,12 @@
-/* Devices through their seam: simulated ones, and CUDA's table on the libcudart substitute; the list of ranges.
-   It must not know of policies or workloads. */
-#include "device_bench.h"
-#include "stress/device/cuda_table.h"
-#include "stress/device/cuda_environment.h"
+/* Books of device memory, of ranges and of pages, against plain models; and contents on CUDA, on the libcudart
+   substitute. What devices do for a run: tests/cli/cases/cuda.case and passes.case. It must not know of policies or
+   workloads. */
 #include "stress/base/splitmix64.h"
+#include "stress/device/cuda_table.h"
+#include "stress/device/device.h"
+#include "tap.h"
 
-static void test_simulated(void)
-{
-    device_config config = simulated(64 * MIB);
-    uint64_t bad_offset = 0;
-    forget();
-    device *opened = device_open(&config, &why);
-    if (!CHECK(opened != NULL)) return;
-    CHECK(device_simulated(opened) != NULL && counted(opened).is_virtual);
-    CHECK_U64(counted(opened).calls, ==, 0);
-    uint64_t start_ns = sim_now_ns(device_simulated(opened));
-    device_begin_op(opened, 0);
-    CHECK_U64(sim_now_ns(device_simulated(opened)) - start_ns, ==, 2000);
-    char *block = obtain(opened, 5 * MIB);
-    CHECK(block != NULL && obtain(opened, 100 * MIB) == NULL);
-    CHECK_U64(counted(opened).calls, ==, 2);
-    CHECK_U64(counted(opened).held_bytes, ==, 6 * MIB);
-    CHECK_U64(counted(opened).call_vns, ==, 120000 + 6 * 120 + 120000);
-    CHECK(device_holds(opened, block, 5 * MIB) && !device_holds(opened, block + 1, 5 * MIB));
-    CHECK_INT(device_fill(opened, NULL, block, 5 * MIB, 7, &why), ==, 0);
-    CHECK_INT(device_verify(opened, block, 5 * MIB, 7, &bad_offset, &why), ==, 1);
-    device_fill(opened, NULL, block + 100, 1, 8, &why);
-    CHECK_INT(device_verify(opened, block, 5 * MIB, 7, &bad_offset, &why), ==, 0);
-    CHECK_U64(bad_offset, ==, 100);
-    CHECK_INT(give_back(opened, block, 5 * MIB), ==, 0);
-    CHECK_U64(counted(opened).call_vns, ==, 120000 + 6 * 120 + 120000 + 75000 + 6 * 370);
-    CHECK_U64(counted(opened).held_bytes, ==, 0);
-    CHECK_U64(counted(opened).held_peak_bytes, ==, 6 * MIB);
-    CHECK(device_finding(opened, 0) == NULL && counted(opened).findings == 0);
-    give_back(opened, block, 5 * MIB);
-    CHECK(device_finding(opened, 0) != NULL && counted(opened).findings == 1);
-    device_close(opened, NULL);
-}
-
-static void test_bad_configurations(void)
-{
-    device_config config = simulated(UINT64_MAX);
-    forget();
-    CHECK(device_open(&config, &why) == NULL && why.exit_code == EXIT_USAGE);
-    config = simulated(0);
-    config.sim.faults = "bogus";
-    forget();
-    CHECK(device_open(&config, &why) == NULL && why.exit_code == EXIT_USAGE);
-    config.is_cuda = 1;
-    config.ordinal = 99;
-    forget();
-    CHECK_MSG(device_open(&config, &why) == NULL && why.exit_code == EXIT_NO_DEVICE, "CUDA device 99: %s", why.text);
-    device_close(NULL, NULL);
-}
+#define MIB ((uint64_t)1 << 20)
 
 /* Random ranges against a table of owners, one per unit. */
 static void test_ranges(void)
@@ -121,115 +75,233 @@ static void test_pieces(void)
     device_ranges_clear(&ranges);
 }
 
+/* ---- virtual memory */
+
+enum { PAGE = 2 << 20, PLACES = 64, HANDLES = 24 };
+#define FIRST ((uint64_t)1 << 40)                /* address of the first place */
+
+typedef struct model {
+    uint64_t handle[HANDLES], pages[HANDLES];    /* pages 0: it is not held */
+    int      behind[PLACES];                     /* mapped: the handle's index + 1 */
+    uint64_t next_handle;
+} model;
+
+static uint64_t model_held(const model *self)
+{
+    uint64_t pages = 0;
+    for (int index = 0; index < HANDLES; index++) pages += self->pages[index];
+    return pages * PAGE;
+}
+
+static int model_is_free(const model *self, uint64_t place, uint64_t pages)
+{
+    int used = place + pages > PLACES;
+    for (uint64_t at = place; at < place + pages && !used; at++) used |= self->behind[at] != 0;
+    return !used;
+}
+
+/* One that is held is unmapped, and then destroyed. */
+static void random_handle(model *self, device_pages *books, uint64_t pick, uint64_t pages)
+{
+    for (int place = 0; place < PLACES; place++) {
+        if (self->behind[place] != (int)pick + 1) continue;
+        self->behind[place] = 0;
+        device_pages_unmap(books, FIRST + (uint64_t)place * PAGE, PAGE);
+    }
+    if (self->pages[pick]) {
+        device_pages_destroy(books, self->handle[pick]);
+        self->pages[pick] = 0;
+    } else {
+        self->handle[pick] = self->next_handle++;            /* 0 is one, too */
+        self->pages[pick] = pages;
+        device_pages_create(books, self->handle[pick], pages * PAGE);
+    }
+}
+
+static void random_mapping(model *self, device_pages *books, uint64_t pick, uint64_t place)
+{
+    uint64_t address = FIRST + place * PAGE;
+    if (self->behind[place]) {
+        self->behind[place] = 0;
+        device_pages_unmap(books, address, PAGE);
+    } else if (self->pages[pick] && model_is_free(self, place, self->pages[pick])) {
+        device_pages_map(books, address, self->pages[pick] * PAGE);
+        for (uint64_t at = 0; at < self->pages[pick]; at++) self->behind[place + at] = (int)pick + 1;
+    }
+}
+
+/* From a byte inside a page on, over at most so many bytes. */
+static int run_is_right(const model *self, const device_pages *books, uint64_t place, uint64_t inside, uint64_t bytes)
+{
+    uint64_t end = place, address = FIRST + place * PAGE + inside;
+    while (end < PLACES && self->behind[end]) end++;
+    uint64_t run = end > place ? (end - place) * PAGE - inside : 0;
+    uint64_t expected = run < bytes ? run : bytes;
+    return device_pages_run(books, address, bytes) == expected
+        && device_pages_hold(books, address, bytes) == (expected == bytes);
+}
+
+static void test_books(void)
+{
+    enum { ROUNDS = 40000 };
+    uint64_t random = 11, created = 0;
+    int wrong = 0;
+    model plain;
+    device_pages books;
+    memset(&plain, 0, sizeof plain);
+    memset(&books, 0, sizeof books);
+    books.page_bytes = PAGE;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t pick = splitmix64_below(&random, HANDLES), place = splitmix64_below(&random, PLACES);
+        uint64_t pages = 1 + splitmix64_below(&random, 4);
+        wrong += device_pages_reserve(&books, 4 * PAGE) != 0;
+        if (splitmix64_below(&random, 4) == 0) random_handle(&plain, &books, pick, pages);
+        else random_mapping(&plain, &books, pick, place);
+        wrong += books.held_bytes != model_held(&plain);
+        wrong += !run_is_right(&plain, &books, place, splitmix64_below(&random, PAGE),
+                               splitmix64_below(&random, 5 * PAGE));
+        created = plain.next_handle;
+    }
+    CHECK_MSG(!wrong && created > 500, "%d rounds, %d handles: held bytes and mapped runs as the model's", ROUNDS,
+              (int)created);
+    device_pages_unmap(&books, FIRST, PLACES * (uint64_t)PAGE);
+    for (uint64_t handle = 0; handle < created; handle++) device_pages_destroy(&books, handle);
+    CHECK_U64(books.held_bytes, ==, 0);
+    CHECK(!device_pages_hold(&books, FIRST, 1) && device_pages_hold(&books, FIRST, 0));
+    CHECK_U64(device_pages_run(&books, UINT64_MAX - 5, UINT64_MAX), ==, 0);
+    device_pages_clear(&books);
+}
+
 #ifdef GPUARENA_NO_CUDA
 static void test_cuda(void)
 {
     SKIP("the CUDA side: this build is without CUDA");
 }
 #else
+#include <cuda_runtime_api.h>
 
-static void test_cuda_counts(void)
+#include "stress/cudart/cudart.h"
+
+static problem why;
+static device *opened;                           /* CUDA on a machine of ours */
+
+static unsigned char *obtain(uint64_t bytes)
 {
-    cuda_bench bed;
-    if (!cuda_bench_open(&bed)) return;
-    device *opened = bed.opened;
-    int current = -1;
-    CHECK_MSG(!cudaGetDevice(&current) && current == 1, "it is the current device");
-    CHECK(device_simulated(opened) == NULL && device_finding(opened, 0) == NULL && !counted(opened).is_virtual);
-    device_begin_op(opened, 5);
-    char *block = obtain(opened, 5 * MIB), *piece = obtain(opened, 1000);
-    CHECK(block && piece && !obtain(opened, 1024 * MIB));
-    CHECK_U64(counted(opened).calls, ==, 3);
-    CHECK_U64(counted(opened).call_vns, ==, 0);
-    CHECK_U64(counted(opened).held_bytes, ==, 8 * MIB);
-    CHECK_U64(counted(opened).held_bytes, ==, cuda_bench_held(&bed));
-    CHECK(device_holds(opened, block, 5 * MIB) && !device_holds(opened, block + 5 * MIB, 1));
-    CHECK(device_holds(opened, piece + 999, 1) && !device_holds(opened, piece + 999, 2));
-    CHECK_INT(give_back(opened, block, 5 * MIB), ==, 0);
-    CHECK_U64(counted(opened).held_bytes, ==, 2 * MIB);
-    CHECK_U64(counted(opened).held_peak_bytes, ==, 8 * MIB);
-    CHECK_MSG(!device_holds(opened, block, 1), "what was given back is not held");
-    obtain(opened, 3 * MIB);                     /* and left to device_close */
-    cuda_bench_close(&bed);
+    const gpuarena_driver *driver = device_driver(opened);
+    void *ptr = NULL;
+    CHECK_INT(driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL), ==, 0);
+    return ptr;
+}
+
+static void give_back(void *ptr, uint64_t bytes)
+{
+    const gpuarena_driver *driver = device_driver(opened);
+    CHECK_INT(driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL), ==, 0);
 }
 
 /* Every size around the ends and the window of the check; every byte, changed, is seen where it is. */
 static void test_cuda_contents(void)
 {
     static const uint64_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 100, 4 * MIB - 1, 4 * MIB, 4 * MIB + 9, 9 * MIB + 3 };
-    cuda_bench bed;
-    if (!cuda_bench_open(&bed)) return;
     const uint64_t pattern = 12345678901u;
     for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
         uint64_t bytes = sizes[index], bad_offset = 0, wrong = 0, step = bytes < 1000 ? 1 : bytes / 7;
-        unsigned char *block = obtain(bed.opened, bytes), other;
-        wrong += device_fill(bed.opened, NULL, block, bytes, pattern, &why) != 0;
+        unsigned char *block = obtain(bytes), other;
+        wrong += device_fill(opened, NULL, block, bytes, pattern, &why) != 0;
         for (uint64_t at = 0; at < bytes; at += step) {
             unsigned char kept;
-            wrong += device_verify(bed.opened, block, bytes, pattern, &bad_offset, &why) != 1;
+            wrong += device_verify(opened, block, bytes, pattern, &bad_offset, &why) != 1;
             cudaMemcpy(&kept, block + at, 1, cudaMemcpyDeviceToHost);
             other = (unsigned char)(kept ^ 0x10);
             cudaMemcpy(block + at, &other, 1, cudaMemcpyHostToDevice);
-            wrong += device_verify(bed.opened, block, bytes, pattern, &bad_offset, &why) != 0 || bad_offset != at;
+            wrong += device_verify(opened, block, bytes, pattern, &bad_offset, &why) != 0 || bad_offset != at;
             cudaMemcpy(block + at, &kept, 1, cudaMemcpyHostToDevice);
         }
         CHECK_MSG(wrong == 0, "%" PRIu64 " bytes: %" PRIu64 " answers are wrong", bytes, wrong);
-        give_back(bed.opened, block, bytes);
+        give_back(block, bytes);
     }
-    cuda_bench_close(&bed);
 }
 
 /* Patterns of neighbours differ in the first and the last bytes, whatever their middle. */
 static void test_cuda_neighbours(void)
 {
-    cuda_bench bed;
     uint64_t bad_offset = 0, mistaken = 0;
-    if (!cuda_bench_open(&bed)) return;
-    unsigned char *block = obtain(bed.opened, 64);
+    unsigned char *block = obtain(64);
     for (uint64_t pattern = 1; pattern <= 300; pattern++) {
-        device_fill(bed.opened, NULL, block, 64, pattern, &why);
-        mistaken += device_verify(bed.opened, block, 64, pattern + 1, &bad_offset, &why) != 0;
-        mistaken += device_verify(bed.opened, block, 64, pattern, &bad_offset, &why) != 1;
+        device_fill(opened, NULL, block, 64, pattern, &why);
+        mistaken += device_verify(opened, block, 64, pattern + 1, &bad_offset, &why) != 0;
+        mistaken += device_verify(opened, block, 64, pattern, &bad_offset, &why) != 1;
     }
     CHECK_U64(mistaken, ==, 0);
-    cuda_bench_close(&bed);
+    give_back(block, 64);
 }
 
-/* What cannot be given back is said, with how much it is. */
-static void test_cuda_kept(void)
+/* A use writes what a fill has written there already; another's that comes too late is seen. */
+static void test_cuda_uses(void)
 {
-    cuda_bench bed;
-    if (!cuda_bench_open(&bed)) return;
-    CHECK(obtain(bed.opened, 5 * MIB) && obtain(bed.opened, 100));
-    sim_config machine;
-    memset(&machine, 0, sizeof machine);
-    machine.device_count = 2;
-    sim *other = sim_create(&machine, &why);
-    cudart_attach(other);                        /* where nothing of it is known */
-    forget();
-    CHECK_INT(device_close(bed.opened, &why), ==, -1);
-    CHECK_INT(why.exit_code, ==, EXIT_HARNESS);
-    CHECK_MSG(strstr(why.text, "5242980 bytes could not be given back to cuda:1: cudaError") != NULL, "%s", why.text);
-    cudart_attach(NULL);
-    sim_destroy(other);
-    sim_destroy(bed.machine);
+    static const uint64_t sizes[] = { 1, 16, 17, 1000, 2 * MIB - 1, 2 * MIB, 9 * MIB + 3 };
+    static const uint64_t seen_at[] = { 1, 16, 8, 8, 8, 2 * MIB, 2 * MIB };     /* from the size on: nowhere */
+    for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
+        uint64_t bytes = sizes[index], bad_offset = bytes;
+        unsigned char *block = obtain(bytes);
+        CHECK_INT(device_fill(opened, NULL, block, bytes, 7, &why), ==, 0);
+        CHECK_INT(device_access(opened, NULL, block, bytes, 7, &why), ==, 0);
+        CHECK_INT(device_verify(opened, block, bytes, 7, &bad_offset, &why), ==, 1);
+        CHECK_INT(device_access(opened, NULL, block, bytes, 8, &why), ==, 0);
+        int same = device_verify(opened, block, bytes, 7, &bad_offset, &why);
+        CHECK_MSG(same == (seen_at[index] >= bytes), "%" PRIu64 " bytes", bytes);
+        CHECK_U64(bad_offset, ==, seen_at[index] < bytes ? seen_at[index] : bytes);
+        give_back(block, bytes);
+    }
+}
+
+/* A block, two pages, of which one is mapped, and addresses: what a policy leaves goes with the device. */
+static void leave(void)
+{
+    const gpuarena_driver *driver = device_driver(opened);
+    uint64_t mapped = 0, spare = 0;
+    void *base = NULL;
+    (void)obtain(3 * MIB);
+    CHECK(!driver->vm.reserve(driver, &base, 4 * PAGE, 0) && !driver->vm.create(driver, &mapped, PAGE, 0));
+    CHECK(!driver->vm.create(driver, &spare, 3 * PAGE, 0) && !driver->vm.map(driver, base, PAGE, mapped));
+    CHECK_INT(driver->vm.access(driver, base, PAGE, 1), ==, 0);
+    CHECK(device_holds(opened, base, PAGE) && !device_holds(opened, base, PAGE + 1));
 }
 
 static void test_cuda(void)
 {
-    test_cuda_kept();
-    test_cuda_counts();
-    test_cuda_contents();
-    test_cuda_neighbours();
+    sim_counters left;
+    device_counters counted;
+    sim_config machine = { 2, 256 * MIB, 0, NULL, NULL, 0, 0 };
+    device_config config = { 0 };
+    sim *served = sim_create(&machine, &why);
+    config.is_cuda = 1;
+    config.ordinal = 1;
+    cudart_attach(served);
+    opened = device_open(&config, &why);
+    if (CHECK_MSG(opened != NULL, "a CUDA device opens on the substitute: %s", why.text)) {
+        test_cuda_contents();
+        test_cuda_neighbours();
+        test_cuda_uses();
+        leave();
+        device_count(opened, &counted);
+        CHECK_U64(counted.held_bytes, ==, 4 * MIB + 4 * PAGE);
+        CHECK_U64(counted.held_peak_bytes, ==, 4 * MIB + 4 * PAGE);
+    }
+    CHECK_INT(device_close(opened, &why), ==, 0);
+    sim_get_counters(served, 1, &left);
+    CHECK_U64(left.held_bytes + left.handle_count + left.mapping_count + left.reserved_address_bytes, ==, 0);
+    CHECK_MSG(!sim_finding(served, 0), "no finding");
+    cudart_attach(NULL);
+    sim_destroy(served);
 }
 #endif
 
 int main(void)
 {
-    test_simulated();
-    test_bad_configurations();
     test_ranges();
     test_pieces();
+    test_books();
     test_cuda();
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* The model cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
-   It must not know the rules of either: test_like_cub.c has them in numbers.
+   It must not know the rules of either: test_like.c has them in numbers.
    Skipped where the library is not in this build */
 #include "stress/base/splitmix64.h"
 #include "stress/policy/policy.h"
@@ -37,7 +37,10 @@ static int cub_open(const char *const *names)
 static void cub_close(void)
 {
     for (int at = 0; at < 2; at++) {
+        device_counters counters;
         pool_close(&pools[at].opened);
+        device_count(pools[at].on, &counters);
+        CHECK_MSG(counters.held_bytes == 0, "closing gives back live blocks, too");
         (void)device_close(pools[at].on, NULL);
     }
 }

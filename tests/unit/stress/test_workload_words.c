@@ -1,5 +1,5 @@
 /* What op streams are read, drawn and written with: numbers and words of a text, the map of ids, draws and their
-   distributions, sums that pass 2^64, labels, a full device, and lengths of requests as they were measured.
+   distributions, sums that pass 2^64, labels, and lengths of requests as they were measured.
    Knows nothing of any one family but the lengths of `serve`. */
 #include "stress/base/hash.h"
 #include "stress/base/splitmix64.h"
@@ -38,6 +38,21 @@ static void test_words(void)
     memset(longest, 'y', 3);
     CHECK_MSG(strlen(slice_show((slice){ longest, sizeof longest }).text) < sizeof(slice_shown),
               "cut before an escape");
+}
+
+static void test_a_problem_is_one_line_and_the_first(void)
+{
+    problem why = { 0, "" };
+    char wide[2000];
+    memset(wide, 'x', sizeof wide);
+    wide[sizeof wide - 1] = '\0';
+    CHECK_INT(problem_set(&why, EXIT_GATE, "a\nb\tc\033"), ==, -1);
+    CHECK_INT(problem_set(&why, EXIT_HARNESS, "second"), ==, -1);
+    CHECK_STR(why.text, "a?b?c?");
+    CHECK_INT(why.exit_code, ==, EXIT_GATE);
+    why.exit_code = 0;
+    problem_set(&why, EXIT_USAGE, "%s", wide);
+    CHECK_INT(strlen(why.text), ==, sizeof why.text - 1);
 }
 
 /* Ids far apart, ids in a row, and the two ends. */
@@ -161,20 +176,6 @@ static void test_labels(void)
     end(&test);
 }
 
-static void test_write_failure(void)
-{
-    op_stream stream;
-    FILE *full = fopen("/dev/full", "w");
-    if (!full) {
-        SKIP("writing to a full device: there is no /dev/full");
-        return;
-    }
-    make_surely("uniform:n=1", &stream);
-    CHECK_MSG(op_stream_write(&stream, full) == -1, "a device that is full is a failed write");
-    fclose(full);
-    op_stream_free(&stream);
-}
-
 /* As measured on the traces that are named in serve.c: tokens at 50, 90 and 99 % (arxiv: 50, 75 and 90). */
 static const struct { uint64_t tokens[2][3], per_mille[3], means[2]; } lengths[SERVE_LENGTHS] = {
     { { { 1020, 2735, 4142 },   { 129, 424, 601 } },  { 500, 900, 990 }, { 1357, 195 } },
@@ -209,13 +210,13 @@ int main(void)
 {
     test_numbers();
     test_words();
+    test_a_problem_is_one_line_and_the_first();
     test_map();
     test_random();
     test_gaps(1, 1000000000);
     test_gaps(2, 10000000000);
     test_sums();
     test_labels();
-    test_write_failure();
     for (uint64_t of = 0; of < SERVE_LENGTHS; of++) {
         check_lengths(of, SERVE_PROMPT);
         check_lengths(of, SERVE_ANSWER);
