@@ -6415,37 +6415,28 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__n
         + gpuarena__pages_between(arena, gpuarena__max(begin, seen->high), end);
 }
 
-/* Fills *seen by a walk over all blocks. */
-static void gpuarena__free_runs(const gpuarena *arena, gpuarena__seen *seen)
+/* Tells whether a run of free blocks that would be one but for streams may contain this node. */
+static int gpuarena__may_join(const gpuarena *arena, const gpuarena__node *node)
 {
-    gpuarena__node run = GPUARENA_INIT;          /* address and size of the run so far */
-    gpuarena__iterator at;
-    seen->longest = seen->page_count = 0;
-    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
-        int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
-        if (run.size && (!goes_on || !at.node->prev)) {
-            seen->page_count += gpuarena__pages_outside(arena, &run, seen);
-            run.size = 0;
-        }
-        if (!goes_on) continue;
-        if (!run.size) run.address = at.node->address;
-        run.size += gpuarena__node_bytes(at.node);
-        seen->longest = gpuarena__max(seen->longest, run.size);
-    }
-    if (run.size) seen->page_count += gpuarena__pages_outside(arena, &run, seen);
+    return gpuarena__is_free(node) && !gpuarena__in_capture_set(arena, node);
 }
 
-/* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
-   ignored at its others. Quiet blocks are never adjacent. */
+/* Counts the run of free blocks around this pending one, or leaves out the block if a capture set has it. The
+   run is counted at its first block that is shown and ignored at its others. Blocks that are not shown are
+   never adjacent. */
 static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
 {
     gpuarena__seen *seen = (gpuarena__seen *)user;
     const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
     gpuarena__node run = GPUARENA_INIT;          /* its address and size */
-    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
-        if (before->record) return;
+    if (!gpuarena__may_join(arena, node)) {
+        seen->page_count -= gpuarena__pages_outside(arena, node, seen);
+        return;
+    }
+    for (; gpuarena__may_join(arena, before = gpuarena__node_at(arena, node->prev)); node = before)
+        if (arena->streams.many ? before->record : before->record == GPUARENA__MULTI_STREAM) return;
     run.address = node->address;
-    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
+    for (; gpuarena__may_join(arena, node); node = gpuarena__node_at(arena, node->next)) {
         run.size += gpuarena__node_bytes(node);
         /* these pages are counted already; joined, the blocks have more, where they meet */
         seen->page_count -= gpuarena__pages_outside(arena, node, seen);
@@ -6455,18 +6446,14 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 }
 
 /* Corrects *seen, which describes single blocks, by the runs that would be one block but for streams.
-   O(pending blocks). 0: only a walk over all blocks can tell. */
-static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
+   O(pending blocks). With a single stream, only blocks that wait for several are not joined already. */
+static void gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t record, index;
-    if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
-    for (record = 1; record < arena->streams.count; record++) {
-        if (arena->streams.list[record].home) return 0;
+    for (record = 1; arena->streams.many && record < arena->streams.count; record++)
         gpuarena__blocks_each(arena, record, GPUARENA__UNIT, gpuarena__run_show, seen);
-    }
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
-    return 1;
 }
 
 /* The number of idle pages outside the whole pages around [begin, end), whatever they wait for. 0 and 0: of
@@ -6483,7 +6470,7 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
         if (gpuarena__is_free(at.node))
             seen.page_count -= gpuarena__whole_pages(arena, at.node)
                 - gpuarena__pages_outside(arena, at.node, &seen);
-    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    gpuarena__seams_show(arena, &seen);
     return seen.page_count;
 }
 
@@ -9327,7 +9314,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     for (n = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
         seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
     seen.page_count = arena->paged.idle_count;
-    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    gpuarena__seams_show(arena, &seen);
     count = arena->config.idle_fraction < 1 ? seen.page_count : 0;       /* else pages do not move */
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return gpuarena__max(seen.longest, count);
