@@ -1946,14 +1946,13 @@ typedef struct gpuarena__events {                /* entry 0 is none */
     uint32_t count, room, unused;
 } gpuarena__events;
 
-/* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
-   far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
-   their peak. */
+/* Live bytes by tag. The arena's stats.live_peak_bytes is not the peak of live bytes but how far they may
+   rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at theirs. */
 typedef struct gpuarena__tags {
-    gpuarena_tag_stats *list;                    /* by place; of place 0, untagged blocks, only the peak */
+    gpuarena_tag_stats *list;                    /* by place; that of place 0 is not used */
     uint32_t room;                               /* 0: no tag was used here */
-    uint64_t live_bytes;                         /* of all tags but place 0 */
-    uint64_t peak_bytes;                         /* of live */
+    uint64_t live_bytes;                         /* of all tags */
+    uint64_t peak_bytes, untagged_peak_bytes;    /* of live: of all blocks, and of those without a tag */
 } gpuarena__tags;
 
 /* Heaps. Once two threads have named streams, each of them has a heap. Hits and frees on the streams that a
@@ -2688,36 +2687,26 @@ static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
     if (!place || place < had) return 1;
     if (!GPUARENA__RESERVE(arena, gpuarena_tag_stats, tags->list, had, place + 1 - had, tags->room)) return 0;
     memset(tags->list + had, 0, (tags->room - had) * sizeof *tags->list);
-    if (!had) tags->peak_bytes = tags->list[0].live_peak_bytes = arena->stats.live_peak_bytes;
     return 1;
 }
 
 /* Sets how far the live bytes may rise before a peak must be recorded. */
 static void gpuarena__peak_watch(gpuarena *arena)
 {
+    const gpuarena__tags *tags = &arena->tags;
     arena->stats.live_peak_bytes =
-        gpuarena__min(arena->tags.peak_bytes,
-                      arena->tags.list[0].live_peak_bytes + arena->tags.live_bytes);
-}
-
-static uint64_t gpuarena__live_peak(const gpuarena *arena)
-{
-    return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
+        gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes);
 }
 
 /* Records a peak if the live bytes, those without a tag, or the requested bytes exceed theirs. */
 GPUARENA__NOINLINE void gpuarena__peaks_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
-    gpuarena_tag_stats *untagged = arena->tags.list;
+    gpuarena__tags *tags = &arena->tags;
     stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
-    if (!arena->tags.room) {
-        stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
-        return;
-    }
-    arena->tags.peak_bytes = gpuarena__max(arena->tags.peak_bytes, stats->live_bytes);
-    untagged->live_peak_bytes =
-        gpuarena__max(untagged->live_peak_bytes, stats->live_bytes - arena->tags.live_bytes);
+    tags->peak_bytes = gpuarena__max(tags->peak_bytes, stats->live_bytes);
+    tags->untagged_peak_bytes =
+        gpuarena__max(tags->untagged_peak_bytes, stats->live_bytes - tags->live_bytes);
     gpuarena__peak_watch(arena);
 }
 
@@ -2764,7 +2753,7 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
     uint32_t at;
     if (place) return place < tags->room ? tags->list[place] : sum;
     sum.live_bytes = arena->stats.live_bytes - tags->live_bytes;
-    sum.live_peak_bytes = tags->room ? tags->list[0].live_peak_bytes : arena->stats.live_peak_bytes;
+    sum.live_peak_bytes = tags->untagged_peak_bytes;
     sum.live_count = arena->stats.live_count;
     sum.alloc_count = arena->stats.live_count + arena->stats.free_count;
     for (at = 1; at < tags->room; at++) {
@@ -6703,7 +6692,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, const gpuarena__commit *comm
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
-    uint64_t live_peak = gpuarena__live_peak(arena),
+    uint64_t live_peak = arena->tags.peak_bytes,
              since = live_peak > paged->past_peak_bytes ? live_peak : arena->stats.live_bytes;
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
@@ -7191,7 +7180,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
         if (!done) *error = said;
     }
     if (over) {
-        arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
+        arena->paged.past_peak_bytes = arena->tags.peak_bytes;
         arena->paged.peak_bytes = arena->stats.live_bytes;
     }
     return done && gpuarena__spans_release(arena, error);
@@ -9326,7 +9315,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
     gpuarena_stats stats = arena->stats;
     stats.alloc_count = stats.live_count + stats.free_count;
     stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
-    stats.live_peak_bytes = gpuarena__live_peak(arena);
+    stats.live_peak_bytes = arena->tags.peak_bytes;
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
@@ -10416,8 +10405,7 @@ static int gpuarena__check_tags(const gpuarena__audit *audit)
     }
     GPUARENA__NEVER(sum || audit->tagged_bytes != tags->live_bytes, "tags do not add up",
                     audit->tagged_bytes);
-    GPUARENA__NEVER(tags->room && watched != gpuarena__min(tags->peak_bytes, tags->list[0].live_peak_bytes
-                                                                             + tags->live_bytes),
+    GPUARENA__NEVER(watched != gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes),
                     "untagged blocks' peak is not watched", watched);
     return 1;
 }
@@ -13912,7 +13900,7 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     tags = &self->tags;
     tags->peak_bytes = self->stats.live_bytes;
     for (at = 1; at < tags->room; at++) tags->list[at].live_peak_bytes = tags->list[at].live_bytes;
-    if (tags->room) tags->list[0].live_peak_bytes = self->stats.live_bytes - tags->live_bytes;
+    tags->untagged_peak_bytes = self->stats.live_bytes - tags->live_bytes;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     self->family.peak = self->family.reserved;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
