@@ -1919,6 +1919,10 @@ typedef struct gpuarena__known {
     uint32_t record;
     uint32_t used;                               /* 0: it is empty */
 } gpuarena__known;
+typedef struct gpuarena__recent {                /* the plain stream seen last, and its record; 0: none */
+    gpuarena_stream stream;
+    uint32_t record;
+} gpuarena__recent;
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
     uint32_t count, room;
@@ -1928,9 +1932,7 @@ typedef struct gpuarena__streams {
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
-    gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0:
-                                                    none */
-    uint32_t recent_record;
+    gpuarena__recent recent;
     gpuarena__known *known;
     uint32_t known_count, known_room;            /* room: 2^(64 - shift) */
     uint32_t known_shift;
@@ -1979,8 +1981,7 @@ enum { GPUARENA__HEAPS = 16,                                 /* threads beyond s
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena__spin lock;
-    gpuarena_stream recent;                      /* its plain stream seen last, and its record */
-    uint32_t recent_record;
+    gpuarena__recent recent;                     /* of its streams */
     uint32_t number;                             /* from 1 */
     uint64_t thread;                             /* that named its streams first */
     gpuarena__pool unused;
@@ -3872,7 +3873,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
     stats->requested_bytes -= node->as.live.requested;
     stats->live_bytes -= node->size;
     from->ref_count--;
-    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
+    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent.record))
                          && freed_on == record && !node->use_at))
         node->ticket = ++from->ticket;
     else {
@@ -4816,9 +4817,9 @@ static gpuarena_stream gpuarena__nobody(void)
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     uint32_t at;
-    arena->streams.recent = gpuarena__nobody();
-    arena->streams.recent_record = 0;
-    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();
+    arena->streams.recent.stream = gpuarena__nobody();
+    arena->streams.recent.record = 0;
+    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent.stream = gpuarena__nobody();
 }
 
 GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpuarena_stream stream)
@@ -4838,21 +4839,24 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(const gpuarena *arena, gpuarena_
     return gpuarena__known_of(arena, stream)->record;
 }
 
-static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
+static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena__heap *heap, gpuarena_stream stream)
 {
+    gpuarena__recent *recent = heap ? &heap->recent : &arena->streams.recent;
     uint32_t at = gpuarena__known_at(&arena->streams, stream, 0)->record;    /* the default stream of a thread
                                                                                 has a key */
     if (!at || arena->streams.list[at].home) return 0;
-    arena->streams.recent = stream;
-    arena->streams.recent_record = at;
+    if (heap && arena->streams.list[at].heap != heap->number) return 0;
+    recent->stream = stream;
+    recent->record = at;
     return 1;
 }
 
-/* Makes a stream the recent one if it is plain: it has a record, is not a thread's own and is not captured.
-   1: it is, and recent_record is its record. */
-GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena_stream stream)
+/* Makes a stream the recent one, of a heap or (NULL) of the arena, if it is plain: it has a record, is not a
+   thread's own and is not captured; and, for a heap, is one of its streams. 1: it is. */
+GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena__heap *heap, gpuarena_stream stream)
 {
-    return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
+    return GPUARENA__LIKELY((heap ? heap->recent.stream : arena->streams.recent.stream) == stream)
+        || gpuarena__stream_plain_find(arena, heap, stream);
 }
 
 /* Makes bins unless there are some. 0: no host memory. */
@@ -4881,7 +4885,7 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     heap->memory = memory;
     heap->number = heaps->count + 1;
     heap->thread = thread;
-    heap->recent = gpuarena__nobody();
+    heap->recent.stream = gpuarena__nobody();
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
     if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
@@ -4977,7 +4981,7 @@ static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t
     GPUARENA__STORE(&arena->heaps.hints[at].heap, heap, RELEASE);
 }
 
-/* The heap that a stream may have; NULL: none is known. Without a lock: heap_find_plain tells if it is. */
+/* The heap that a stream may have; NULL: none is known. Without a lock: find_plain tells if it is. */
 GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__hint_of(stream), tried = 0, heap;
@@ -4988,20 +4992,6 @@ GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_
             return GPUARENA__LOAD(&arena->heaps.list[heap], RELAXED);
     }
     return NULL;
-}
-
-/* Makes a stream of this heap the heap's recent one if it is plain. 1: it is, and the heap's recent_record is
-   its record. */
-GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__heap *heap,
-                                             gpuarena_stream stream)
-{
-    uint32_t at;
-    if (GPUARENA__LIKELY(heap->recent == stream)) return 1;
-    at = gpuarena__known_at(&arena->streams, stream, 0)->record;
-    if (!at || arena->streams.list[at].home || arena->streams.list[at].heap != heap->number) return 0;
-    heap->recent = stream;
-    heap->recent_record = at;
-    return 1;
 }
 
 /* Prepares for a second record: the first one gets bins of its own, and the blocks that wait for it move
@@ -11735,7 +11725,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     streams->ordered = arena->driver.events.create != NULL;
     streams->own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     streams->own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
-    streams->recent = gpuarena__nobody();
+    streams->recent.stream = gpuarena__nobody();
     streams->pass = 1;
     if (!gpuarena__nodes_grow(arena) || !gpuarena__lookup_grow(arena, &arena->lookup)
         || !GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)
@@ -12738,7 +12728,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent));
+    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent.stream));
 }
 
 /* A request of the recent stream, without alignment, room and flags. */
@@ -12829,7 +12819,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
-        gpuarena__hint_put(arena, arena->streams.recent, number);
+        gpuarena__hint_put(arena, arena->streams.recent.stream, number);
         gpuarena__heap_supply(arena, heap);
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
@@ -12855,8 +12845,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__node *node;
     uint32_t index = 0, planned = 0;
     if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
-                         && gpuarena__find_plain(arena, stream))) {
-        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
+                         && gpuarena__find_plain(arena, NULL, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent.record);
         if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
         if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
         index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
@@ -12864,7 +12854,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     if (GPUARENA__LIKELY(index)) {
         node = gpuarena__node_at(arena, index);
         gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
-        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent.stream);
         if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
         else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     }
@@ -12885,8 +12875,8 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     gpuarena__spin_enter(&heap->lock);
     if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast.max_bytes
                          && bytes <= GPUARENA__HEAP_MOST
-                         && gpuarena__heap_find_plain(arena, heap, stream))) {
-        gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
+                         && gpuarena__find_plain(arena, heap, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, heap->recent.record);
         if (GPUARENA__LIKELY(!req.place && stats->live_bytes + req.bytes <= stats->live_peak_bytes
                              && stats->requested_bytes + req.requested <= stats->requested_peak_bytes
                              && heap->unused.count >= GPUARENA__HIT_NODES
@@ -12922,12 +12912,12 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
     may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->fast.slow_free_flags)
-        && gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
+        && gpuarena__find_plain(arena, heap, stream) && node->record == heap->recent.record
         && !node->use_at && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
         index = *slot;
         *slot = 0;
-        gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);
+        gpuarena__block_free(arena, heap, index, node, heap->recent.record, 1, 0);
     }
     gpuarena__spin_unlock_hit(&heap->lock);
     return may;
@@ -12960,13 +12950,14 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
     }
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr
+                          && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
-    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent_record);
+    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent.record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
     index = gpuarena__hit(arena, req.record, 0, req.bytes);
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
-        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
+        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent.stream, 0);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
@@ -13119,7 +13110,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
     int done = 0;
     if (node && !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
         && arena->stats.reserved_bytes <= arena->fast.plain_limit
-        && (gpuarena__find_plain(arena, stream) || !gpuarena__is_one_stream(stream))) {
+        && (gpuarena__find_plain(arena, NULL, stream) || !gpuarena__is_one_stream(stream))) {
         freed_on = gpuarena__freed_on(arena, node, stream);
         done = freed_on == GPUARENA__MULTI_STREAM || !arena->streams.list[freed_on].key;
         if (done) gpuarena__live_free(arena, slot, freed_on, stream);
@@ -13155,11 +13146,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags)
-                          && gpuarena__find_plain(arena, stream)))
+                          && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;
     *slot = 0;
-    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);
+    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent.record, 1, 0);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
@@ -13516,7 +13507,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena, NULL);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__find_plain(arena, stream))       /* no record needs to be made */
+    if (gpuarena__find_plain(arena, NULL, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
     result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
