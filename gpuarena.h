@@ -2004,8 +2004,7 @@ typedef struct gpuarena__heaps {
     } hints[GPUARENA__HINTS];
 } gpuarena__heaps;
 
-/* Sums over an arena and all arenas below it; under the registry's lock. Kept by arenas that have a
-   parent or have had a sub-arena; the others use their own figures. Invariants:
+/* Sums over an arena and all arenas below it; under the registry's lock. Invariants:
      reserved, growing   are the arena's own plus those of its sub-arenas
      reserved + growing  is raised at most up to the limit, and only if that holds for all arenas above */
 typedef struct gpuarena__family {
@@ -4183,11 +4182,10 @@ static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t
 /* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
 static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
 {
-    uint64_t charged = arena->stats.reserved_bytes + arena->growing, room;
-    *narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (!arena->has_family) return gpuarena__above(arena->limit, charged);
+    uint64_t room;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (gpuarena__limit_narrowest(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
+    *narrow = gpuarena__limit_narrowest(arena, &room) == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                               : GPUARENA_REASON_OVER_PARENT;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return room;
 }
@@ -4220,7 +4218,6 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
     GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
                     && "no more is given up than was reserved or charged");
     gpuarena__update_fast_path(arena);
-    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__limit_count(arena, reserved, growing);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4233,15 +4230,13 @@ static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *er
 {
     const gpuarena *narrow;
     uint64_t room;
-    if (arena->has_family) {
-        gpuarena__mutex_lock(&gpuarena__registry_lock);
-        narrow = gpuarena__limit_narrowest(arena, &room);
-        if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
-        gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        if (room < bytes)
-            return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
-                                                                    : GPUARENA_REASON_OVER_PARENT);
-    }
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    narrow = gpuarena__limit_narrowest(arena, &room);
+    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (room < bytes)
+        return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                           : GPUARENA_REASON_OVER_PARENT);
     arena->growing += bytes;
     return 1;
 }
@@ -4258,7 +4253,6 @@ static void gpuarena__reserved_peak_note(gpuarena *arena)
     gpuarena *at;
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
-    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = arena; at; at = at->config.parent)
         at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
@@ -9196,8 +9190,8 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena **link;
     gpuarena__uncharge(arena, arena->growing);     /* bytes that its pool has not returned go with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
-    if (*link) GPUARENA__STORE(link, arena->registered, RELEASE);
+    for (link = &gpuarena__registry; *link != arena; link = &(*link)->registered) {}
+    GPUARENA__STORE(link, arena->registered, RELEASE);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -10417,7 +10411,6 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
     GPUARENA__NEVER(growing != arena->unreturned_bytes, "growth is claimed that is not under way", growing);
-    if (!arena->has_family) return 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = gpuarena__registry; at; at = at->registered) {
         if (at->config.parent != arena) continue;
@@ -11772,14 +11765,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     if (result != GPUARENA_OK) return result;
     *headroom = parent->config.headroom_bytes;
     *driver = parent->driver;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!parent->has_family) {
-        parent->family.reserved = parent->stats.reserved_bytes;
-        parent->family.growing = parent->growing;
-        parent->family.peak = parent->stats.reserved_peak_bytes;
-        parent->has_family = 1;
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    parent->has_family = 1;
     given.peers |= parent->config.peers;         /* as the parent has it */
     if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
@@ -11942,11 +11928,13 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
-    if (made) {
+    if (made && made->family.number) {           /* it was registered, so its parent lives */
         (void)gpuarena__release_all(made, &ignored);
         /* memory that the driver refuses to take back is lost */
         gpuarena__forget_all(made);
-        gpuarena__unregister(made);              /* does nothing if the arena was not registered yet */
+        gpuarena__unregister(made);
+    }
+    if (made) {
         gpuarena__set_magic(made, 0);
         (void)gpuarena__end(made, result);
         gpuarena__free_host(made);
