@@ -1709,9 +1709,6 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
                       GPUARENA__EXPORTED = 2,    /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
-/* A free block's wait for the device: none, one that is yet to begin, one that has begun. */
-enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
-
 /* A node in no range may also stand for a use: a block's use on a further stream than the one it is freed on.
    Then it has a record, a ticket, and `next`: the block's next use. While the block is live, the ticket is 0;
    when the block is freed, it becomes the stream's next. */
@@ -1723,7 +1720,6 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t no_wait;                    /* 0: it lies where held.sync_wait does */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
@@ -1734,12 +1730,9 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint32_t before, after;              /* 0: the end */
             uint32_t number;                     /* in a class's list: the class */
         } list;
-        struct {                                 /* with `list`: waits for several streams */
+        struct {                                 /* with `list`: waits for several streams, or the device */
             uint32_t beside[4];
             uint32_t home;                       /* the record where it belongs afterwards */
-            uint32_t sync_wait;                  /* whether a device wait must make it quiet: NO_SYNC, NEEDED
-                                                    or ASKED. It is 0 in free nodes of all other records,
-                                                    too, and may be read there */
         } held;
         struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
@@ -1876,7 +1869,8 @@ typedef struct gpuarena__paged {
    quiet <= recorded <= ticket. Record 0 belongs to no stream: its blocks wait for nothing. A capture set has
    a record, its home, for memory that no work of a capture in progress may touch, and one for each stream
    captured into it. Blocks that nothing waits for any more go home: to record 0, or to their capture set's
-   home. Live blocks refer to the record of their allocation, which is therefore not reused. */
+   home. The tickets of homes number the blocks that only a wait for the device makes quiet. Live blocks refer
+   to the record of their allocation, which is therefore not reused. */
 typedef enum gpuarena__stream_state {
     GPUARENA__OPEN,                              /* found by its handle */
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
@@ -2531,6 +2525,15 @@ static uint32_t gpuarena__record_of(const gpuarena__node *node)
 static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node *node)
 {
     return arena->streams.list[gpuarena__record_of(node)].home != 0;
+}
+
+/* 1: only a wait for the device makes this free block quiet. It has a ticket of its home, which no event
+   covers. */
+static int gpuarena__needs_sync(const gpuarena *arena, const gpuarena__node *node)
+{
+    uint32_t record = gpuarena__record_of(node);
+    const gpuarena__stream *home = &arena->streams.list[record];
+    return node->record == GPUARENA__MULTI_STREAM && home->home == record && node->ticket > home->quiet;
 }
 
 /* A free block that is earmarked for a plan. */
@@ -3749,20 +3752,19 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 }
 
 /* Makes a node that was just freed wait for its uses on several streams: it goes to the record with this
-   ticket when they are over; or, with sync_wait and no ticket, to the record's home after a wait for the
-   device. */
+   ticket when they are over; or, with sync_wait, to the record's home after a wait for the device. */
 static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket,
                                 int sync_wait)
 {
     if (sync_wait) {
         gpuarena__uses_drop_all(arena, node);
         record = arena->streams.list[record].home;
+        ticket = ++arena->streams.list[record].ticket;
         arena->stats.sync_wait_count++;
     }
     node->record = GPUARENA__MULTI_STREAM;
     node->as.held.home = record;
     node->ticket = ticket;
-    node->as.held.sync_wait = sync_wait ? GPUARENA__SYNC_NEEDED : GPUARENA__NO_SYNC;
     arena->streams.list[record].ref_count++;
 }
 
@@ -3772,7 +3774,6 @@ static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
     gpuarena__uses_drop_all(arena, node);
     GPUARENA_ASSERT(arena->streams.list[node->as.held.home].ref_count != 0 && "a held block is counted");
     arena->streams.list[node->as.held.home].ref_count--;
-    node->as.held.sync_wait = 0;
 }
 
 /* Gives a free node another record and ticket, and joins it with neighbours. Returns the joined node. */
@@ -5210,7 +5211,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
                 node->use_at = use_at;
             }
         }
-        if (node->use_at || node->as.held.sync_wait) continue;
+        if (node->use_at || (ticket && record == to->home)) continue;        /* or it waits for the device */
         gpuarena__block_resolve(arena, index, record, ticket);
         some = 1;
     }
@@ -5360,34 +5361,24 @@ static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
    the memory of capture sets. 0 and, if it was tried, an error: the host has not waited. */
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
-    uint32_t record, index, next;
+    uint32_t record;
     if (!arena->streams.ordered || gpuarena__ask_capturing(arena, error)) return 0;
     if (gpuarena__is_lost(arena, error)) return 0;           /* found so just now */
-    for (record = 1; record < arena->streams.count; record++)
+    for (record = 0; record < arena->streams.count; record++)
         arena->streams.list[record].asked = arena->streams.list[record].ticket;
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
-        gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (node->as.held.sync_wait) node->as.held.sync_wait = GPUARENA__SYNC_ASKED;
-    }
     if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
         arena->stats.event_error_count++;
         return 0;
     }
     arena->stats.gpu_wait_count++;
-    for (record = 1; record < arena->streams.count; record++) {
+    for (record = 0; record < arena->streams.count; record++) {
         gpuarena__stream *stream = &arena->streams.list[record];
-        if (stream->home) continue;
+        if (stream->home && stream->home != record) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
         stream->quiet = stream->recorded = stream->asked;
-        (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
+        if (stream->home != record) (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
     }
     (void)gpuarena__uses_resolve(arena);
-    for (index = arena->multi_stream; index; index = next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->as.list.after;
-        if (node->as.held.sync_wait == GPUARENA__SYNC_ASKED)
-            gpuarena__block_resolve(arena, index, arena->streams.list[node->as.held.home].home, 0);
-    }
     return 1;
 }
 
@@ -5476,10 +5467,10 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         if (list[node->as.held.home].home != home) continue;
-        synced = node->as.held.sync_wait != 0;   /* a wait for the device makes other waits needless */
+        synced = gpuarena__needs_sync(arena, node);          /* that makes other waits needless */
         list[node->as.held.home].ref_count--;
         node->as.held.home = synced ? 0 : to;
-        node->ticket = synced ? 0 : ticket;
+        node->ticket = synced ? ++list[0].ticket : ticket;
         list[node->as.held.home].ref_count++;
     }
     for (at = 1; at < arena->streams.count; at++)
@@ -5704,7 +5695,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
         return GPUARENA__AVAILABLE_NOW;
     stream = &arena->streams.list[record];
     if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
-    if (node->as.held.sync_wait || !req->record
+    if (gpuarena__needs_sync(arena, node) || !req->record
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
         stream = &arena->streams.list[gpuarena__node_at(arena, use_at)->record];
@@ -5839,7 +5830,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
         uint32_t takes = gpuarena__availability(arena, req, at.node), record;
         if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->as.held.sync_wait || !req->record)))
+            || (takes > GPUARENA__AVAILABLE_NOW && (gpuarena__needs_sync(arena, at.node) || !req->record)))
             return GPUARENA__MULTI_STREAM;
         record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (record) return record;
@@ -10015,7 +10006,6 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
                     && (!gpuarena__tag_place(node->as.live.tag) || place >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.no_wait, "a live block waits for the device", index);
     audit->live_count++;
     audit->live_bytes += bytes;
     audit->requested_bytes += node->as.live.requested;
