@@ -1709,9 +1709,6 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
                       GPUARENA__EXPORTED = 2,    /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
-/* A free block's wait for the device: none, one that is yet to begin, one that has begun. */
-enum { GPUARENA__NO_SYNC, GPUARENA__SYNC_NEEDED, GPUARENA__SYNC_ASKED };
-
 /* A node in no range may also stand for a use: a block's use on a further stream than the one it is freed on.
    Then it has a record, a ticket, and `next`: the block's next use. While the block is live, the ticket is 0;
    when the block is freed, it becomes the stream's next. */
@@ -1723,7 +1720,6 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t no_wait;                    /* 0: it lies where held.sync_wait does */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
@@ -1734,12 +1730,9 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint32_t before, after;              /* 0: the end */
             uint32_t number;                     /* in a class's list: the class */
         } list;
-        struct {                                 /* with `list`: waits for several streams */
+        struct {                                 /* with `list`: waits for several streams, or the device */
             uint32_t beside[4];
             uint32_t home;                       /* the record where it belongs afterwards */
-            uint32_t sync_wait;                  /* whether a device wait must make it quiet: NO_SYNC, NEEDED
-                                                    or ASKED. It is 0 in free nodes of all other records,
-                                                    too, and may be read there */
         } held;
         struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
@@ -1876,7 +1869,8 @@ typedef struct gpuarena__paged {
    quiet <= recorded <= ticket. Record 0 belongs to no stream: its blocks wait for nothing. A capture set has
    a record, its home, for memory that no work of a capture in progress may touch, and one for each stream
    captured into it. Blocks that nothing waits for any more go home: to record 0, or to their capture set's
-   home. Live blocks refer to the record of their allocation, which is therefore not reused. */
+   home. The tickets of homes number the blocks that only a wait for the device makes quiet. Live blocks refer
+   to the record of their allocation, which is therefore not reused. */
 typedef enum gpuarena__stream_state {
     GPUARENA__OPEN,                              /* found by its handle */
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
@@ -1919,6 +1913,10 @@ typedef struct gpuarena__known {
     uint32_t record;
     uint32_t used;                               /* 0: it is empty */
 } gpuarena__known;
+typedef struct gpuarena__recent {                /* the plain stream seen last, and its record; 0: none */
+    gpuarena_stream stream;
+    uint32_t record;
+} gpuarena__recent;
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
     uint32_t count, room;
@@ -1928,9 +1926,7 @@ typedef struct gpuarena__streams {
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
-    gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0:
-                                                    none */
-    uint32_t recent_record;
+    gpuarena__recent recent;
     gpuarena__known *known;
     uint32_t known_count, known_room;            /* room: 2^(64 - shift) */
     uint32_t known_shift;
@@ -1946,14 +1942,13 @@ typedef struct gpuarena__events {                /* entry 0 is none */
     uint32_t count, room, unused;
 } gpuarena__events;
 
-/* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
-   far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
-   their peak. */
+/* Live bytes by tag. The arena's stats.live_peak_bytes is not the peak of live bytes but how far they may
+   rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at theirs. */
 typedef struct gpuarena__tags {
-    gpuarena_tag_stats *list;                    /* by place; of place 0, untagged blocks, only the peak */
+    gpuarena_tag_stats *list;                    /* by place; that of place 0 is not used */
     uint32_t room;                               /* 0: no tag was used here */
-    uint64_t live_bytes;                         /* of all tags but place 0 */
-    uint64_t peak_bytes;                         /* of live */
+    uint64_t live_bytes;                         /* of all tags */
+    uint64_t peak_bytes, untagged_peak_bytes;    /* of live: of all blocks, and of those without a tag */
 } gpuarena__tags;
 
 /* Heaps. Once two threads have named streams, each of them has a heap. Hits and frees on the streams that a
@@ -1980,8 +1975,7 @@ enum { GPUARENA__HEAPS = 16,                                 /* threads beyond s
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena__spin lock;
-    gpuarena_stream recent;                      /* its plain stream seen last, and its record */
-    uint32_t recent_record;
+    gpuarena__recent recent;                     /* of its streams */
     uint32_t number;                             /* from 1 */
     uint64_t thread;                             /* that named its streams first */
     gpuarena__pool unused;
@@ -2004,8 +1998,7 @@ typedef struct gpuarena__heaps {
     } hints[GPUARENA__HINTS];
 } gpuarena__heaps;
 
-/* Sums over an arena and all arenas below it; under the registry's lock. Kept by arenas that have a
-   parent or have had a sub-arena; the others use their own figures. Invariants:
+/* Sums over an arena and all arenas below it; under the registry's lock. Invariants:
      reserved, growing   are the arena's own plus those of its sub-arenas
      reserved + growing  is raised at most up to the limit, and only if that holds for all arenas above */
 typedef struct gpuarena__family {
@@ -2534,6 +2527,15 @@ static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node 
     return arena->streams.list[gpuarena__record_of(node)].home != 0;
 }
 
+/* 1: only a wait for the device makes this free block quiet. It has a ticket of its home, which no event
+   covers. */
+static int gpuarena__needs_sync(const gpuarena *arena, const gpuarena__node *node)
+{
+    uint32_t record = gpuarena__record_of(node);
+    const gpuarena__stream *home = &arena->streams.list[record];
+    return node->record == GPUARENA__MULTI_STREAM && home->home == record && node->ticket > home->quiet;
+}
+
 /* A free block that is earmarked for a plan. */
 GPUARENA__INLINE int gpuarena__is_earmarked(const gpuarena__node *node)
 {
@@ -2688,36 +2690,26 @@ static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
     if (!place || place < had) return 1;
     if (!GPUARENA__RESERVE(arena, gpuarena_tag_stats, tags->list, had, place + 1 - had, tags->room)) return 0;
     memset(tags->list + had, 0, (tags->room - had) * sizeof *tags->list);
-    if (!had) tags->peak_bytes = tags->list[0].live_peak_bytes = arena->stats.live_peak_bytes;
     return 1;
 }
 
 /* Sets how far the live bytes may rise before a peak must be recorded. */
 static void gpuarena__peak_watch(gpuarena *arena)
 {
+    const gpuarena__tags *tags = &arena->tags;
     arena->stats.live_peak_bytes =
-        gpuarena__min(arena->tags.peak_bytes,
-                      arena->tags.list[0].live_peak_bytes + arena->tags.live_bytes);
-}
-
-static uint64_t gpuarena__live_peak(const gpuarena *arena)
-{
-    return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
+        gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes);
 }
 
 /* Records a peak if the live bytes, those without a tag, or the requested bytes exceed theirs. */
 GPUARENA__NOINLINE void gpuarena__peaks_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
-    gpuarena_tag_stats *untagged = arena->tags.list;
+    gpuarena__tags *tags = &arena->tags;
     stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
-    if (!arena->tags.room) {
-        stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
-        return;
-    }
-    arena->tags.peak_bytes = gpuarena__max(arena->tags.peak_bytes, stats->live_bytes);
-    untagged->live_peak_bytes =
-        gpuarena__max(untagged->live_peak_bytes, stats->live_bytes - arena->tags.live_bytes);
+    tags->peak_bytes = gpuarena__max(tags->peak_bytes, stats->live_bytes);
+    tags->untagged_peak_bytes =
+        gpuarena__max(tags->untagged_peak_bytes, stats->live_bytes - tags->live_bytes);
     gpuarena__peak_watch(arena);
 }
 
@@ -2764,7 +2756,7 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
     uint32_t at;
     if (place) return place < tags->room ? tags->list[place] : sum;
     sum.live_bytes = arena->stats.live_bytes - tags->live_bytes;
-    sum.live_peak_bytes = tags->room ? tags->list[0].live_peak_bytes : arena->stats.live_peak_bytes;
+    sum.live_peak_bytes = tags->untagged_peak_bytes;
     sum.live_count = arena->stats.live_count;
     sum.alloc_count = arena->stats.live_count + arena->stats.free_count;
     for (at = 1; at < tags->room; at++) {
@@ -3760,20 +3752,19 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 }
 
 /* Makes a node that was just freed wait for its uses on several streams: it goes to the record with this
-   ticket when they are over; or, with sync_wait and no ticket, to the record's home after a wait for the
-   device. */
+   ticket when they are over; or, with sync_wait, to the record's home after a wait for the device. */
 static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t record, uint64_t ticket,
                                 int sync_wait)
 {
     if (sync_wait) {
         gpuarena__uses_drop_all(arena, node);
         record = arena->streams.list[record].home;
+        ticket = ++arena->streams.list[record].ticket;
         arena->stats.sync_wait_count++;
     }
     node->record = GPUARENA__MULTI_STREAM;
     node->as.held.home = record;
     node->ticket = ticket;
-    node->as.held.sync_wait = sync_wait ? GPUARENA__SYNC_NEEDED : GPUARENA__NO_SYNC;
     arena->streams.list[record].ref_count++;
 }
 
@@ -3783,7 +3774,6 @@ static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
     gpuarena__uses_drop_all(arena, node);
     GPUARENA_ASSERT(arena->streams.list[node->as.held.home].ref_count != 0 && "a held block is counted");
     arena->streams.list[node->as.held.home].ref_count--;
-    node->as.held.sync_wait = 0;
 }
 
 /* Gives a free node another record and ticket, and joins it with neighbours. Returns the joined node. */
@@ -3883,7 +3873,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap
     stats->requested_bytes -= node->as.live.requested;
     stats->live_bytes -= node->size;
     from->ref_count--;
-    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
+    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent.record))
                          && freed_on == record && !node->use_at))
         node->ticket = ++from->ticket;
     else {
@@ -4193,11 +4183,10 @@ static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t
 /* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
 static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
 {
-    uint64_t charged = arena->stats.reserved_bytes + arena->growing, room;
-    *narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (!arena->has_family) return gpuarena__above(arena->limit, charged);
+    uint64_t room;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (gpuarena__limit_narrowest(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
+    *narrow = gpuarena__limit_narrowest(arena, &room) == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                               : GPUARENA_REASON_OVER_PARENT;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return room;
 }
@@ -4230,7 +4219,6 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
     GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
                     && "no more is given up than was reserved or charged");
     gpuarena__update_fast_path(arena);
-    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__limit_count(arena, reserved, growing);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4243,15 +4231,13 @@ static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *er
 {
     const gpuarena *narrow;
     uint64_t room;
-    if (arena->has_family) {
-        gpuarena__mutex_lock(&gpuarena__registry_lock);
-        narrow = gpuarena__limit_narrowest(arena, &room);
-        if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
-        gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        if (room < bytes)
-            return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
-                                                                    : GPUARENA_REASON_OVER_PARENT);
-    }
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    narrow = gpuarena__limit_narrowest(arena, &room);
+    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (room < bytes)
+        return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                           : GPUARENA_REASON_OVER_PARENT);
     arena->growing += bytes;
     return 1;
 }
@@ -4268,7 +4254,6 @@ static void gpuarena__reserved_peak_note(gpuarena *arena)
     gpuarena *at;
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
-    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = arena; at; at = at->config.parent)
         at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
@@ -4827,9 +4812,9 @@ static gpuarena_stream gpuarena__nobody(void)
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     uint32_t at;
-    arena->streams.recent = gpuarena__nobody();
-    arena->streams.recent_record = 0;
-    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();
+    arena->streams.recent.stream = gpuarena__nobody();
+    arena->streams.recent.record = 0;
+    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent.stream = gpuarena__nobody();
 }
 
 GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpuarena_stream stream)
@@ -4849,21 +4834,24 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(const gpuarena *arena, gpuarena_
     return gpuarena__known_of(arena, stream)->record;
 }
 
-static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
+static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena__heap *heap, gpuarena_stream stream)
 {
+    gpuarena__recent *recent = heap ? &heap->recent : &arena->streams.recent;
     uint32_t at = gpuarena__known_at(&arena->streams, stream, 0)->record;    /* the default stream of a thread
                                                                                 has a key */
     if (!at || arena->streams.list[at].home) return 0;
-    arena->streams.recent = stream;
-    arena->streams.recent_record = at;
+    if (heap && arena->streams.list[at].heap != heap->number) return 0;
+    recent->stream = stream;
+    recent->record = at;
     return 1;
 }
 
-/* Makes a stream the recent one if it is plain: it has a record, is not a thread's own and is not captured.
-   1: it is, and recent_record is its record. */
-GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena_stream stream)
+/* Makes a stream the recent one, of a heap or (NULL) of the arena, if it is plain: it has a record, is not a
+   thread's own and is not captured; and, for a heap, is one of its streams. 1: it is. */
+GPUARENA__INLINE int gpuarena__find_plain(gpuarena *arena, gpuarena__heap *heap, gpuarena_stream stream)
 {
-    return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
+    return GPUARENA__LIKELY((heap ? heap->recent.stream : arena->streams.recent.stream) == stream)
+        || gpuarena__stream_plain_find(arena, heap, stream);
 }
 
 /* Makes bins unless there are some. 0: no host memory. */
@@ -4892,7 +4880,7 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     heap->memory = memory;
     heap->number = heaps->count + 1;
     heap->thread = thread;
-    heap->recent = gpuarena__nobody();
+    heap->recent.stream = gpuarena__nobody();
     heap->stats.live_bytes = heap->stats.requested_bytes = GPUARENA__HEAP_BASE;
     heap->stats.live_peak_bytes = heap->stats.requested_peak_bytes = GPUARENA__HEAP_BASE;
     if (!gpuarena__lookup_grow(arena, &heap->lookup) || !gpuarena__spin_make(&heap->lock)) {
@@ -4988,7 +4976,7 @@ static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t
     GPUARENA__STORE(&arena->heaps.hints[at].heap, heap, RELEASE);
 }
 
-/* The heap that a stream may have; NULL: none is known. Without a lock: heap_find_plain tells if it is. */
+/* The heap that a stream may have; NULL: none is known. Without a lock: find_plain tells if it is. */
 GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__hint_of(stream), tried = 0, heap;
@@ -4999,20 +4987,6 @@ GPUARENA__INLINE gpuarena__heap *gpuarena__hint(const gpuarena *arena, gpuarena_
             return GPUARENA__LOAD(&arena->heaps.list[heap], RELAXED);
     }
     return NULL;
-}
-
-/* Makes a stream of this heap the heap's recent one if it is plain. 1: it is, and the heap's recent_record is
-   its record. */
-GPUARENA__INLINE int gpuarena__heap_find_plain(const gpuarena *arena, gpuarena__heap *heap,
-                                             gpuarena_stream stream)
-{
-    uint32_t at;
-    if (GPUARENA__LIKELY(heap->recent == stream)) return 1;
-    at = gpuarena__known_at(&arena->streams, stream, 0)->record;
-    if (!at || arena->streams.list[at].home || arena->streams.list[at].heap != heap->number) return 0;
-    heap->recent = stream;
-    heap->recent_record = at;
-    return 1;
 }
 
 /* Prepares for a second record: the first one gets bins of its own, and the blocks that wait for it move
@@ -5237,7 +5211,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
                 node->use_at = use_at;
             }
         }
-        if (node->use_at || node->as.held.sync_wait) continue;
+        if (node->use_at || (ticket && record == to->home)) continue;        /* or it waits for the device */
         gpuarena__block_resolve(arena, index, record, ticket);
         some = 1;
     }
@@ -5387,34 +5361,24 @@ static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
    the memory of capture sets. 0 and, if it was tried, an error: the host has not waited. */
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
-    uint32_t record, index, next;
+    uint32_t record;
     if (!arena->streams.ordered || gpuarena__ask_capturing(arena, error)) return 0;
     if (gpuarena__is_lost(arena, error)) return 0;           /* found so just now */
-    for (record = 1; record < arena->streams.count; record++)
+    for (record = 0; record < arena->streams.count; record++)
         arena->streams.list[record].asked = arena->streams.list[record].ticket;
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
-        gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (node->as.held.sync_wait) node->as.held.sync_wait = GPUARENA__SYNC_ASKED;
-    }
     if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
         arena->stats.event_error_count++;
         return 0;
     }
     arena->stats.gpu_wait_count++;
-    for (record = 1; record < arena->streams.count; record++) {
+    for (record = 0; record < arena->streams.count; record++) {
         gpuarena__stream *stream = &arena->streams.list[record];
-        if (stream->home) continue;
+        if (stream->home && stream->home != record) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
         stream->quiet = stream->recorded = stream->asked;
-        (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
+        if (stream->home != record) (void)gpuarena__record_move(arena, record, stream->quiet, 0, 0);
     }
     (void)gpuarena__uses_resolve(arena);
-    for (index = arena->multi_stream; index; index = next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->as.list.after;
-        if (node->as.held.sync_wait == GPUARENA__SYNC_ASKED)
-            gpuarena__block_resolve(arena, index, arena->streams.list[node->as.held.home].home, 0);
-    }
     return 1;
 }
 
@@ -5503,10 +5467,10 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         if (list[node->as.held.home].home != home) continue;
-        synced = node->as.held.sync_wait != 0;   /* a wait for the device makes other waits needless */
+        synced = gpuarena__needs_sync(arena, node);          /* that makes other waits needless */
         list[node->as.held.home].ref_count--;
         node->as.held.home = synced ? 0 : to;
-        node->ticket = synced ? 0 : ticket;
+        node->ticket = synced ? ++list[0].ticket : ticket;
         list[node->as.held.home].ref_count++;
     }
     for (at = 1; at < arena->streams.count; at++)
@@ -5731,7 +5695,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
         return GPUARENA__AVAILABLE_NOW;
     stream = &arena->streams.list[record];
     if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
-    if (node->as.held.sync_wait || !req->record
+    if (gpuarena__needs_sync(arena, node) || !req->record
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
         stream = &arena->streams.list[gpuarena__node_at(arena, use_at)->record];
@@ -5866,7 +5830,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
         uint32_t takes = gpuarena__availability(arena, req, at.node), record;
         if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->as.held.sync_wait || !req->record)))
+            || (takes > GPUARENA__AVAILABLE_NOW && (gpuarena__needs_sync(arena, at.node) || !req->record)))
             return GPUARENA__MULTI_STREAM;
         record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (record) return record;
@@ -6415,37 +6379,28 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__n
         + gpuarena__pages_between(arena, gpuarena__max(begin, seen->high), end);
 }
 
-/* Fills *seen by a walk over all blocks. */
-static void gpuarena__free_runs(const gpuarena *arena, gpuarena__seen *seen)
+/* Tells whether a run of free blocks that would be one but for streams may contain this node. */
+static int gpuarena__may_join(const gpuarena *arena, const gpuarena__node *node)
 {
-    gpuarena__node run = GPUARENA_INIT;          /* address and size of the run so far */
-    gpuarena__iterator at;
-    seen->longest = seen->page_count = 0;
-    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
-        int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
-        if (run.size && (!goes_on || !at.node->prev)) {
-            seen->page_count += gpuarena__pages_outside(arena, &run, seen);
-            run.size = 0;
-        }
-        if (!goes_on) continue;
-        if (!run.size) run.address = at.node->address;
-        run.size += gpuarena__node_bytes(at.node);
-        seen->longest = gpuarena__max(seen->longest, run.size);
-    }
-    if (run.size) seen->page_count += gpuarena__pages_outside(arena, &run, seen);
+    return gpuarena__is_free(node) && !gpuarena__in_capture_set(arena, node);
 }
 
-/* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
-   ignored at its others. Quiet blocks are never adjacent. */
+/* Counts the run of free blocks around this pending one, or leaves out the block if a capture set has it. The
+   run is counted at its first block that is shown and ignored at its others. Blocks that are not shown are
+   never adjacent. */
 static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
 {
     gpuarena__seen *seen = (gpuarena__seen *)user;
     const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
     gpuarena__node run = GPUARENA_INIT;          /* its address and size */
-    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
-        if (before->record) return;
+    if (!gpuarena__may_join(arena, node)) {
+        seen->page_count -= gpuarena__pages_outside(arena, node, seen);
+        return;
+    }
+    for (; gpuarena__may_join(arena, before = gpuarena__node_at(arena, node->prev)); node = before)
+        if (arena->streams.many ? before->record : before->record == GPUARENA__MULTI_STREAM) return;
     run.address = node->address;
-    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
+    for (; gpuarena__may_join(arena, node); node = gpuarena__node_at(arena, node->next)) {
         run.size += gpuarena__node_bytes(node);
         /* these pages are counted already; joined, the blocks have more, where they meet */
         seen->page_count -= gpuarena__pages_outside(arena, node, seen);
@@ -6455,18 +6410,14 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 }
 
 /* Corrects *seen, which describes single blocks, by the runs that would be one block but for streams.
-   O(pending blocks). 0: only a walk over all blocks can tell. */
-static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
+   O(pending blocks). With a single stream, only blocks that wait for several are not joined already. */
+static void gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t record, index;
-    if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
-    for (record = 1; record < arena->streams.count; record++) {
-        if (arena->streams.list[record].home) return 0;
+    for (record = 1; arena->streams.many && record < arena->streams.count; record++)
         gpuarena__blocks_each(arena, record, GPUARENA__UNIT, gpuarena__run_show, seen);
-    }
     for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
-    return 1;
 }
 
 /* The number of idle pages outside the whole pages around [begin, end), whatever they wait for. 0 and 0: of
@@ -6483,7 +6434,7 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
         if (gpuarena__is_free(at.node))
             seen.page_count -= gpuarena__whole_pages(arena, at.node)
                 - gpuarena__pages_outside(arena, at.node, &seen);
-    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    gpuarena__seams_show(arena, &seen);
     return seen.page_count;
 }
 
@@ -6716,7 +6667,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, const gpuarena__commit *comm
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
-    uint64_t live_peak = gpuarena__live_peak(arena),
+    uint64_t live_peak = arena->tags.peak_bytes,
              since = live_peak > paged->past_peak_bytes ? live_peak : arena->stats.live_bytes;
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
@@ -7204,7 +7155,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
         if (!done) *error = said;
     }
     if (over) {
-        arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
+        arena->paged.past_peak_bytes = arena->tags.peak_bytes;
         arena->paged.peak_bytes = arena->stats.live_bytes;
     }
     return done && gpuarena__spans_release(arena, error);
@@ -9230,8 +9181,8 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena **link;
     gpuarena__uncharge(arena, arena->growing);     /* bytes that its pool has not returned go with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
-    if (*link) GPUARENA__STORE(link, arena->registered, RELEASE);
+    for (link = &gpuarena__registry; *link != arena; link = &(*link)->registered) {}
+    GPUARENA__STORE(link, arena->registered, RELEASE);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -9327,7 +9278,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     for (n = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
         seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
     seen.page_count = arena->paged.idle_count;
-    if (!gpuarena__seams_show(arena, &seen)) gpuarena__free_runs(arena, &seen);
+    gpuarena__seams_show(arena, &seen);
     count = arena->config.idle_fraction < 1 ? seen.page_count : 0;       /* else pages do not move */
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return gpuarena__max(seen.longest, count);
@@ -9339,7 +9290,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
     gpuarena_stats stats = arena->stats;
     stats.alloc_count = stats.live_count + stats.free_count;
     stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
-    stats.live_peak_bytes = gpuarena__live_peak(arena);
+    stats.live_peak_bytes = arena->tags.peak_bytes;
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
@@ -10055,7 +10006,6 @@ static int gpuarena__check_live(gpuarena__audit *audit, const gpuarena__node *no
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
                     && (!gpuarena__tag_place(node->as.live.tag) || place >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->as.live.no_wait, "a live block waits for the device", index);
     audit->live_count++;
     audit->live_bytes += bytes;
     audit->requested_bytes += node->as.live.requested;
@@ -10429,8 +10379,7 @@ static int gpuarena__check_tags(const gpuarena__audit *audit)
     }
     GPUARENA__NEVER(sum || audit->tagged_bytes != tags->live_bytes, "tags do not add up",
                     audit->tagged_bytes);
-    GPUARENA__NEVER(tags->room && watched != gpuarena__min(tags->peak_bytes, tags->list[0].live_peak_bytes
-                                                                             + tags->live_bytes),
+    GPUARENA__NEVER(watched != gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes),
                     "untagged blocks' peak is not watched", watched);
     return 1;
 }
@@ -10452,7 +10401,6 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
     GPUARENA__NEVER(growing != arena->unreturned_bytes, "growth is claimed that is not under way", growing);
-    if (!arena->has_family) return 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = gpuarena__registry; at; at = at->registered) {
         if (at->config.parent != arena) continue;
@@ -11760,7 +11708,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     streams->ordered = arena->driver.events.create != NULL;
     streams->own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     streams->own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
-    streams->recent = gpuarena__nobody();
+    streams->recent.stream = gpuarena__nobody();
     streams->pass = 1;
     if (!gpuarena__nodes_grow(arena) || !gpuarena__lookup_grow(arena, &arena->lookup)
         || !GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)
@@ -11807,14 +11755,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     if (result != GPUARENA_OK) return result;
     *headroom = parent->config.headroom_bytes;
     *driver = parent->driver;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!parent->has_family) {
-        parent->family.reserved = parent->stats.reserved_bytes;
-        parent->family.growing = parent->growing;
-        parent->family.peak = parent->stats.reserved_peak_bytes;
-        parent->has_family = 1;
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    parent->has_family = 1;
     given.peers |= parent->config.peers;         /* as the parent has it */
     if (config->driver && !gpuarena__is_same_driver(&given, driver)) {
         gpuarena__put(why, "driver: another than the parent's; leave it NULL");
@@ -11977,11 +11918,13 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
-    if (made) {
+    if (made && made->family.number) {           /* it was registered, so its parent lives */
         (void)gpuarena__release_all(made, &ignored);
         /* memory that the driver refuses to take back is lost */
         gpuarena__forget_all(made);
-        gpuarena__unregister(made);              /* does nothing if the arena was not registered yet */
+        gpuarena__unregister(made);
+    }
+    if (made) {
         gpuarena__set_magic(made, 0);
         (void)gpuarena__end(made, result);
         gpuarena__free_host(made);
@@ -12763,7 +12706,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent));
+    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent.stream));
 }
 
 /* A request of the recent stream, without alignment, room and flags. */
@@ -12854,7 +12797,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
-        gpuarena__hint_put(arena, arena->streams.recent, number);
+        gpuarena__hint_put(arena, arena->streams.recent.stream, number);
         gpuarena__heap_supply(arena, heap);
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
@@ -12880,8 +12823,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     gpuarena__node *node;
     uint32_t index = 0, planned = 0;
     if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
-                         && gpuarena__find_plain(arena, stream))) {
-        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent_record);
+                         && gpuarena__find_plain(arena, NULL, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent.record);
         if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
         if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
         index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
@@ -12889,7 +12832,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     if (GPUARENA__LIKELY(index)) {
         node = gpuarena__node_at(arena, index);
         gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
-        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent.stream);
         if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
         else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     }
@@ -12910,8 +12853,8 @@ GPUARENA__INLINE int gpuarena__heap_alloc(gpuarena *arena, gpuarena__heap *heap,
     gpuarena__spin_enter(&heap->lock);
     if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC && ptr && bytes - 1 < arena->fast.max_bytes
                          && bytes <= GPUARENA__HEAP_MOST
-                         && gpuarena__heap_find_plain(arena, heap, stream))) {
-        gpuarena__hit_request(arena, &req, bytes, tag, heap->recent_record);
+                         && gpuarena__find_plain(arena, heap, stream))) {
+        gpuarena__hit_request(arena, &req, bytes, tag, heap->recent.record);
         if (GPUARENA__LIKELY(!req.place && stats->live_bytes + req.bytes <= stats->live_peak_bytes
                              && stats->requested_bytes + req.requested <= stats->requested_peak_bytes
                              && heap->unused.count >= GPUARENA__HIT_NODES
@@ -12947,12 +12890,12 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     gpuarena__spin_enter(&heap->lock);
     node = gpuarena__lookup_node(arena, &heap->lookup, gpuarena__address(ptr), &slot);
     may = node && arena->magic == GPUARENA__MAGIC && !(node->size & arena->fast.slow_free_flags)
-        && gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
+        && gpuarena__find_plain(arena, heap, stream) && node->record == heap->recent.record
         && !node->use_at && gpuarena__heap_joins(arena, heap, node);
     if (GPUARENA__LIKELY(may)) {
         index = *slot;
         *slot = 0;
-        gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);
+        gpuarena__block_free(arena, heap, index, node, heap->recent.record, 1, 0);
     }
     gpuarena__spin_unlock_hit(&heap->lock);
     return may;
@@ -12985,13 +12928,14 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
     }
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr && gpuarena__find_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr
+                          && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
-    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent_record);
+    gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent.record);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
     index = gpuarena__hit(arena, req.record, 0, req.bytes);
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
-        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent, 0);
+        return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent.stream, 0);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
     gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
@@ -13144,7 +13088,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
     int done = 0;
     if (node && !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
         && arena->stats.reserved_bytes <= arena->fast.plain_limit
-        && (gpuarena__find_plain(arena, stream) || !gpuarena__is_one_stream(stream))) {
+        && (gpuarena__find_plain(arena, NULL, stream) || !gpuarena__is_one_stream(stream))) {
         freed_on = gpuarena__freed_on(arena, node, stream);
         done = freed_on == GPUARENA__MULTI_STREAM || !arena->streams.list[freed_on].key;
         if (done) gpuarena__live_free(arena, slot, freed_on, stream);
@@ -13180,11 +13124,11 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
     if (!GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags)
-                          && gpuarena__find_plain(arena, stream)))
+                          && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;
     *slot = 0;
-    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent_record, 1, 0);
+    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent.record, 1, 0);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
@@ -13541,7 +13485,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena, NULL);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__find_plain(arena, stream))       /* no record needs to be made */
+    if (gpuarena__find_plain(arena, NULL, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
     result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
@@ -13925,7 +13869,7 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     tags = &self->tags;
     tags->peak_bytes = self->stats.live_bytes;
     for (at = 1; at < tags->room; at++) tags->list[at].live_peak_bytes = tags->list[at].live_bytes;
-    if (tags->room) tags->list[0].live_peak_bytes = self->stats.live_bytes - tags->live_bytes;
+    tags->untagged_peak_bytes = self->stats.live_bytes - tags->live_bytes;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     self->family.peak = self->family.reserved;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);

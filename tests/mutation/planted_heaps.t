@@ -48,18 +48,18 @@ my @planted = (
      q@    return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);@,
      q@    return other->record && other->record != GPUARENA__MULTI_STREAM && gpuarena__is_free(other);@],
     ['a heap frees a block on another stream than its own, and keeps no order',
-     q@gpuarena__heap_find_plain(arena, heap, stream) && node->record == heap->recent_record
+     q@gpuarena__find_plain(arena, heap, stream) && node->record == heap->recent.record
         && !node->use_at@,
      q@!node->use_at@,
-     q@gpuarena__block_free(arena, heap, index, node, heap->recent_record, 1, 0);@,
+     q@gpuarena__block_free(arena, heap, index, node, heap->recent.record, 1, 0);@,
      q@gpuarena__block_free(arena, heap, index, node, node->record, 1, 0);@],
     ['a heap frees a block that further streams use as if it were its own alone',
-     q@ && node->record == heap->recent_record
-        && !node->use_at@, q@ && node->record == heap->recent_record@,
+     q@ && node->record == heap->recent.record
+        && !node->use_at@, q@ && node->record == heap->recent.record@,
      q@                         && freed_on == record && !node->use_at))@,
      q@                         && freed_on == record))@],
     ['a heap believes a record that was forgotten',
-     q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent = gpuarena__nobody();@, q@@],
+     q@    for (at = 1; at <= arena->heaps.count; at++) arena->heaps.list[at]->recent.stream = gpuarena__nobody();@, q@@],
     ['the first heap gets the live blocks and not the pages',
      q@        memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));@, q@        ;@],
     ['as heaps begin, no stream has the first one', q@    for (at = 1; at < arena->streams.count; at++) arena->streams.list[at].heap = number;@, q@@],

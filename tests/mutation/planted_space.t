@@ -15,8 +15,9 @@ my ($operations, $most_ops) = (200_000, 12);
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['growth passes the limit by a granule',
-     q@if (!arena->has_family) return gpuarena__above(arena->limit, charged);@,
-     q@if (!arena->has_family) return arena->limit > charged ? arena->limit - charged + GPUARENA__GRANULE : 0;@],
+     q@gpuarena__above(at->limit, at->family.reserved + at->family.growing);@,
+     q@gpuarena__above(at->limit, at->family.reserved + at->family.growing);
+        if (left && at->limit < GPUARENA__MAX_TOTAL) left += GPUARENA__GRANULE;@],
     ['the rung that gives idle segments back is skipped',
      q@return gpuarena__release_for(arena, req, 1, &miss->error);@, q@return 0;@,
      q@if (!index) index = gpuarena__release_for(arena, req, 0, error);@, q@@],

@@ -97,11 +97,29 @@ static inline uint64_t pages_idle(const gpuarena *arena)
     return count;
 }
 
+/* The free blocks as they would be if all streams were done, by a walk over all blocks: see gpuarena__seen. */
+static inline void pages_walk(const gpuarena *arena, gpuarena__seen *seen)
+{
+    gpuarena__node run = GPUARENA_INIT;     /* address and size of the run so far */
+    for (gpuarena__iterator at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
+        if (run.size && (!goes_on || !at.node->prev)) {
+            seen->page_count += gpuarena__pages_outside(arena, &run, seen);
+            run.size = 0;
+        }
+        if (!goes_on) continue;
+        if (!run.size) run.address = at.node->address;
+        run.size += gpuarena__node_bytes(at.node);
+        seen->longest = gpuarena__max(seen->longest, run.size);
+    }
+    if (run.size) seen->page_count += gpuarena__pages_outside(arena, &run, seen);
+}
+
 /* The longest free block, or what is idle where pages move, by a walk over all blocks. */
 static inline uint64_t pages_longest(const gpuarena *arena)
 {
     gpuarena__seen seen = { 0, 0, 0, 0 };
-    gpuarena__free_runs(arena, &seen);
+    pages_walk(arena, &seen);
     uint64_t count = arena->config.idle_fraction < 1 ? seen.page_count : 0;
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
     return seen.longest > count ? seen.longest : count;
@@ -144,7 +162,7 @@ static inline int pages_span_is_so(const gpuarena *arena, uint64_t chance)
     end = begin + 1 + (chance >> 32) % (range->bytes - begin < MIB(64) ? range->bytes - begin : MIB(64));
     gpuarena__seen walked = { 0, 0, gpuarena__round_down(range->address + begin, page),
                               gpuarena__whole(range->address + end, page) };
-    gpuarena__free_runs(arena, &walked);
+    pages_walk(arena, &walked);
     return gpuarena__idle_pages(arena, range->address + begin, range->address + end) == walked.page_count;
 }
 
