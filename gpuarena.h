@@ -7898,7 +7898,8 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
 }
 
 /* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
-   Places that overlap are earmarked at once. 0: no host memory, or too many streams. */
+   Places that overlap are earmarked at once. Left out are places whose record serves no planned stream any
+   more: while a plan waits, it may become a capture set's. 0: no host memory, or too many streams. */
 static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
                                   uint64_t below)
 {
@@ -7912,7 +7913,8 @@ static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, u
     GPUARENA__SORT(gpuarena__planned, list, count, one.address < other.address);
     for (at = 0; done && at < count; at++) {
         const gpuarena__planned *place = &list[at];
-        if (!place->address || place->address >= below || (record && place->record != record)) continue;
+        if (!place->address || place->address >= below || (record && place->record != record)
+            || !gpuarena__is_planned_stream(arena, place->record)) continue;
         if (place->record != of || place->address > end) {
             if (of) done = gpuarena__earmark_begin(arena, of, begin, end);
             done = done && gpuarena__region_of(arena, place->record);
