@@ -214,8 +214,9 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, and
-     before stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except
+     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, or if
+     they might serve what otherwise takes a segment, and before stage 9 in any case; then the stages start
+     again. If all stages fail, nothing has changed, except
      that idle segments may have been released, plans may have ended and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
@@ -8093,7 +8094,8 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
             (void)gpuarena__plans_yield(arena, 0);       /* some memory may be earmarked */
-            planned = gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
+            planned = !arena->streams.captured
+                && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
@@ -8341,7 +8343,8 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
+    arena->release_pass++;
+    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
 }
 
 /* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
@@ -10304,8 +10307,22 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
                     multi);
+    return 1;
+}
+
+static int gpuarena__check_plans(const gpuarena__audit *audit)
+{
+    const gpuarena *arena = audit->arena;
+    const gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
     GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is earmarked for no plan",
                     audit->earmarked_count);
+    for (at = 0; at < GPUARENA__PLANS; at++)
+        GPUARENA__NEVER(plans->list[at].packed && plans->list[at].state != GPUARENA__PLAN_SERVES,
+                        "a plan that does not serve has a region", at);
+    for (at = 0; at < plans->region_count; at++)
+        GPUARENA__NEVER(arena->streams.list[plans->regions[at].record].home,
+                        "memory is earmarked for a capture set", at);
     return 1;
 }
 
@@ -10548,9 +10565,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
-    return gpuarena__check_bins(audit) && gpuarena__check_streams(audit) && gpuarena__check_known(audit)
-        && gpuarena__check_tables(audit) && gpuarena__check_sums(audit) && gpuarena__check_tags(audit)
-        && gpuarena__check_host(audit);
+    return gpuarena__check_bins(audit) && gpuarena__check_plans(audit) && gpuarena__check_streams(audit)
+        && gpuarena__check_known(audit) && gpuarena__check_tables(audit) && gpuarena__check_sums(audit)
+        && gpuarena__check_tags(audit) && gpuarena__check_host(audit);
 }
 
 /* >>cuda ===============================================================================================
@@ -11253,16 +11270,18 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
-   progress there is finished first. */
+/* The idle bytes of all arenas under `top` except `arena`; or with `most` all that is not live, of which no
+   more can be idle: then no plan ends. *stays: the bytes they hold beside that. Growth in progress there is
+   finished first. */
 static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                            const gpuarena *top, uint64_t *stays)
+                                            const gpuarena *top, int most, uint64_t *stays)
 {
     uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
     *stays = 0;
     while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
-        one = gpuarena__family_idle(at, 0, !reclaim->predicts);
+        one = most ? at->stats.reserved_bytes - at->stats.live_bytes
+                   : gpuarena__family_idle(at, 0, !reclaim->predicts);
         idle += one;
         *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -11276,14 +11295,16 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuaren
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes, uint64_t device)
 {
-    const gpuarena *top = device ? gpuarena__family_root(arena) : arena;
-    for (; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_figures(arena, top);
-        uint64_t stays;
-        if (!device && now.held + bytes <= now.limit) continue;
-        (void)gpuarena__family_idle_under(arena, reclaim, top, &stays);
-        if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
-    }
+    const gpuarena *top;
+    int most;
+    for (most = !reclaim->predicts; most >= 0; most--)       /* plans end only if that may help */
+        for (top = device ? gpuarena__family_root(arena) : arena; top; top = top->config.parent) {
+            gpuarena__figures now = gpuarena__family_figures(arena, top);
+            uint64_t stays;
+            if (!device && now.held + bytes <= now.limit) continue;
+            (void)gpuarena__family_idle_under(arena, reclaim, top, most, &stays);
+            if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
+        }
     return 1;
 }
 
@@ -12489,6 +12510,8 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
     const gpuarena__plan *now = arena->plans.now;
     uint64_t page = arena->paged.page_bytes, count;
     if (!arena->plans.region_count) return 0;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
+        && gpuarena__segment_bytes(arena, req, 0) <= gpuarena__room(arena)) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
         count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
@@ -13052,7 +13075,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
         reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), &stays);
+        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), 0, &stays);
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
@@ -13101,6 +13124,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
         gpuarena__update_fast_path(arena);
         keep = gpuarena__min(keep, gpuarena__above(reserved, excess));
     }
+    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
     if (config->release == GPUARENA_RELEASE_IDLE) {
         idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known(arena) * arena->paged.page_bytes;
         most = config->release_bytes;
