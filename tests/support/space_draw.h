@@ -448,6 +448,62 @@ static size_t draw_busy(space_op *ops, size_t most)
     return count;
 }
 
+/* ---- crossed programs: steps that come again on busy devices, while all that busy programs do goes on */
+
+enum { CROSS_KINDS = 3, CROSS_MOST = 24, CROSS_SLOTS = 10 };     /* the first slots are the steps' */
+
+/* A step for these streams. */
+static size_t draw_cross_step(space_op *ops, uint64_t like)
+{
+    size_t count = 6 + draw(CROSS_MOST - 6);
+    for (size_t at = 0; at < count; at++) {
+        ops[at] = (space_op){ SPACE_ALLOC, (int)draw(CROSS_SLOTS), draw_busy_stream(like), 0, 0, 0 };
+        ops[at].bytes = draw(3) ? 1 + draw(KIB(700)) : MIB(1) + draw(MIB(5));
+        if (draw(2)) continue;
+        ops[at].kind = SPACE_FREE;
+        ops[at].stream = SPACE_OWN;
+    }
+    return count;
+}
+
+/* What a busy program does beside: mostly captures, and what takes memory from plans. */
+static space_op draw_cross_op(uint64_t like)
+{
+    const space_op pass = { SPACE_PASS, draw_busy_slot(like), draw_busy_stream(like), draw(MIB(1)), 0, 0 };
+    uint64_t what = draw(32);
+    space_op op = what < 5 ? pass : what < 12 ? draw_busy_graph(pass)
+        : what < 13 ? draw_busy_rare(pass, like | BUSY_RELEASE) : draw_busy_op(like);
+    if (op.kind == SPACE_ALLOC || op.kind == SPACE_FREE || op.kind == SPACE_USE || op.kind == SPACE_RESIZE)
+        op.slot = CROSS_SLOTS + op.slot % (SHADOW_SLOTS - CROSS_SLOTS);
+    if (op.kind == SPACE_ALLOC && draw(4) == 0) op.bytes = MIB(1) << draw(5);
+    return op;
+}
+
+/* Each phase has its own disorder: how many of a hundred ops of a step another goes before. */
+static size_t draw_crossed(space_op *ops, size_t most)
+{
+    static const uint64_t disorders[] = { 0, 0, 3, 30 };
+    static space_op steps[CROSS_KINDS][CROSS_MOST];
+    uint64_t like = draw_busy_like() & ~(uint64_t)BUSY_ALIKE, disorder = 0;
+    size_t counts[CROSS_KINDS], count = 0;
+    int kind = 0;
+    for (int at = 0; at < CROSS_KINDS; at++) counts[at] = draw_cross_step(steps[at], like);
+    for (int step = 0; count + 3 * CROSS_MOST < most; step++) {
+        if (step % 4 == 0) {
+            disorder = disorders[draw(COUNT(disorders))];
+            for (uint64_t more = draw(12); more; more--) ops[count++] = draw_cross_op(like);
+        }
+        if (step % 2 == 0) kind = (int)draw(CROSS_KINDS);
+        ops[count++] = (space_op){ SPACE_STEP, 1 + kind, 0, 0, 0, 0 };
+        for (size_t at = 0; at < counts[kind]; at++) {
+            if (draw(100) < disorder) ops[count++] = draw_cross_op(like);
+            if (like & BUSY_FAULTS && draw(100) < disorder) ops[count++] = draw_busy_fault(like);
+            ops[count++] = steps[kind][at];
+        }
+    }
+    return count;
+}
+
 /* ---- plain devices: segments whose books are known, sizes near the edges, whatever is refused */
 
 enum { PLAIN_ALIGNED = 1, PLAIN_MISUSE = 2, PLAIN_TRIM = 4, PLAIN_RESERVE = 8, PLAIN_LIMIT = 16, PLAIN_RESET = 32,
