@@ -117,6 +117,8 @@ my @crossed = (
     ['a plan that waits has a capture set whose record was its stream\'s',
      q@
             || !gpuarena__is_planned_stream(arena, place->record)) continue;@, q@) continue;@],
+    ['a plan that waits is packed while a stream is captured, by whatever stream',
+     q@if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);@, q@if (0) done = 0;@],
 );
 
 planted(test => 'tests/property/test_space.c', mistakes => \@crossed,
