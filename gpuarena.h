@@ -299,13 +299,14 @@
    PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
    tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
    no plans and pays nothing for them.
-     - If two repetitions of a kind were alike and pages had to be moved in the second, a plan is made at the
-       next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
+     - If two repetitions of a kind were alike, and pages had to be moved in the second or memory was
+       released, a plan is made at the next call of gpuarena_step: an address for every block that is freed in
+       its step or in the next one.
        Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added.
-     - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
-       memory lies above the live peak: idle pages move for that, and new ones are created if these are too
+       peak is added for each stream.
+     - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
+       the live peak by more than 1 %: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
        config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle
        pages beyond the peak go back to the driver.
@@ -927,8 +928,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. A function whose contract names one may also return
-                DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY, even if it makes none. */
+     Driver     no call, unless the contract names one. But a call that names a stream for the first time may
+                query the events of streams that were named to gpuarena_forget. A function whose contract
+                names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and
+                HOST_MEMORY, even if it makes none. */
 
 /* ---- life */
 
@@ -1000,7 +1003,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                 alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
-/* Predicts the result of gpuarena_alloc_ex now. Nothing changes.
+/* Predicts the result of gpuarena_alloc_ex now. Nothing changes, except that pending memory of other arenas
+   of the tree may become quiet.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
                 which it must still grant. MANAGED memory needs no free memory.
@@ -1012,7 +1016,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 above config.alignment, since only the driver knows how a segment will be aligned; ASYNC
                 memory that was given back while a stream still used it, which info counts as free after a
                 wait; and, with config.debug, a block that fits in what the driver has rounded up to.
-     Cost       O(blocks + segments). Driver: memory.info. */
+     Cost       O(blocks + segments). Driver: memory.info, capture.active; of other arenas of the tree also
+                the group events. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr. NULL is OK and does nothing.
@@ -1079,7 +1084,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 /* Releases idle segments and pages until reserved memory is at most keep_bytes, or nothing is idle; both are
    OK. The arena's own idle memory goes first, then its sub-arenas'. Of segments the smallest that suffices
    goes first, else the largest; of pages the highest. Pages that are not quiet follow after a wait for the
-   device. *released_bytes may be NULL, and is written on failure too.
+   device. *released_bytes may be NULL, and is written with OK and with each result below.
      Results    DRIVER_ERROR, NOT_SUPPORTED: the driver refused a segment that had to go, and all others were
                 released; or it refused a page, and the release ended there. HOST_MEMORY: releasing part of a
                 free block takes some. CAPTURE, DEVICE_LOST: the release ended there. A refusal in a sub-arena
@@ -1121,7 +1126,8 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
                 packed, at once or after it has given up its memory, about 2 ms for 1,000 allocations of the
                 step; else constant.
-     Driver     when a plan is made or packed, the group vm: idle pages move. */
+     Driver     when a plan is made or packed, the groups vm and events, capture.active and memory.info: idle
+                pages move, and those beyond the peak go back. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 
 /* ---- graph capture: see the manual */
@@ -1137,7 +1143,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
 /* Declares that the stream's capture has ended or was given up; cudaStreamEndCapture may come before or
    after. When the last stream of a set ends, all free memory of the set serves its next capture.
      Results    INVALID_ARGUMENT (the stream is not captured).
-     Cost       O(streams + blocks of the set). */
+     Cost       O(streams + blocks of the set). On a per-thread stream events.record is called, and its
+                failure is no failure of this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
 
 /* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
@@ -1145,7 +1152,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
    blocks become ordinary ones.
      Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
                 progress), HOST_MEMORY.
-     Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
+     Cost       O(streams + blocks of the set + free blocks that wait for several streams). On a per-thread
+                stream events.record is called, and its failure is no failure of this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
 /* ---- between processes: see the manual */
@@ -13060,6 +13068,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__reclaim reclaim = GPUARENA_INIT;
+    const gpuarena *root = gpuarena__family_root(arena);
     uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle), stays;
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
     int could = 1;
@@ -13075,7 +13084,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
         reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), 0, &stays);
+        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, root, 0, &stays);
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
