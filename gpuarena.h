@@ -214,8 +214,9 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, and
-     before stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except
+     Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, or if
+     they might serve what otherwise takes a segment, and before stage 9 in any case; then the stages start
+     again. If all stages fail, nothing has changed, except
      that idle segments may have been released, plans may have ended and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
@@ -298,13 +299,14 @@
    PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
    tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
    no plans and pays nothing for them.
-     - If two repetitions of a kind were alike and pages had to be moved in the second, a plan is made at the
-       next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
+     - If two repetitions of a kind were alike, and pages had to be moved in the second or memory was
+       released, a plan is made at the next call of gpuarena_step: an address for every block that is freed in
+       its step or in the next one.
        Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added.
-     - After two steps that the plan served throughout, gpuarena_step packs it, if more than 1 % of reserved
-       memory lies above the live peak: idle pages move for that, and new ones are created if these are too
+       peak is added for each stream.
+     - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
+       the live peak by more than 1 %: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
        config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle
        pages beyond the peak go back to the driver.
@@ -926,8 +928,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. A function whose contract names one may also return
-                DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY, even if it makes none. */
+     Driver     no call, unless the contract names one. But a call that names a stream for the first time may
+                query the events of streams that were named to gpuarena_forget. A function whose contract
+                names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and
+                HOST_MEMORY, even if it makes none. */
 
 /* ---- life */
 
@@ -999,7 +1003,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                 alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
-/* Predicts the result of gpuarena_alloc_ex now. Nothing changes.
+/* Predicts the result of gpuarena_alloc_ex now. Nothing changes, except that pending memory of other arenas
+   of the tree may become quiet.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
                 which it must still grant. MANAGED memory needs no free memory.
@@ -1011,7 +1016,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 above config.alignment, since only the driver knows how a segment will be aligned; ASYNC
                 memory that was given back while a stream still used it, which info counts as free after a
                 wait; and, with config.debug, a block that fits in what the driver has rounded up to.
-     Cost       O(blocks + segments). Driver: memory.info. */
+     Cost       O(blocks + segments). Driver: memory.info, capture.active; of other arenas of the tree also
+                the group events. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr. NULL is OK and does nothing.
@@ -1078,7 +1084,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 /* Releases idle segments and pages until reserved memory is at most keep_bytes, or nothing is idle; both are
    OK. The arena's own idle memory goes first, then its sub-arenas'. Of segments the smallest that suffices
    goes first, else the largest; of pages the highest. Pages that are not quiet follow after a wait for the
-   device. *released_bytes may be NULL, and is written on failure too.
+   device. *released_bytes may be NULL, and is written with OK and with each result below.
      Results    DRIVER_ERROR, NOT_SUPPORTED: the driver refused a segment that had to go, and all others were
                 released; or it refused a page, and the release ended there. HOST_MEMORY: releasing part of a
                 free block takes some. CAPTURE, DEVICE_LOST: the release ended there. A refusal in a sub-arena
@@ -1120,7 +1126,8 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
                 packed, at once or after it has given up its memory, about 2 ms for 1,000 allocations of the
                 step; else constant.
-     Driver     when a plan is made or packed, the group vm: idle pages move. */
+     Driver     when a plan is made or packed, the groups vm and events, capture.active and memory.info: idle
+                pages move, and those beyond the peak go back. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
 
 /* ---- graph capture: see the manual */
@@ -1136,7 +1143,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
 /* Declares that the stream's capture has ended or was given up; cudaStreamEndCapture may come before or
    after. When the last stream of a set ends, all free memory of the set serves its next capture.
      Results    INVALID_ARGUMENT (the stream is not captured).
-     Cost       O(streams + blocks of the set). */
+     Cost       O(streams + blocks of the set). On a per-thread stream events.record is called, and its
+                failure is no failure of this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
 
 /* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
@@ -1144,7 +1152,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
    blocks become ordinary ones.
      Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
                 progress), HOST_MEMORY.
-     Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
+     Cost       O(streams + blocks of the set + free blocks that wait for several streams). On a per-thread
+                stream events.record is called, and its failure is no failure of this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
 /* ---- between processes: see the manual */
@@ -7849,7 +7858,8 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
 }
 
 /* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
-   Places that overlap are earmarked at once. 0: no host memory, or too many streams. */
+   Places that overlap are earmarked at once. Left out are places whose record serves no planned stream any
+   more: while a plan waits, it may become a capture set's. 0: no host memory, or too many streams. */
 static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
                                   uint64_t below)
 {
@@ -7863,7 +7873,8 @@ static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, u
     GPUARENA__SORT(gpuarena__planned, list, count, one.address < other.address);
     for (at = 0; done && at < count; at++) {
         const gpuarena__planned *place = &list[at];
-        if (!place->address || place->address >= below || (record && place->record != record)) continue;
+        if (!place->address || place->address >= below || (record && place->record != record)
+            || !gpuarena__is_planned_stream(arena, place->record)) continue;
         if (place->record != of || place->address > end) {
             if (of) done = gpuarena__earmark_begin(arena, of, begin, end);
             done = done && gpuarena__region_of(arena, place->record);
@@ -8042,7 +8053,8 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
             (void)gpuarena__plans_yield(arena, 0);       /* some memory may be earmarked */
-            planned = gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
+            planned = !arena->streams.captured
+                && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
@@ -8290,7 +8302,8 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
+    arena->release_pass++;
+    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
 }
 
 /* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
@@ -10252,8 +10265,22 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
                     "free blocks and bins differ in number", audit->binned_count);
     GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
                     multi);
+    return 1;
+}
+
+static int gpuarena__check_plans(const gpuarena__audit *audit)
+{
+    const gpuarena *arena = audit->arena;
+    const gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
     GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is earmarked for no plan",
                     audit->earmarked_count);
+    for (at = 0; at < GPUARENA__PLANS; at++)
+        GPUARENA__NEVER(plans->list[at].packed && plans->list[at].state != GPUARENA__PLAN_SERVES,
+                        "a plan that does not serve has a region", at);
+    for (at = 0; at < plans->region_count; at++)
+        GPUARENA__NEVER(arena->streams.list[plans->regions[at].record].home,
+                        "memory is earmarked for a capture set", at);
     return 1;
 }
 
@@ -10494,9 +10521,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
-    return gpuarena__check_bins(audit) && gpuarena__check_streams(audit) && gpuarena__check_known(audit)
-        && gpuarena__check_tables(audit) && gpuarena__check_sums(audit) && gpuarena__check_tags(audit)
-        && gpuarena__check_host(audit);
+    return gpuarena__check_bins(audit) && gpuarena__check_plans(audit) && gpuarena__check_streams(audit)
+        && gpuarena__check_known(audit) && gpuarena__check_tables(audit) && gpuarena__check_sums(audit)
+        && gpuarena__check_tags(audit) && gpuarena__check_host(audit);
 }
 
 /* >>cuda ===============================================================================================
@@ -11199,16 +11226,18 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* The idle bytes of all arenas under `top` except `arena`. *stays: the bytes they hold beside that. Growth in
-   progress there is finished first. */
+/* The idle bytes of all arenas under `top` except `arena`; or with `most` all that is not live, of which no
+   more can be idle: then no plan ends. *stays: the bytes they hold beside that. Growth in progress there is
+   finished first. */
 static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                            const gpuarena *top, uint64_t *stays)
+                                            const gpuarena *top, int most, uint64_t *stays)
 {
     uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
     *stays = 0;
     while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
-        one = gpuarena__family_idle(at, 0, !reclaim->predicts);
+        one = most ? at->stats.reserved_bytes - at->stats.live_bytes
+                   : gpuarena__family_idle(at, 0, !reclaim->predicts);
         idle += one;
         *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -11222,14 +11251,16 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuaren
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes, uint64_t device)
 {
-    const gpuarena *top = device ? gpuarena__family_root(arena) : arena;
-    for (; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_figures(arena, top);
-        uint64_t stays;
-        if (!device && now.held + bytes <= now.limit) continue;
-        (void)gpuarena__family_idle_under(arena, reclaim, top, &stays);
-        if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
-    }
+    const gpuarena *top;
+    int most;
+    for (most = !reclaim->predicts; most >= 0; most--)       /* plans end only if that may help */
+        for (top = device ? gpuarena__family_root(arena) : arena; top; top = top->config.parent) {
+            gpuarena__figures now = gpuarena__family_figures(arena, top);
+            uint64_t stays;
+            if (!device && now.held + bytes <= now.limit) continue;
+            (void)gpuarena__family_idle_under(arena, reclaim, top, most, &stays);
+            if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
+        }
     return 1;
 }
 
@@ -12430,6 +12461,8 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
     const gpuarena__plan *now = arena->plans.now;
     uint64_t page = arena->paged.page_bytes, count;
     if (!arena->plans.region_count) return 0;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
+        && gpuarena__segment_bytes(arena, req, 0) <= gpuarena__room(arena)) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
         count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
@@ -12979,6 +13012,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__reclaim reclaim = GPUARENA_INIT;
+    const gpuarena *root = gpuarena__family_root(arena);
     uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle), stays;
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
     int could = 1;
@@ -12994,7 +13028,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
         reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, gpuarena__family_root(arena), &stays);
+        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, root, 0, &stays);
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
@@ -13043,6 +13077,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
         gpuarena__update_fast_path(arena);
         keep = gpuarena__min(keep, gpuarena__above(reserved, excess));
     }
+    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
     if (config->release == GPUARENA_RELEASE_IDLE) {
         idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known(arena) * arena->paged.page_bytes;
         most = config->release_bytes;

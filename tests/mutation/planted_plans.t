@@ -89,10 +89,39 @@ my @rare = (
     ['plans that wait end', q@else plan->state = GPUARENA__PLAN_WAITS;@, q@else gpuarena__plan_fail(plan);@],
     ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
     ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena, 1);@, q@(void)gpuarena__plans_yield(arena, 1);@],
+    ['a plan that another has pushed away is recorded again at once',
+     q@    if (done) plan->state = GPUARENA__PLAN_SERVES;
+    else gpuarena__plan_fail(plan);@,
+     q@    if (done) plan->state = GPUARENA__PLAN_SERVES;
+    else gpuarena__plan_forget(plan);@],
+    ['a plan that yields counts as packed', q@        plan->packed = 0;                        /* no region is its own now */
+@, q@@],
+    ['places of two streams are earmarked as one', q@if (place->record != of || place->address > end) {@,
+     q@if (!of || place->address > end) {@],
+    ['plans of other arenas end though none can help', q@for (most = !reclaim->predicts; most >= 0; most--)@,
+     q@for (most = 0; most >= 0; most--)@],
+    ['plans end for idle memory that the device lacks', q@    arena->release_pass++;
+    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
+     q@    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped@],
+    ['plans end for a dedicated block', q@    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what@, q@    if (0        /* what@],
+    ['a plan keeps what is idle above a lowered limit',
+     q@    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
+@, q@@],
     ['plans end for a block that cannot grow', q@return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end@, q@return error->reason == GPUARENA_REASON_NEIGHBOUR@],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
         goes_on => 1);
+# Those that take captures beside.
+my @crossed = (
+    ['a plan that waits has a capture set whose record was its stream\'s',
+     q@
+            || !gpuarena__is_planned_stream(arena, place->record)) continue;@, q@) continue;@],
+    ['a plan that waits is packed while a stream is captured, by whatever stream',
+     q@if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);@, q@if (0) done = 0;@],
+);
+
+planted(test => 'tests/property/test_space.c', mistakes => \@crossed,
+        environment => 'GPUARENA_SPACE_KIND=crossed GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=700000', goes_on => 1);
 planted(test => 'tests/property/test_space.c', mistakes => \@planted,
         environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=700000');

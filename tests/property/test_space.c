@@ -5,6 +5,7 @@
      plain   plain devices, where each refusal's reason and figures are known
      steps   steps that come again, for which there are plans
      busy    little memory; streams that come and go, threads' own, captures; driver calls that fail
+     crossed steps that come again on such devices, with all that busy programs do
      quiet   nobody asks for figures for long, while heaps count for themselves
    GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N; GPUARENA_SPACE_KIND=busy: these alone; GPUARENA_SPACE_SMALL=1: the
    first kind, on small devices alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
@@ -25,6 +26,7 @@ static uint64_t plain_reasons[GPUARENA_REASON_END], plain_fired_count;
     X(look_count) X(grow_count) X(release_count) X(resolve_count) X(wait_count) X(stream_wait_count) \
     X(gpu_wait_count) X(event_error_count) X(remapped_page_count) X(fail_count)
 static gpuarena_stats busy;
+static uint64_t crossed_count, crossed_plan_count;
 static uint64_t launch_count, ended_count, let_go_count, relieved_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
 
@@ -104,6 +106,19 @@ static const char *run_busy(uint64_t seed, shrink_program *program)
     ended_count += space.ended_count;
     let_go_count += space.let_go_count;
     relieved_count += space.relieved_count;
+    return space.trouble;
+}
+
+/* Steps that come again on busy devices. */
+static const char *run_crossed(uint64_t seed, shrink_program *program)
+{
+    draw_state = seed << 20 | 5;
+    program->device_bytes = MIB(12) + MIB(2) * draw(14);
+    draw_busy_text(program->text, program->device_bytes);
+    program->count = draw_crossed(program->ops, BUSY_OPS);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    crossed_count += space.last.planned_count;
+    crossed_plan_count += space.last.plan_count;
     return space.trouble;
 }
 
@@ -226,6 +241,8 @@ static void test_it_all_happened(uint64_t ops)
     CHECK_MSG(plain_fired_count > ops / 500, "on plain devices %" PRIu64 " faults", plain_fired_count);
     CHECK_MSG(planned_count > unplanned_count, "%" PRIu64 " allocations were served by a plan, %" PRIu64 " were not",
               planned_count, unplanned_count);
+    CHECK_MSG(crossed_count > ops / 100 && crossed_plan_count > ops / 1000, "on busy devices %" PRIu64 " allocations "
+              "were served by %" PRIu64 " plans", crossed_count, crossed_plan_count);
 #define HAPPENED(field) CHECK_MSG(busy.field > 0, "busy programs: %" PRIu64 " %s", (uint64_t)busy.field, #field);
     BUSY_FIGURES(HAPPENED)
 #undef HAPPENED
@@ -241,7 +258,7 @@ int main(void)
         uint64_t one_in;                         /* operations, of those asked for */
     } kinds[] = {
         { "any", run_sequence, 1 }, { "plain", run_plain, 1 }, { "steps", run_steps, 1 }, { "busy", run_busy, 2 },
-        { "quiet", run_quiet, 4 }
+        { "crossed", run_crossed, 4 }, { "quiet", run_quiet, 4 }
     };
     static shrink_program program;
     const char *only = getenv("GPUARENA_SPACE_KIND");

@@ -602,13 +602,22 @@ static inline void space_do_reset(int stream)
     if (result) space_blame("reset fails");
 }
 
+static inline int space_packed_plans(void)
+{
+    int count = 0;
+    for (size_t at = 0; at < COUNT(space.arena->plans.list); at++) count += space.arena->plans.list[at].packed != 0;
+    return count;
+}
+
 /* A step that comes again may have a plan, which pages that move are worth: the arena believes that some did. */
 static inline void space_do_plan(uint32_t number)
 {
+    int packed = space_packed_plans();
     space.has_steps = 1;
     space.arena->plans.moved_count++;
     gpuarena_result result = gpuarena_step(space.arena, number);
     space_expect("step", result);
+    if (space_captures() && space_packed_plans() > packed) space_blame("a plan is packed while a stream is captured");
     space.arena->plans.moved_count = 0;
 }
 

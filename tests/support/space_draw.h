@@ -448,6 +448,92 @@ static size_t draw_busy(space_op *ops, size_t most)
     return count;
 }
 
+/* ---- crossed programs: steps that come again on busy devices, while all that busy programs do goes on */
+
+enum { CROSS_KINDS = 3, CROSS_MOST = 24, CROSS_STREAMS = 8,
+       CROSS_SLOTS = 10 };                       /* the first slots are the steps' */
+
+/* A step on these streams. */
+static size_t draw_cross_step(space_op *ops, const int streams[CROSS_STREAMS])
+{
+    size_t count = 6 + draw(CROSS_MOST - 6);
+    for (size_t at = 0; at < count; at++) {
+        ops[at] = (space_op){ SPACE_ALLOC, (int)draw(CROSS_SLOTS), streams[draw(CROSS_STREAMS)], 0, 0, 0 };
+        ops[at].bytes = draw(3) ? 1 + draw(KIB(700)) : MIB(1) + draw(MIB(5));
+        if (draw(2)) continue;
+        ops[at].kind = SPACE_FREE;
+        ops[at].stream = SPACE_OWN;
+    }
+    return count;
+}
+
+/* What a busy program does beside: mostly captures, and what takes memory from plans. */
+static space_op draw_cross_op(uint64_t like)
+{
+    const space_op pass = { SPACE_PASS, draw_busy_slot(like), draw_busy_stream(like), draw(MIB(1)), 0, 0 };
+    uint64_t what = draw(32);
+    space_op op = what < 5 ? pass : what < 12 ? draw_busy_graph(pass)
+        : what < 13 ? draw_busy_rare(pass, like | BUSY_RELEASE) : draw_busy_op(like);
+    if (op.kind == SPACE_ALLOC || op.kind == SPACE_FREE || op.kind == SPACE_USE || op.kind == SPACE_RESIZE)
+        op.slot = CROSS_SLOTS + op.slot % (SHADOW_SLOTS - CROSS_SLOTS);
+    if (op.kind == SPACE_ALLOC && draw(4) == 0) op.bytes = MIB(1) << draw(5);
+    return op;
+}
+
+/* The streams of a step have nothing any more, and its plan gives up its memory, which a capture set has when the
+   step comes again, in a capture. */
+static size_t draw_cross_adopt(space_op *ops, int kind)
+{
+    int stream = 1 + (int)draw(SPACE_STREAMS - 1), slot = CROSS_SLOTS + (int)draw(SHADOW_SLOTS - CROSS_SLOTS);
+    const space_op capture = { SPACE_CAPTURE, slot, stream, draw(3), 0, 0 };
+    size_t count = 0;
+    for (int at = 0; at < CROSS_SLOTS; at++) ops[count++] = (space_op){ SPACE_FREE, at, SPACE_OWN, 0, 0, 0 };
+    for (int at = 0; at < 2; at++) {
+        ops[count++] = (space_op){ SPACE_PASS, 0, 0, MIB(100), 0, 0 };
+        ops[count++] = (space_op){ SPACE_ALLOC, slot, stream, MIB(1) * (1 + draw(24)), 0, 0 };
+        ops[count++] = (space_op){ SPACE_FREE, slot, stream, 0, 0, 0 };
+    }
+    ops[count++] = capture;
+    for (int at = 0; at < 3; at++) {
+        ops[count++] = (space_op){ SPACE_ALLOC, slot, stream, MIB(1) * (1 + draw(12)), 0, 0 };
+        ops[count++] = (space_op){ SPACE_FREE, slot, stream, 0, 0, 0 };
+    }
+    ops[count++] = capture;
+    ops[count++] = capture;
+    ops[count++] = (space_op){ SPACE_STEP, 1 + kind, 0, 0, 0, 0 };
+    ops[count++] = capture;
+    return count;
+}
+
+/* Each phase has its own disorder: how many of a hundred ops of a step another goes before. */
+static size_t draw_crossed(space_op *ops, size_t most)
+{
+    static const uint64_t disorders[] = { 0, 0, 3, 30 };
+    static space_op steps[CROSS_KINDS][CROSS_MOST];
+    uint64_t like = draw_busy_like() & ~(uint64_t)BUSY_ALIKE, disorder = 0;
+    size_t counts[CROSS_KINDS], count = 0;
+    int kind = 0, streams[CROSS_STREAMS];
+    int few = draw(2) == 0;
+    for (int at = 0; at < CROSS_STREAMS; at++)
+        streams[at] = few && at > 1 ? streams[at % 2] : draw_busy_stream(like);
+    for (int at = 0; at < CROSS_KINDS; at++) counts[at] = draw_cross_step(steps[at], streams);
+    for (int step = 0; count + 5 * CROSS_MOST < most; step++) {
+        if (step % 4 == 0) {
+            disorder = disorders[draw(COUNT(disorders))];
+            for (uint64_t more = draw(12); more; more--) ops[count++] = draw_cross_op(like);
+            if (draw(4) == 0) count += draw_cross_adopt(&ops[count], kind);
+        }
+        if (step % 2 == 0) kind = (int)draw(CROSS_KINDS);
+        ops[count++] = (space_op){ SPACE_STEP, 1 + kind, 0, 0, 0, 0 };
+        for (size_t at = 0; at < counts[kind]; at++) {
+            if (draw(100) < disorder) ops[count++] = draw_cross_op(like);
+            if (like & BUSY_FAULTS && draw(100) < disorder) ops[count++] = draw_busy_fault(like);
+            ops[count++] = steps[kind][at];
+        }
+    }
+    return count;
+}
+
 /* ---- plain devices: segments whose books are known, sizes near the edges, whatever is refused */
 
 enum { PLAIN_ALIGNED = 1, PLAIN_MISUSE = 2, PLAIN_TRIM = 4, PLAIN_RESERVE = 8, PLAIN_LIMIT = 16, PLAIN_RESET = 32,
