@@ -1825,8 +1825,7 @@ typedef struct gpuarena__range {
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
                                                     Behind `pages`; of pages in holes without meaning */
-    uint32_t first;                              /* the node at `address`, which never changes, since joining
-                                                    keeps the lower node */
+    uint32_t first;                              /* the node at `address`; joining keeps the lower node */
     uint32_t height;
     uint64_t refused;                            /* the release pass in which the driver refused it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
@@ -3481,12 +3480,34 @@ GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__n
     else node->prev = prev;
 }
 
+/* The unused nodes of the page's owner, with all locks; the arena's if the owner has none. If no node starts
+   in the page of the address, it has the owner of `from`'s page. */
+GPUARENA__NOINLINE gpuarena__pool *gpuarena__pool_far(gpuarena *arena, uint64_t from, uint64_t address)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    size_t page = gpuarena__page_of(range, address);
+    uint32_t owner = range->owners[range->anchors[page] ? page : gpuarena__page_of(range, from)];
+    gpuarena__pool *pool = owner ? &arena->heaps.list[owner]->unused : &arena->nodes.unused;
+    return pool->count ? pool : &arena->nodes.unused;
+}
+
+/* The unused nodes for a cut or a join at this address, of a block at `from`. What starts in a heap's pages
+   has nodes from that heap's pool. Processors fetch cache lines in pairs, so if the nodes of two heaps lay
+   side by side, each thread would take the other's lines away. */
+GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap, uint64_t from,
+                                                   uint64_t address)
+{
+    if (heap) return &heap->unused;
+    if (GPUARENA__LIKELY(!arena->heaps.count)) return &arena->nodes.unused;
+    return gpuarena__pool_far(arena, from, address);
+}
+
 /* Cuts a free node that is in no bin after `keep` bytes. Returns the new node behind the cut, node->next,
    which is free and in no bin. */
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node, uint64_t keep)
 {
-    gpuarena__pool *unused = heap ? &heap->unused : &arena->nodes.unused;
+    gpuarena__pool *unused = gpuarena__pool_of(arena, heap, node->address, node->address + keep);
     uint32_t tail = unused->first, after = node->next;
     gpuarena__node *rest = gpuarena__node_take(arena, unused);
     rest->address = node->address + keep;
@@ -3528,7 +3549,8 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    gpuarena__node_drop(heap ? &heap->unused : &arena->nodes.unused, dropped, gone);
+    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_supply */
+    gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
 static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
@@ -12546,6 +12568,25 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
 }
 
+/* Gives a quiet free block in no bin a node from one pool, unless that is empty; its own goes to another
+   pool. Returns the block's node. */
+static uint32_t gpuarena__node_replace(gpuarena *arena, uint32_t index, gpuarena__pool *from,
+                                       gpuarena__pool *to)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index), *other;
+    gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint32_t made = from->first;
+    if (!from->count) return index;
+    other = gpuarena__node_take(arena, from);
+    *other = *node;
+    if (node->prev) gpuarena__node_at(arena, node->prev)->next = made;
+    else range->first = made;
+    if (node->next) gpuarena__node_at(arena, node->next)->prev = made;
+    range->anchors[gpuarena__page_of(range, node->address)] = made;
+    gpuarena__node_drop(to, index, node);
+    return made;
+}
+
 /* Where pages change hands. For a request that its stream's heap may serve, a quiet block was found that
    another heap or the arena owns. The heap gets the block from there on where its request is to lie: at the
    block's first address if no other block starts in its page, else at a page in which none starts. Another
@@ -12571,6 +12612,8 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     gpuarena__free_remove(arena, index);
     index = gpuarena__block_carve(arena, index, at, end - at, gpuarena__free_insert);
     range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
+    index = gpuarena__node_replace(arena, index, &arena->heaps.list[heap]->unused,
+                                   owner ? &arena->heaps.list[owner]->unused : &arena->nodes.unused);
     gpuarena__free_insert(arena, index);
     return index;
 }
