@@ -1975,7 +1975,7 @@ static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addres
 enum { GPUARENA__HEAPS = 16,                                 /* threads beyond share them */
        GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
-       GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
+       GPUARENA__HEAP_TRIES = 4 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena__spin lock;
