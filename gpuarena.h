@@ -1783,7 +1783,7 @@ typedef struct gpuarena__nodes {
      listed[c]          is the length of the list overflow[c]
      taken              bit c % 64 of taken[c / 64] is set exactly if digests[c] is not 0 */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
-       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 64 };
+       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 128 };
 typedef struct gpuarena__bins {
     uint32_t root[2];                            /* of trees: [0] of large blocks, [1] of surplus blocks */
     uint64_t taken[GPUARENA__CLASS_WORDS];
