@@ -1785,7 +1785,7 @@ typedef struct gpuarena__nodes {
      listed[c]          is the length of the list overflow[c]
      taken              bit c % 64 of taken[c / 64] is set exactly if digests[c] is not 0 */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
-       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 64 };
+       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 128 };
 typedef struct gpuarena__bins {
     uint32_t root[2];                            /* of trees: [0] of large blocks, [1] of surplus blocks */
     uint64_t taken[GPUARENA__CLASS_WORDS];
@@ -1827,8 +1827,7 @@ typedef struct gpuarena__range {
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
                                                     Behind `pages`; of pages in holes without meaning */
-    uint32_t first;                              /* the node at `address`, which never changes, since joining
-                                                    keeps the lower node */
+    uint32_t first;                              /* the node at `address`; joining keeps the lower node */
     uint32_t height;
     uint64_t refused;                            /* the release pass in which the driver refused it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
@@ -1980,7 +1979,7 @@ static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addres
 enum { GPUARENA__HEAPS = 16,                                 /* threads beyond share them */
        GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
-       GPUARENA__HEAP_TRIES = 3 };                           /* free blocks that a hit tries to cut */
+       GPUARENA__HEAP_TRIES = 4 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
     gpuarena__spin lock;
@@ -3482,12 +3481,34 @@ GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__n
     else node->prev = prev;
 }
 
+/* The unused nodes of the page's owner, with all locks; the arena's if the owner has none. If no node starts
+   in the page of the address, it has the owner of `from`'s page. */
+GPUARENA__NOINLINE gpuarena__pool *gpuarena__pool_far(gpuarena *arena, uint64_t from, uint64_t address)
+{
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    size_t page = gpuarena__page_of(range, address);
+    uint32_t owner = range->owners[range->anchors[page] ? page : gpuarena__page_of(range, from)];
+    gpuarena__pool *pool = owner ? &arena->heaps.list[owner]->unused : &arena->nodes.unused;
+    return pool->count ? pool : &arena->nodes.unused;
+}
+
+/* The unused nodes for a cut or a join at this address, of a block at `from`. What starts in a heap's pages
+   has nodes from that heap's pool. Processors fetch cache lines in pairs, so if the nodes of two heaps lay
+   side by side, each thread would take the other's lines away. */
+GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap, uint64_t from,
+                                                   uint64_t address)
+{
+    if (heap) return &heap->unused;
+    if (GPUARENA__LIKELY(!arena->heaps.count)) return &arena->nodes.unused;
+    return gpuarena__pool_far(arena, from, address);
+}
+
 /* Cuts a free node that is in no bin after `keep` bytes. Returns the new node behind the cut, node->next,
    which is free and in no bin. */
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                      gpuarena__node *node, uint64_t keep)
 {
-    gpuarena__pool *unused = heap ? &heap->unused : &arena->nodes.unused;
+    gpuarena__pool *unused = gpuarena__pool_of(arena, heap, node->address, node->address + keep);
     uint32_t tail = unused->first, after = node->next;
     gpuarena__node *rest = gpuarena__node_take(arena, unused);
     rest->address = node->address + keep;
@@ -3529,7 +3550,8 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    gpuarena__node_drop(heap ? &heap->unused : &arena->nodes.unused, dropped, gone);
+    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_supply */
+    gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
 static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
@@ -12522,6 +12544,25 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
 }
 
+/* Gives a quiet free block in no bin a node from one pool, unless that is empty; its own goes to another
+   pool. Returns the block's node. */
+static uint32_t gpuarena__node_replace(gpuarena *arena, uint32_t index, gpuarena__pool *from,
+                                       gpuarena__pool *to)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index), *other;
+    gpuarena__range *range = gpuarena__range_of(arena, node->address);
+    uint32_t made = from->first;
+    if (!from->count) return index;
+    other = gpuarena__node_take(arena, from);
+    *other = *node;
+    if (node->prev) gpuarena__node_at(arena, node->prev)->next = made;
+    else range->first = made;
+    if (node->next) gpuarena__node_at(arena, node->next)->prev = made;
+    range->anchors[gpuarena__page_of(range, node->address)] = made;
+    gpuarena__node_drop(to, index, node);
+    return made;
+}
+
 /* Where pages change hands. For a request that its stream's heap may serve, a quiet block was found that
    another heap or the arena owns. The heap gets the block from there on where its request is to lie: at the
    block's first address if no other block starts in its page, else at a page in which none starts. Another
@@ -12547,6 +12588,8 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
     gpuarena__free_remove(arena, index);
     index = gpuarena__block_carve(arena, index, at, end - at, gpuarena__free_insert);
     range->owners[gpuarena__page_of(range, at)] = (uint8_t)heap;
+    index = gpuarena__node_replace(arena, index, &arena->heaps.list[heap]->unused,
+                                   owner ? &arena->heaps.list[owner]->unused : &arena->nodes.unused);
     gpuarena__free_insert(arena, index);
     return index;
 }
