@@ -1,5 +1,5 @@
 /* The model cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
-   It must not know the rules of either: test_like.c has them in numbers.
+   It must not know the rules of either: tests/cli/cases/models.case has them in numbers.
    Skipped where the library is not in this build */
 #include "stress/base/splitmix64.h"
 #include "stress/policy/policy.h"
