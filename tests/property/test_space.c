@@ -241,8 +241,9 @@ static void test_it_all_happened(uint64_t ops)
     CHECK_MSG(plain_fired_count > ops / 500, "on plain devices %" PRIu64 " faults", plain_fired_count);
     CHECK_MSG(planned_count > unplanned_count, "%" PRIu64 " allocations were served by a plan, %" PRIu64 " were not",
               planned_count, unplanned_count);
-    CHECK_MSG(crossed_count > ops / 100 && crossed_plan_count > ops / 1000, "on busy devices %" PRIu64 " allocations "
-              "were served by %" PRIu64 " plans", crossed_count, crossed_plan_count);
+    CHECK_MSG(crossed_count > ops / 10000 && crossed_plan_count > ops / 20000,
+              "on busy devices %" PRIu64 " allocations were served by %" PRIu64 " plans", crossed_count,
+              crossed_plan_count);
 #define HAPPENED(field) CHECK_MSG(busy.field > 0, "busy programs: %" PRIu64 " %s", (uint64_t)busy.field, #field);
     BUSY_FIGURES(HAPPENED)
 #undef HAPPENED
