@@ -60,12 +60,15 @@ static void test_blocks(void)
     VIOLATE(arena, *place, 0, "a live block is not found by its address");
     VIOLATE(arena, idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
     VIOLATE(arena, idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
+    VIOLATE(arena, idle->as.slot, idle->as.slot | 1, "a free block is not in its slot");
 }
 
 static void test_ranges(void)
 {
     gpuarena__range *range = arena->ranges.last;
     VIOLATE(arena, range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
+    VIOLATE(arena, range->bytes, 0 - SECTION_GRANULE, "a segment has a size or base that cannot be");
+    VIOLATE(arena, range->address, range->address + 1, "a segment has a size or base that cannot be");
     VIOLATE(arena, range->address, arena->ranges.first->address, "segments overlap or are out of order");
     VIOLATE(arena, range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
     VIOLATE(arena, range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
@@ -75,6 +78,12 @@ static void test_ranges(void)
     VIOLATE(arena, arena->ranges.count, 1, "segments are miscounted");
     VIOLATE(arena, range->height, arena->ranges.root == range ? 0 : UINT32_MAX,
             "a segment is not found by its address");
+    VIOLATE(arena, arena->ranges.root, 0, "a segment is not found by its address");
+    VIOLATE(arena, arena->ranges.last, gpuarena__address(arena->ranges.first),
+            "a segment is not found by its address");
+    uint32_t last = range->first;
+    while (gpuarena__node_at(arena, last)->next) last = gpuarena__node_at(arena, last)->next;
+    VIOLATE(arena, gpuarena__node_at(arena, last)->next, live_node, "blocks go past the end of their segment");
 }
 
 static void test_bins(void)
@@ -95,6 +104,13 @@ static void test_bins(void)
     VIOLATE(arena, arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
     VIOLATE(arena, listed->as.list.before, live_node, "a bin's list is broken");
     VIOLATE(arena, *overflow, listed->as.list.after, "a bin's list is ");
+    VIOLATE(arena, *overflow, live_node, "a bin's list is broken");
+    VIOLATE(arena, *overflow, free_node, "a bin's list is broken");
+    VIOLATE(arena, listed->as.list.number, number + 1, "a bin's list is broken");
+    uint32_t other = 0;
+    while (!arena->bins.digests[other] || other == number) other++;
+    VIOLATE(arena, arena->bins.overflow[other], listed_node, "a bin's list is broken");
+    VIOLATE(arena, arena->bins.root[0], free_node, "a tree holds what it should not");
 }
 
 static void test_sums(void)
@@ -113,25 +129,33 @@ static void test_sums(void)
     VIOLATE(arena, arena->lookup.shift, 60, "a live block is not found by its address");
 }
 
-/* A digest without a block behind it. */
+/* More fields than one are wrong. */
+static void expect_complaint(const char *complaint)
+{
+    char message[200];
+    gpuarena_failure failure;
+    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
+    CHECK_MSG(strncmp(message, complaint, strlen(complaint)) == 0, "%s: %s", complaint, message);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_STR(failure.detail, message);
+    CHECK_STR(failure.arena, "arena");
+}
+
+/* A digest without a block behind it, or with one that is live. */
 static void test_wild_slot(void)
 {
-    char message[100];
     uint64_t digests = arena->bins.digests[0];
     uint32_t node = arena->bins.nodes[0];
     arena->bins.digests[0] = 1;
     arena->bins.nodes[0] = 0x7fffffff;
     arena->bins.taken[0] |= 1;
-    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
-    CHECK_MSG(strncmp(message, "a link leads to no block", 24) == 0, "a link leads to no block: %s", message);
-    gpuarena_failure failure;
-    gpuarena_last_failure(arena, &failure);
-    CHECK_STR(failure.detail, message);
-    CHECK_STR(failure.arena, "arena");
+    expect_complaint("a link leads to no block");
+    arena->bins.nodes[0] = live_node;
+    expect_complaint("a bin holds a live block");
     arena->bins.digests[0] = digests;
     arena->bins.nodes[0] = node;
     arena->bins.taken[0] &= ~(uint64_t)1;
-    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
 }
 
 /* A slot of the table that holds a node which is not live, and nodes that belong nowhere. */
@@ -148,10 +172,49 @@ static void test_tables(void)
     VIOLATE(arena, *place, arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused.first;
     (void)gpuarena__node_take(arena, &arena->nodes.unused);
-    char message[100];
-    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
-    CHECK_MSG(strncmp(message, "nodes are lost", 14) == 0, "nodes are lost");
+    expect_complaint("nodes are lost");
     gpuarena__node_drop(&arena->nodes.unused, taken, gpuarena__node_at(arena, taken));
+    gpuarena__node *live = gpuarena__node_at(arena, live_node);
+    uint32_t after = gpuarena__node_around(arena, live->address + MIB(1) / 8), was = *place;
+    uint64_t address = gpuarena__node_at(arena, after)->address;
+    CHECK(gpuarena__node_live(gpuarena__node_at(arena, after)) && after != live_node);
+    gpuarena__node_at(arena, after)->address = live->address;
+    *place = after;
+    expect_complaint("a live block is not found by its address");
+    gpuarena__node_at(arena, after)->address = address;
+    *place = was;
+    size_t bytes = (arena->lookup.mask + 1) * sizeof *arena->lookup.table;
+    uint32_t *table = malloc(bytes);
+    memcpy(table, arena->lookup.table, bytes);
+    for (slot = 0; slot <= arena->lookup.mask; slot++)
+        if (!table[slot]) arena->lookup.table[slot] = live_node;
+    expect_complaint("the table of live blocks is too full");
+    memcpy(arena->lookup.table, table, bytes);
+    free(table);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+}
+
+/* A class with more free blocks than its slots and its list take. */
+static void test_surplus(void)
+{
+    void *blocks[200];
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    for (int at = 0; at < 200; at++) CHECK(gpuarena_alloc(arena, &blocks[at], 65536, NULL) == GPUARENA_OK);
+    for (int at = 0; at < 200; at += 2) CHECK(gpuarena_free(arena, blocks[at], NULL) == GPUARENA_OK);
+    gpuarena__bins *bins = &arena->bins;
+    gpuarena__node *root = gpuarena__node_at(arena, bins->root[1]);
+    VIOLATE(arena, bins->root[1], gpuarena__node_around(arena, gpuarena__address(blocks[1])),
+            "a tree holds what it should not");
+    VIOLATE(arena, bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds what it should not");
+    CHECK(root->as.tree.low && root->as.tree.high);
+    uint32_t low = root->as.tree.low, high = root->as.tree.high;
+    int is_higher = gpuarena__tree_height(low) > gpuarena__tree_height(high);
+    gpuarena__node *lower = gpuarena__node_at(arena, is_higher ? high : low);
+    if (is_higher) VIOLATE(arena, lower->as.tree.low, low, "a tree is out of order");
+    else VIOLATE(arena, lower->as.tree.high, high, "a tree is out of order");
+    state_end(arena, &device, "surplus");
 }
 
 /* The message ends within its bounds, and a check changes nothing. */
@@ -187,6 +250,7 @@ int main(void)
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     CHECK(fake_close(&device));
+    test_surplus();
     test_arguments();
     return tap_done();
 }

@@ -115,11 +115,19 @@ static void test_rooms(void)
             "a segment has a size");
     VIOLATE(bench.arena, bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 64,
             "a segment has a size or base that cannot be");
+    VIOLATE(bench.arena, bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 2,
+            "a hole is not of whole pages");
+    VIOLATE(bench.arena, roomy->next, 0, "a block has no room behind it");
 }
 
 static void test_pages(void)
 {
     gpuarena__paged *paged = &bench.arena->paged;
+    uint32_t *parts = bench.arena->ranges.first->parts, at = 0;
+    while (parts[at] != 1) at++;
+    VIOLATE(bench.arena, parts[at], 0, "a handle has no pages, or too many");
+    VIOLATE(bench.arena, parts[at], 1 << 20, "a handle has no pages, or too many");
+    VIOLATE(bench.arena, paged->large_count, paged->large_count + 1, "large handles are miscounted");
     VIOLATE(bench.arena, paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
     VIOLATE(bench.arena, paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
     VIOLATE(bench.arena, paged->spare_pages, paged->spare_pages + 1, "reserved bytes do not add up");
@@ -164,6 +172,50 @@ static void test_waits(void)
     CHECK_STR(paged_close(&other), "");
 }
 
+/* A handle of several pages, and one that reaches into the hole behind it. */
+static void test_large(void)
+{
+    static paged_bench other;
+    char message[200] = "";
+    paged_open(&other, GIB(1), "large=1M");
+    CHECK_INT(paged_alloc(&other, MIB(64)), ==, GPUARENA_OK);
+    const gpuarena__range *range = other.arena->ranges.first;
+    uint32_t first = 0, at;
+    while (range->parts[first] == 1) first++;
+    VIOLATE(other.arena, range->parts[first + 1], 0, "a large handle is in pieces");
+    uint32_t hole = range->first;
+    while (!(gpuarena__node_at(other.arena, hole)->size & PAGES_HOLE))
+        hole = gpuarena__node_at(other.arena, hole)->next;
+    at = (uint32_t)((gpuarena__node_at(other.arena, hole)->address - range->address) / other.page_bytes);
+    first = at - 1;
+    if (range->parts[first] >= GPUARENA__INSIDE) first -= range->parts[first] - GPUARENA__INSIDE;
+    range->parts[first]++;
+    range->parts[at] = GPUARENA__INSIDE + at - first;
+    CHECK_INT(gpuarena_check(other.arena, message, sizeof message), ==, GPUARENA_CORRUPT);
+    CHECK_MSG(strncmp(message, "a handle reaches into a hole", 28) == 0, "a handle reaches into a hole: %s", message);
+    range->parts[first]--;
+    CHECK_STR(paged_close(&other), "");
+}
+
+static gpuarena_result append(const char *text, size_t bytes, void *user)
+{
+    strncat(user, text, bytes);
+    return GPUARENA_OK;
+}
+
+/* The text of a report says how much of a range has no memory. */
+static void test_report(void)
+{
+    static char said[1 << 16];
+    char line[100];
+    uint64_t holes = 0;
+    for (uint32_t at = bench.arena->ranges.first->first; at; at = node_at(at)->next)
+        if (node_at(at)->size & PAGES_HOLE) holes += node_at(at)->size & ~(uint64_t)255;
+    snprintf(line, sizeof line, ", holes %" PRIu64 "\n", holes);
+    CHECK_INT(gpuarena_report(bench.arena, GPUARENA_FORMAT_TEXT, append, said), ==, GPUARENA_OK);
+    CHECK_MSG(strstr(said, "  range 0x") && strstr(said, line), "%s: %s", line, said);
+}
+
 int main(void)
 {
     set_up();
@@ -173,6 +225,8 @@ int main(void)
     test_pages();
     test_trees();
     test_waits();
+    test_report();
+    test_large();
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_STR(paged_close(&bench), "");
     return tap_done();
