@@ -67,6 +67,9 @@ static void refuse_all(gpuarena *none, const char *name)
     gpuarena_block block = GPUARENA_INIT;
     gpuarena_device figures = GPUARENA_INIT;
     gpuarena_failure failure;
+    gpuarena_shared shared = GPUARENA_INIT;
+    uint64_t set = 5;
+    int fd = 5;
     request.bytes = 1;
     block.tag = 5;
     figures.device = 5;
@@ -77,13 +80,20 @@ static void refuse_all(gpuarena *none, const char *name)
         gpuarena_set_limit(none, 1), gpuarena_reset(none, NULL), gpuarena_lookup(none, &sentinel, &block),
         gpuarena_walk(none, visit_nothing, &called), gpuarena_observe(none, NULL, NULL),
         gpuarena_report(none, GPUARENA_FORMAT_TEXT, write_nothing, &called), gpuarena_get_device(none, &figures),
-        gpuarena_check(none, NULL, 0), gpuarena_free_since(none, 0, 0, NULL) };
+        gpuarena_check(none, NULL, 0), gpuarena_free_since(none, 0, 0, NULL), gpuarena_use(none, &sentinel, NULL),
+        gpuarena_forget(none, NULL), gpuarena_resize(none, &sentinel, 1, NULL), gpuarena_step(none, 1),
+        gpuarena_capture_begin(none, NULL, &set), gpuarena_capture_end(none, NULL),
+        gpuarena_capture_release(none, 1, NULL), gpuarena_export(none, &sentinel, &shared),
+        gpuarena_export_fd(none, &sentinel, 0, &fd, &set), gpuarena_export_end(none, &sentinel),
+        gpuarena_import(none, &shared, &out), gpuarena_import_fd(none, &sentinel, 0, 1),
+        gpuarena_import_end(none, &sentinel) };
     for (size_t call = 0; call < sizeof results / sizeof *results; call++)
         CHECK_MSG(results[call] == GPUARENA_INVALID_ARGUMENT, "%s: call %d: %s", name, (int)call,
                   gpuarena_result_name(results[call]));
     gpuarena_last_failure(NULL, &failure);
     CHECK_MSG(failure.serial != 0 && failure.result == GPUARENA_INVALID_ARGUMENT, "%s: this thread's record", name);
-    CHECK_MSG(out == &sentinel && released == 5 && called == 0 && block.tag == 5 && figures.device == 5,
+    CHECK_MSG(out == &sentinel && released == 5 && called == 0 && block.tag == 5 && figures.device == 5
+              && set == 5 && fd == 5 && !shared.bytes,
               "%s: outputs untouched", name);
 }
 
@@ -107,6 +117,7 @@ static void test_no_arena(void)
               "NULL: stats and config are zeroed");
     gpuarena_reset_peaks(NULL);
     CHECK_MSG(gpuarena_mark(NULL) == 0, "NULL: no mark");
+    CHECK_MSG(gpuarena_next((gpuarena *)(void *)&device) == NULL, "nothing follows what is no arena");
     open_both();
     gpuarena *ended = arena;
     void *ptr = state_alloc(arena, 100);
@@ -123,6 +134,30 @@ static void test_no_arena(void)
     CHECK_MSG(gpuarena_owner(ptr) == NULL, "nobody owns memory of a destroyed arena");
     CHECK_MSG(fake_close(&device), "nothing left, and no call after the end");
     state_end(other, &other_device, "the other arena lives on");
+}
+
+static gpuarena_result inside_result;
+
+static void create_inside(gpuarena *parent, const gpuarena_action *action, void *user)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *child = NULL;
+    (void)action, (void)user;
+    config.parent = parent;
+    config.environment = "";
+    inside_result = gpuarena_create(&config, &child);
+}
+
+/* A callback holds the lock that its arena's sub-arena would need. */
+static void test_create_inside(void)
+{
+    open_both();
+    gpuarena_observe(arena, create_inside, NULL);
+    void *ptr = state_alloc(arena, 1000);
+    gpuarena_observe(arena, NULL, NULL);
+    CHECK_INT(inside_result, ==, GPUARENA_REENTRANT);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    close_both();
 }
 
 static void test_create(void)
@@ -154,5 +189,6 @@ int main(void)
     test_nowhere_to_write();
     test_no_arena();
     test_create();
+    test_create_inside();
     return tap_done();
 }
