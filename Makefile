@@ -217,7 +217,7 @@ mutants: $(call PROGRAMS,$(wildcard $(MUTANTS_BY:%=%/*.c)))  ## random small mis
 
 coverage:  ## lines of the header that no test runs, and branches that none takes, in BUILD/coverage; needs gcc
 	$(Q)rm -f $$(find '$(BUILD)/coverage' -name '*.gcda' 2>/dev/null)
-	$(Q)$(MAKE) --no-print-directory test BUILD='$(BUILD)/coverage' CFLAGS='-O0 -g1 --coverage' TESTS='$$(COVERING)'
+	$(Q)$(MAKE) --no-print-directory test BUILD='$(BUILD)/coverage' CFLAGS='-O0 -g1 --coverage -Dalways_inline=unused' TESTS='$$(COVERING)'
 	$(Q)BUILD='$(BUILD)/coverage' perl tests/mutation/coverage.pl
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes

@@ -19,7 +19,6 @@ for my $counts (@counts) {
         if (/^ *([-#=]+|\d+)\*?: *(\d+):(.*)/) {
             ($line, my $count) = ($2, $1);
             next if $count eq '-';
-            next if $3 =~ /^GPUARENA__INLINE/;                       # it is run where it is inlined
             $text{$line} = $3;
             $runs{$line} += $count =~ /\d/ ? $count : 0;
         } elsif (/^branch +(\d+) (?:taken (\d+)|never executed)/) {
@@ -30,7 +29,7 @@ for my $counts (@counts) {
 
 my ($lines_run, $branches, $branches_taken) = (0, 0, 0);
 for my $line (sort { $a <=> $b } keys %runs) {
-    my @of = @{ $taken{$line} // [] };
+    my @of = grep { defined } @{ $taken{$line} // [] };     # gcov numbers calls, too
     my $missed = grep { !$_ } @of;
     $lines_run += $runs{$line} > 0;
     $branches += @of;

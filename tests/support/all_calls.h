@@ -28,6 +28,9 @@ static inline int all_calls_answer(gpuarena *arena, void *block, gpuarena_result
     gpuarena_request request = GPUARENA_INIT;
     gpuarena_block found = GPUARENA_INIT;
     gpuarena_device figures = GPUARENA_INIT;
+    gpuarena_shared shared = GPUARENA_INIT;
+    uint64_t set = 5;
+    int fd = 5;
     request.bytes = 100;
     found.tag = 5;
     figures.device = 5;
@@ -41,11 +44,17 @@ static inline int all_calls_answer(gpuarena *arena, void *block, gpuarena_result
         gpuarena_walk(arena, all_calls_visit, &called),
         gpuarena_report(arena, GPUARENA_FORMAT_TEXT, all_calls_write, &called), gpuarena_check(arena, NULL, 0),
         gpuarena_observe(arena, NULL, NULL), gpuarena_get_device(arena, &figures),
+        gpuarena_capture_begin(arena, NULL, &set), gpuarena_capture_end(arena, NULL),
+        gpuarena_capture_release(arena, 1, NULL), gpuarena_export(arena, block, &shared),
+        gpuarena_export_fd(arena, block, 0, &fd, &set), gpuarena_export_end(arena, block),
+        gpuarena_import(arena, &shared, &out), gpuarena_import_fd(arena, block, 0, 1),
+        gpuarena_import_end(arena, block),
         arena ? gpuarena_destroy(arena) : expected,
     };
     for (size_t at = 0; at < sizeof results / sizeof results[0]; at++)
         if (results[at] != expected) return (int)at + 1;
-    return out == block && released == 5 && !called && found.tag == 5 && figures.device == 5 ? 0 : 100;
+    return out == block && released == 5 && !called && found.tag == 5 && figures.device == 5 && set == 5 && fd == 5
+        && !shared.bytes ? 0 : 100;
 }
 
 #endif

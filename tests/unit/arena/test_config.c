@@ -232,6 +232,35 @@ static void test_nonsense(void)
     CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
 }
 
+/* Fields with values that no text has. */
+static void test_no_values(void)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    char text[64];
+    config.growth = (gpuarena_growth)99;
+    config.limit_base = GPUARENA_LIMIT_OF_TOTAL;
+    for (int at = 0; at < 2; at++) {
+        config.limit_fraction = at ? 1.5 : -1;
+        gpuarena_config_text(&config, text, sizeof text);
+        CHECK_STR(text, "growth=unknown,limit=0%");
+    }
+    config.growth = GPUARENA_GROWTH_AUTO;
+    config.limit_base = GPUARENA_LIMIT_BYTES;
+    for (int at = 0; at < 2; at++) {
+        config.limit_fraction = at ? 1 : -1;
+        gpuarena_config_text(&config, text, sizeof text);
+        CHECK_STR(text, "limit=0");
+    }
+    for (int at = 0; at < 2; at++) {             /* of such a device nobody is a peer */
+        fake_open(&device, GIB(1));
+        device.slots.table.device = at ? 64 : -1;
+        config = fake_config(&device);
+        state_end(state_arena(&config), &device, "device");
+    }
+    CHECK_INT(gpuarena_config_text(NULL, text, sizeof text), ==, 0);
+    CHECK_INT(gpuarena_failure_text(NULL, text, sizeof text), ==, 0);
+}
+
 int main(void)
 {
     test_fields();
@@ -240,5 +269,6 @@ int main(void)
     test_groups();
     test_in_force();
     test_nonsense();
+    test_no_values();
     return tap_done();
 }

@@ -57,6 +57,7 @@ static void test_observer(void)
 {
     gpuarena *arena = arena_with("initial=2M");
     uint32_t kv = gpuarena_tag("kv"), other = gpuarena_tag("other");
+    CHECK_MSG(!gpuarena_tag("a\x7f"), "a name is printable ASCII");
     gpuarena_block block;
     CHECK_INT(gpuarena_observe(arena, watch, &other), ==, GPUARENA_OK);
     void *ptr = tagged(arena, 100, kv);

@@ -134,7 +134,20 @@ static void test_no_host_memory(void)
 static void test_text(void)
 {
     gpuarena *arena = open_used("readable");
+    static char without[sizeof written.text];
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr;
+    request.bytes = KIB(64);
+    request.tag = gpuarena_tag("unused");
+    request.tag = gpuarena_tag("named");
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
+    device.host.refuses = refuse_host;
+    memcpy(without, report(arena, GPUARENA_FORMAT_TEXT), sizeof without);
+    device.host.refuses = NULL;
     const char *text = report(arena, GPUARENA_FORMAT_TEXT);
+    CHECK_MSG(strcmp(text, without) == 0, "text: the same without host memory");
+    CHECK_MSG(strstr(text, "  tag named: 65536 bytes live in 1 blocks, peak 65536, 1 allocations\n")
+              && strstr(text, "  tag (none): ") && !strstr(text, "tag unused"), "text: tags that were used");
     size_t length = strlen(text);
     int printable = length > 0;
     for (size_t index = 0; index < length; index++)
@@ -151,6 +164,24 @@ static void test_text(void)
     CHECK_MSG(strstr(text, "under        readable\n") != NULL, "text: the arena above");
     CHECK_INT(gpuarena_destroy(under), ==, GPUARENA_OK);
     state_end(arena, &device, "text");
+}
+
+/* Where all blocks have a tag, untagged ones stand in the JSON alone, with zeros. */
+static void test_tagged_only(void)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *arena = state_arena(&config);
+    request.bytes = KIB(64);
+    request.tag = gpuarena_tag("named");
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
+    CHECK_MSG(!strstr(report(arena, GPUARENA_FORMAT_TEXT), "tag (none)"), "text: no line of untagged blocks");
+    CHECK_MSG(strstr(report(arena, GPUARENA_FORMAT_JSON), "{\"tag\":0,\"name\":\"\",\"live_bytes\":0,") != NULL,
+              "JSON: untagged blocks, none");
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    state_end(arena, &device, "tagged only");
 }
 
 /* Each segment has a line with its own figures: a free one, then a live one. */
@@ -230,6 +261,7 @@ int main(void)
     test_stopped_writer();
     test_no_host_memory();
     test_text();
+    test_tagged_only();
     test_text_of_segments();
     check_json("plain", 1);
     check_json("quote \" back\\slash / <&>", 2);

@@ -17,7 +17,12 @@ static void test_arena(gpuarena_backing backing)
     int current = -1;
     size_t free_bytes, total_bytes;
     for (int i = 0; i < 2; i++) wrong += cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking) != 0;
+    CHECK_INT(gpuarena_create(NULL, &arena), ==, 0);         /* all defaults, on device 0 */
+    CHECK_INT(gpuarena_destroy(arena), ==, 0);
     CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, 0);
+    uint64_t before = driver.now_ns(&driver);
+    CHECK_U64(driver.now_ns(&driver), >=, before);
+    CHECK_U64(before, >, 0);
     config.driver = &driver;
     config.backing = backing;
     config.limit_bytes = MIB(64);
