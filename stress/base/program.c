@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "array.h"
-
 #ifndef STRESS_FOLDER
 #define STRESS_FOLDER "stress"                   /* the Makefile says where it is */
 #endif
@@ -116,7 +114,8 @@ char *program_read(FILE *file, size_t most, size_t *length)
     char *text = NULL;
     size_t capacity = 0, got = 1;
     for (*length = 0; got > 0 && *length <= most; *length += got) {
-        ARRAY_RESERVE(text, capacity, *length + PROGRAM_PIECE + 1);
+        size_t wanted = *length + PROGRAM_PIECE + 1;
+        if (wanted > capacity) text = program_resize(text, capacity = wanted * 2, 1);
         got = fread(text + *length, 1, PROGRAM_PIECE, file);
     }
     text[*length] = '\0';
