@@ -9,6 +9,9 @@
 static uint64_t space_handle_part = 256;         /* 2: large handles, though the device is small */
 #define GPUARENA__HANDLE_PART space_handle_part
 #define GPUARENA_STATIC
+#ifdef GPUARENA_H
+#error "the implementation is built without GPUARENA__HANDLE_PART: include this first"
+#endif
 #include "gpuarena.h"
 #include "sim_device.h"
 

@@ -3,9 +3,9 @@
 #ifndef TESTS_SPACE_STATE_H
 #define TESTS_SPACE_STATE_H
 
-#include "host_memory.h"
-#include "space_pages.h"
+#include "space_pages.h"                         /* first: see there */
 #include "space_fit.h"
+#include "host_memory.h"
 
 enum { SPACE_STREAMS = 4,                           /* that most programs have: the legacy one, and made ones */
        SPACE_ANY = 4, SPACE_OWN = 5,                /* no streams of their own: as the header's */
