@@ -1143,8 +1143,9 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
 /* Declares that the stream's capture has ended or was given up; cudaStreamEndCapture may come before or
    after. When the last stream of a set ends, all free memory of the set serves its next capture.
      Results    INVALID_ARGUMENT (the stream is not captured).
-     Cost       O(streams + blocks of the set). On a per-thread stream events.record is called, and its
-                failure is no failure of this call. */
+     Cost       O(streams + blocks of the set).
+     Driver     on a per-thread stream capture.active and the group events; their failure is no failure of
+                this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
 
 /* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
@@ -1152,8 +1153,9 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
    blocks become ordinary ones.
      Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
                 progress), HOST_MEMORY.
-     Cost       O(streams + blocks of the set + free blocks that wait for several streams). On a per-thread
-                stream events.record is called, and its failure is no failure of this call. */
+     Cost       O(streams + blocks of the set + free blocks that wait for several streams).
+     Driver     on a per-thread stream capture.active and the group events; their failure is no failure of
+                this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
 /* ---- between processes: see the manual */
@@ -7880,10 +7882,10 @@ static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__pla
 }
 
 /* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
-   Places that overlap are earmarked at once. Left out are places whose record serves no planned stream any
-   more: while a plan waits, it may become a capture set's. 0: no host memory, or too many streams. */
-static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
-                                  uint64_t below)
+   Places that overlap are earmarked at once. The plan gives up a place whose record has become a capture
+   set's or a thread's own stream's: while a plan waits, records are used again. 0: no host memory, or too
+   many streams. */
+static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_t record, uint64_t below)
 {
     uint32_t count = plan->seen.count, at, of = 0;
     size_t bytes = count * sizeof *plan->seen.list;
@@ -7891,12 +7893,15 @@ static int gpuarena__plan_earmark(gpuarena *arena, const gpuarena__plan *plan, u
     gpuarena__planned *list = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
     int done = list != NULL;
     if (!list) return 0;
+    for (at = 0; at < count; at++) {
+        const gpuarena__stream *stream = &arena->streams.list[plan->seen.list[at].record];
+        if (stream->home || stream->key) plan->seen.list[at].address = 0;
+    }
     memcpy(list, plan->seen.list, bytes);
     GPUARENA__SORT(gpuarena__planned, list, count, one.address < other.address);
     for (at = 0; done && at < count; at++) {
         const gpuarena__planned *place = &list[at];
-        if (!place->address || place->address >= below || (record && place->record != record)
-            || !gpuarena__is_planned_stream(arena, place->record)) continue;
+        if (!place->address || place->address >= below || (record && place->record != record)) continue;
         if (place->record != of || place->address > end) {
             if (of) done = gpuarena__earmark_begin(arena, of, begin, end);
             done = done && gpuarena__region_of(arena, place->record);
@@ -8324,7 +8329,7 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
-    arena->release_pass++;
+    arena->release_pass++;                       /* as release_to does, but plans go on: theirs is not idle */
     (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped, 1, stream, NULL);
 }
 
@@ -10092,7 +10097,7 @@ static int gpuarena__check_hole(gpuarena__audit *audit, const gpuarena__range *r
         room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
     GPUARENA__NEVER(!range->pages || gpuarena__node_bytes(node) % page, "a hole is not of whole pages",
                     index);
-    GPUARENA__NEVER(node->record, "a hole waits for something", index);     /* record 0 has no tickets */
+    GPUARENA__NEVER(node->record || node->ticket, "a hole waits for something", index);
     GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
     GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
                     "two holes are neighbours", index);
@@ -12480,7 +12485,7 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
 }
 
 /* Gives up memory that is earmarked for plans, if more would be reserved otherwise than the limit or
-   config.idle_fraction allows. */
+   config.idle_fraction allows, or if it may serve what otherwise takes a segment. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     const gpuarena__plan *now = arena->plans.now;

@@ -78,7 +78,7 @@ void program_no_memory(void)
 {
     if (program_rescue) longjmp(*program_rescue, 1);
     program_say("no host memory\n");
-    fflush(NULL);
+    fflush(stdout);                              /* all files: another thread may hold one, reading */
     _exit(EXIT_HARNESS);
 }
 

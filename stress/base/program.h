@@ -1,5 +1,5 @@
 /* The program's name, as it was called, in all that it prints: build/stress says `stress`, what is installed says
-   `gpuarena-stress`. And the files that come along with it.
+   `gpuarena-stress`. The files that come along with it. And how all ask for host memory, and what happens without.
    It must not know any command or page. */
 #ifndef STRESS_BASE_PROGRAM_H
 #define STRESS_BASE_PROGRAM_H

@@ -188,7 +188,8 @@ static unsigned run_parts(run *self, int is_baseline)
 
 enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where host memory runs out */
 
-/* 0: there was no host memory for it, and what it holds is lost. */
+/* 0: there was no host memory for it, and what it holds is lost. Threads of a timed pass have no rescue:
+   without memory there the program ends, and no file is written. */
 static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
     const pass_settings *settings = &self->plan.settings;

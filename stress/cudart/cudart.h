@@ -28,6 +28,8 @@
    - Graphs hold what is captured: copies, fills, cudart_kernel, launches of other graphs.
    - Memory holds real bytes; what nobody has written reads as 0xA5. Of host memory it takes 2 MiB for each 2 MiB that
      hold more than one value; when that runs out, a copy or fill is a finding and answers cudaErrorUnknown.
+     Where there is none for the machine's own books, the process ends at once, with status 4 and one line, without
+     findings.
    - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
      is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
      other. Other memory of the host is taken as it comes.

@@ -267,6 +267,23 @@ static void leave(void)
     CHECK(device_holds(opened, base, PAGE) && !device_holds(opened, base, PAGE + 1));
 }
 
+/* What cannot be unmapped, or destroyed, stays on the device, which is told. */
+static void leave_for_good(sim *served, const device_config *config)
+{
+    static const struct { sim_call kind; const char *kept; } rows[] = {
+        { SIM_CALL_VM_UNMAP, "2097152 bytes could not be given back to cuda:1: cudaErrorUnknown (999)" },
+        { SIM_CALL_VM_DESTROY, "8388608 bytes could not be given back to cuda:1: cudaErrorUnknown (999)" } };
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        problem told = { 0, "" };
+        opened = device_open(config, &why);
+        leave();
+        sim_fail_call(served, rows[row].kind, 1, 1, 999);
+        CHECK_INT(device_close(opened, &told), ==, -1);
+        CHECK_STR(told.text, rows[row].kept);
+        sim_fail_call(served, SIM_CALL_KINDS, 0, 0, 0);
+    }
+}
+
 static void test_cuda(void)
 {
     sim_counters left;
@@ -290,6 +307,7 @@ static void test_cuda(void)
     CHECK_INT(device_close(opened, &why), ==, 0);
     sim_get_counters(served, 1, &left);
     CHECK_U64(left.held_bytes + left.handle_count + left.mapping_count + left.reserved_address_bytes, ==, 0);
+    leave_for_good(served, &config);
     CHECK_MSG(!sim_finding(served, 0), "no finding");
     cudart_attach(NULL);
     sim_destroy(served);
