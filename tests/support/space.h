@@ -501,9 +501,17 @@ static inline void space_do_use(const space_op *op)
     if (block->set) stream = space_use_of_set(block, op->stream);
     if (stream == SPACE_NOBODY || !space_behind(block, stream)) return;
     space_access(block, stream);
-    if (block->set && !block->capture) return;               /* it goes back behind all that used its set */
+    int is_after = block->set && !block->capture;            /* it may go back behind all that used its set */
+    if (is_after && space.op / 2 % 2) {
+        block->is_unnamed = 1;
+        return;
+    }
     gpuarena_result result = gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space_enter(stream));
     space_expect("use", result);
+    if (is_after) {
+        block->is_unnamed |= result != GPUARENA_OK;
+        return;
+    }
     block->named |= space_bit(stream);
     if (!result) return;
     block->named = 0;                            /* what the arena does not know the program orders */

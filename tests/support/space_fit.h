@@ -20,6 +20,7 @@ typedef struct shadow_block {                    /* address 0: the slot is empty
     uint32_t behind, named;                      /* streams that are behind that already; that a capture named */
     int is_orphan;                               /* only the stream of its allocation used it, which is gone */
     int set, capture;                            /* that it belongs to, and was allocated in; 0: none */
+    int is_unnamed;                              /* a stream used it after its capture, and the arena was not told */
     uint64_t mark, serial;                       /* the arena's latest mark when it was allocated; its own number */
 } shadow_block;
 typedef struct shadow_range { uint64_t address, bytes; } shadow_range;

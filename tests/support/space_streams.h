@@ -278,12 +278,13 @@ static inline void space_enter_set(shadow_block *made, int stream)
     }
 }
 
-/* On which stream a set's block is freed, for which all is ordered. */
+/* On which stream a set's block is freed, for which all is ordered. A later capture into its set frees only what was
+   named to gpuarena_use: nothing orders a captured stream behind other work. */
 static inline int space_stream_of_set(const shadow_block *block, int stream)
 {
     const space_set *of = &space.sets[block->set];
     int is_inside = stream != SPACE_ANY && stream != SPACE_OWN && space.streams[stream].set == block->set
-        && (!block->capture || space.streams[stream].capture == block->capture);
+        && (block->capture ? space.streams[stream].capture == block->capture : !block->is_unnamed);
     if (!is_inside && !block->capture) {
         stream = space_usable_from(stream);
         return stream != SPACE_NOBODY && space_follow_all(stream, of->used) ? stream : SPACE_NOBODY;
