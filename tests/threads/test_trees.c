@@ -76,6 +76,9 @@ static int may_have(uint64_t bytes)
     return 0;
 }
 
+/* TWICE: who reclaims looks at the other arenas one after the other. What one of them frees after it was looked at,
+   while another that is looked at later takes as much, is counted as live in both: so a refusal is judged where it
+   comes twice. */
 static void allocate(worker *self, thread_arena *at, uint64_t bytes)
 {
     tenancy made = { NULL, bytes, at, 0, 1 + (int)pick(self, 2), -1 };
@@ -86,7 +89,9 @@ static void allocate(worker *self, thread_arena *at, uint64_t bytes)
     request.bytes = bytes;
     request.stream = slot_stream(made.stream);
     could = gpuarena_can_alloc(at->arena, &request);
-    if (gpuarena_alloc_ex(at->arena, &made.ptr, &request) == GPUARENA_OK) {
+    for (int tries = now && now->fits ? 2 : 1; tries && !made.ptr; tries--)      /* see TWICE */
+        (void)gpuarena_alloc_ex(at->arena, &made.ptr, &request);
+    if (made.ptr) {
         worker_keep(self, made);
         WANT(now || !all_paged || could == GPUARENA_OK);
         return;
