@@ -100,8 +100,7 @@ my @rare = (
      q@if (!of || place->address > end) {@],
     ['plans of other arenas end though none can help', q@for (most = !reclaim->predicts; most >= 0; most--)@,
      q@for (most = 0; most >= 0; most--)@],
-    ['plans end for idle memory that the device lacks', q@    arena->release_pass++;
-    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
+    ['plans end for idle memory that the device lacks', q@    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
      q@    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped@],
     ['plans end for a dedicated block', q@    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what@, q@    if (0        /* what@],
     ['a plan keeps what is idle above a lowered limit',
