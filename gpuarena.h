@@ -11231,6 +11231,7 @@ typedef struct gpuarena__reclaim {
     uint64_t seen;                               /* changes by other arenas before growth was tried */
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
+    int races;                                   /* attempts that found too little while others freed */
     int alone;                                   /* 1: it holds the root's reclaim mutex to its end: two calls
                                                     do not take from each other */
     int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
@@ -11272,6 +11273,20 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuaren
         (void)gpuarena__end(at, GPUARENA_OK);
     }
     return idle;
+}
+
+/* Counts the frees so far in the tree's other arenas. They are looked at one after the other: a block that is
+   freed in one after the look, while memory of another is taken before it, seems to be live in both. */
+static uint64_t gpuarena__family_frees(const gpuarena *arena, const gpuarena__reclaim *reclaim)
+{
+    const gpuarena *root = gpuarena__family_root(arena);
+    uint64_t number = UINT64_MAX, frees = 0;
+    gpuarena *at;
+    while ((at = gpuarena__family_enter(arena, reclaim->apart, root, &number)) != NULL) {
+        frees += at->stats.free_count;
+        (void)gpuarena__end(at, GPUARENA_OK);
+    }
+    return frees;
 }
 
 /* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
@@ -11321,16 +11336,17 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
    tree's other arenas, with this arena unlocked, if together they have enough: until all limits from here up
    allow it, or as many bytes as the driver refused. 1: try again, because memory was released or something
    has changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
-   less than the amount that was refused before, unless other arenas have changed. */
+   less than the amount that was refused before, unless other arenas have changed; and an amount is refused at
+   the ninth attempt that found too little while other arenas changed. */
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
     const gpuarena *root = gpuarena__family_root(arena), *top;
-    int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
+    int could, changed, moved, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t calls, freed, now, device = 0, free_bytes, total_bytes;
+    uint64_t calls, freed, frees, now, released = 0, device = 0, free_bytes, total_bytes;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
@@ -11346,19 +11362,21 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     gpuarena__unlock_all(arena);
     if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
+    frees = gpuarena__family_frees(arena, reclaim);
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
         gpuarena__figures then = gpuarena__family_figures(arena, top);
         uint64_t lack = refused ? bytes : gpuarena__above(then.held + bytes, then.limit);
-        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
+        released += gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
     }
+    moved = !released && gpuarena__family_frees(arena, reclaim) != frees;
     gpuarena__relock_all(arena);
     now = gpuarena__family_figures(arena, root).changes;
     changed = now != reclaim->seen;
     reclaim->seen = now;
-    if (!could || !changed) reclaim->refused = bytes;
-    else arena->stats.reclaim_count++;
-    return changed || calls != arena->call_count || freed != arena->stats.free_count;
+    if (could && changed) arena->stats.reclaim_count++;
+    else if (!(changed || moved) || ++reclaim->races > 8) reclaim->refused = bytes;
+    return changed || moved || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
 /* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other

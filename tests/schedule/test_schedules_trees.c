@@ -202,6 +202,38 @@ static void free_in_part(void)
     WANT(gpuarena_free(part, ptr, slot_stream(1)) == GPUARENA_OK);
 }
 
+/* ---- half of it all is live, now in one arena, now in another; who asks for the other half gets it */
+
+static void eight_in_all(gpuarena_config *config)
+{
+    grow_exactly(config);
+    config->limit_bytes = MIB(8);
+}
+
+static void make_halves(void)
+{
+    void *idle = NULL;
+    make_refused();
+    WANT(gpuarena_alloc(part, &idle, MIB(4), slot_stream(1)) == GPUARENA_OK);
+    WANT(gpuarena_free(part, idle, slot_stream(1)) == GPUARENA_OK);
+}
+
+static void half_moves(void)
+{
+    for (int at = 0; at < 4; at++) {
+        gpuarena *from = at % 2 ? part : full, *to = at % 2 ? full : part;
+        WANT(gpuarena_free(from, full_block, slot_stream(1)) == GPUARENA_OK);
+        WANT(gpuarena_alloc(to, &full_block, MIB(4), slot_stream(1)) == GPUARENA_OK);
+    }
+}
+
+static void half_is_asked_for(void)
+{
+    void *ptr = NULL;
+    WANT(gpuarena_alloc(asking, &ptr, MIB(4), slot_stream(2)) == GPUARENA_OK);
+    if (ptr) WANT(gpuarena_free(asking, ptr, slot_stream(2)) == GPUARENA_OK);
+}
+
 static const scenario scenarios[] = {
     { "parts that need what others have idle", grow_exactly, make_parts,
       { first_needs_a_quarter, second_needs_a_half, whole_needs_a_quarter }, end_parts, 4 },
@@ -218,6 +250,7 @@ static const scenario scenarios[] = {
       { another_asks, part_reserves, reserve_for_part }, end_refused, 0 },
     { "an allocation beside a free", four_in_all, make_refused,
       { another_asks, part_allocates, free_in_part }, end_refused, 0 },
+    { "a half beside a half that moves", eight_in_all, make_halves, { half_is_asked_for, half_moves }, end_refused, 0 },
 };
 
 int main(void)
