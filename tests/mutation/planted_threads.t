@@ -44,10 +44,17 @@ static void gpuarena__copy_end(@,
     ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
      q@    if (times < UINT32_MAX) (void)sched_yield();@],
 );
+my @about_trees = (
+    ['what a sibling frees while others are looked at is not looked at again',
+     q@moved = !released && gpuarena__family_frees(arena, reclaim) != frees;@, q@moved = 0;@],
+    ['a second look that finds too little is the last one',
+     q@else if (!(changed || moved) || ++reclaim->races > 8)@, q@else@],
+);
 
 planted(test => 'tests/threads/test_plans_threads.c', environment => '', mistakes => \@about_plans,
         goes_on => 1);
 planted(test => 'tests/threads/test_threads_taken.c', environment => '', mistakes => \@about_hits,
         goes_on => 1);
+planted(test => 'tests/schedule/test_schedules_trees.c', environment => '', mistakes => \@about_trees, goes_on => 1);
 planted(test => 'tests/threads/test_spin.c', environment => '', seconds => 5, mistakes => \@about_locks,
         found => sub { finding($_[0]) // ($_[0] =~ /^does not end$/m && 'it takes long') });
