@@ -2158,6 +2158,7 @@ struct gpuarena {
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
+    uint64_t shrink_count;                       /* parts of blocks that were freed */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
                                                     asked */
     uint64_t growing;                            /* charged for growth in progress, and for
@@ -11283,7 +11284,7 @@ static uint64_t gpuarena__family_frees(const gpuarena *arena, const gpuarena__re
     uint64_t number = UINT64_MAX, frees = 0;
     gpuarena *at;
     while ((at = gpuarena__family_enter(arena, reclaim->apart, root, &number)) != NULL) {
-        frees += at->stats.free_count;
+        frees += at->stats.free_count + at->shrink_count;
         (void)gpuarena__end(at, GPUARENA_OK);
     }
     return frees;
@@ -13299,6 +13300,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
     arena->stats.live_count++;
     arena->stats.free_count--;
+    arena->shrink_count++;
     gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0, 0);
 }
 

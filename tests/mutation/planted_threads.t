@@ -47,6 +47,7 @@ static void gpuarena__copy_end(@,
 my @about_trees = (
     ['what a sibling frees while others are looked at is not looked at again',
      q@moved = !released && gpuarena__family_frees(arena, reclaim) != frees;@, q@moved = 0;@],
+    ['what a sibling frees of a block is not looked at again', q@    arena->shrink_count++;@, q@@],
     ['a second look that finds too little is the last one',
      q@else if (!(changed || moved) || ++reclaim->races > 8)@, q@else@],
 );

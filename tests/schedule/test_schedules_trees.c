@@ -227,6 +227,39 @@ static void half_moves(void)
     }
 }
 
+/* The same of quarters, as blocks of pages shrink and grow. */
+static void *part_block;
+
+static void make_quarters(void)
+{
+    make_halves();
+    WANT(gpuarena_alloc(part, &part_block, MIB(2), slot_stream(1)) == GPUARENA_OK);
+}
+
+static void quarter_moves(void)
+{
+    for (int at = 0; at < 4 && world.kind->backing == GPUARENA_BACKING_PAGED; at++) {
+        gpuarena *from = at % 2 ? part : full, *to = at % 2 ? full : part;
+        WANT(gpuarena_resize(from, at % 2 ? part_block : full_block, MIB(2), GPUARENA_OWN_STREAM) == GPUARENA_OK);
+        WANT(gpuarena_resize(to, at % 2 ? full_block : part_block, MIB(4), GPUARENA_OWN_STREAM) == GPUARENA_OK);
+    }
+}
+
+static void quarter_is_asked_for(void)
+{
+    void *ptr = NULL;
+    WANT(gpuarena_check(asking, NULL, 0) == GPUARENA_OK);
+    if (world.kind->backing != GPUARENA_BACKING_PAGED) return;   /* a part of a segment is not idle */
+    WANT(gpuarena_alloc(asking, &ptr, MIB(2), slot_stream(2)) == GPUARENA_OK);
+    if (ptr) WANT(gpuarena_free(asking, ptr, slot_stream(2)) == GPUARENA_OK);
+}
+
+static void end_quarters(void)
+{
+    WANT(gpuarena_free(part, part_block, slot_stream(1)) == GPUARENA_OK);
+    end_refused();
+}
+
 static void half_is_asked_for(void)
 {
     void *ptr = NULL;
@@ -251,6 +284,8 @@ static const scenario scenarios[] = {
     { "an allocation beside a free", four_in_all, make_refused,
       { another_asks, part_allocates, free_in_part }, end_refused, 0 },
     { "a half beside a half that moves", eight_in_all, make_halves, { half_is_asked_for, half_moves }, end_refused, 0 },
+    { "a quarter beside one that moves", eight_in_all, make_quarters, { quarter_is_asked_for, quarter_moves },
+      end_quarters, 0 },
 };
 
 int main(void)
