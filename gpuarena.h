@@ -138,8 +138,8 @@
        memory is stranded, except for plans.
      - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
        low addresses and idle pages gather at high ones. Where there is one stream and such a request is of
-       whole pages and gets new ones, it begins at a page, unless what is left
-       before it and what is stranded exceed together what is said above.
+       whole pages and gets new ones, it begins at a page, unless what is left before it and what is stranded
+       exceed together what is said above.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole.
@@ -216,8 +216,8 @@
           room, and start again; then call config.pressure, and start again if it says so
      Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, or if
      they might serve what otherwise takes a segment, and before stage 9 in any case; then the stages start
-     again. If all stages fail, nothing has changed, except
-     that idle segments may have been released, plans may have ended and the stream may wait for others.
+     again. If all stages fail, nothing has changed, except that idle segments may have been released, plans
+     may have ended and the stream may wait for others.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
 
@@ -301,8 +301,8 @@
    no plans and pays nothing for them.
      - If two repetitions of a kind were alike, and pages had to be moved in the second or memory was
        released, a plan is made at the next call of gpuarena_step: an address for every block that is freed in
-       its step or in the next one.
-       Blocks that live longer stay where they are. A step that the plan serves throughout calls no driver.
+       its step or in the next one. Blocks that live longer stay where they are. A step that the plan serves
+       throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
        peak is added for each stream.
      - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
@@ -322,7 +322,7 @@
        memory goes back (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is
        forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       scrub or debug, and none is packed while a stream is captured.
+       scrub or debug, and none is made or packed while a stream is captured.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
    for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough
