@@ -697,10 +697,12 @@ typedef struct gpuarena_failure {
                                                     HEADROOM, DRIVER_REFUSED: how much more device memory is
                                                     needed, after idle memory is moved or released.
                                                     FRAGMENTED: by how much the longest free block is too
-                                                    short */
+                                                    short. Idle memory of other arenas of the tree, where
+                                                    all of it is not enough, is not counted */
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes;
     uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as in gpuarena_walk_stats; else 0 */
-    uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED: from memory.info; else 0 */
+    uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED, and FRAGMENTED if one of them
+                                                    forbade growth: from memory.info; else 0 */
     gpuarena_block block;                        /* misuse: the block concerned; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
     gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags with most
@@ -9543,6 +9545,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
                                       uint64_t idle)
 {
     uint64_t kept, room, lack, now, total;
+    const gpuarena *narrow;
     switch (failure->reason) {
     case GPUARENA_REASON_OVER_LIMIT:
         kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
@@ -9550,9 +9553,11 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
         return;
     case GPUARENA_REASON_OVER_PARENT:            /* the arena whose limit leaves the least is named */
         gpuarena__mutex_lock(&gpuarena__registry_lock);
-        gpuarena__detail(failure, "%s", gpuarena__limit_narrowest(arena->config.parent, &room)->config.name);
+        narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
+        gpuarena__detail(failure, "%s", narrow->config.name);
+        kept = narrow->family.reserved + narrow->family.growing - idle;
+        failure->missing_bytes = gpuarena__above(kept + need, narrow->limit);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        failure->missing_bytes = gpuarena__above(gpuarena__above(need, idle), room);
         return;
     case GPUARENA_REASON_HEADROOM: case GPUARENA_REASON_DRIVER_REFUSED: break;
     default: return;
@@ -9617,7 +9622,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         failure.reason = gpuarena__ask_capturing(arena, NULL) ? GPUARENA_REASON_CAPTURE
                                                              : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
-        failure.missing_bytes = 0;
+        failure.missing_bytes = failure.device_free_bytes = 0;
         failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
     } else if (!gpuarena__needs_new(req) && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
@@ -11413,14 +11418,13 @@ static int gpuarena__is_exported(const gpuarena *arena, uint32_t index)
     return (gpuarena__node_at(arena, index)->size & GPUARENA__EXPORTED) != 0;
 }
 
-/* Refuses to free or resize an exported block. */
-static gpuarena_result gpuarena__fail_exported(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+/* 1, and an error: the block is exported, so it is neither freed nor resized. */
+static int gpuarena__keeps_exported(const gpuarena *arena, uint32_t index, gpuarena__error *error)
 {
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena__set_error(&error, GPUARENA_STILL_IN_USE);
-    error.detail = "the block is exported; call gpuarena_export_end first";
-    error.block = index;
-    return gpuarena__fail(arena, &error, 0, stream);
+    if (!gpuarena__is_exported(arena, index)) return 0;
+    error->detail = "the block is exported; call gpuarena_export_end first";
+    error->block = index;
+    return !gpuarena__set_error(error, GPUARENA_STILL_IN_USE);
 }
 
 /* Where the handle of a paged range begins that backs this address. */
@@ -12094,8 +12098,8 @@ typedef struct gpuarena__miss {
     gpuarena_failure *failure;                   /* of the call, if it fails */
     gpuarena__reclaim reclaim;                   /* from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
-    uint64_t pressure_changes, pressure_limit;   /* the sum of frees and releases, and the limit, at the last
-                                                    call of config.pressure */
+    uint64_t pressure_freed, pressure_reserved, pressure_limit;  /* stats.free_count, reserved bytes and limit
+                                                    at the last call of config.pressure */
     uint32_t retries;                            /* rounds made because of other threads' frees */
     uint32_t again;                              /* 1: run the stages again */
     uint32_t over;                               /* 1: no stage of this round can help any more */
@@ -12482,17 +12486,19 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Calls config.pressure, without any lock. Later rounds call it again only if something has changed. */
+/* Calls config.pressure, without any lock. Later rounds call it again only if something has changed. What a
+   round obtains and gives back, because it does not serve the request, is no change. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
-    uint64_t changes = arena->stats.free_count + arena->stats.release_count;
     gpuarena__frame frame;
     (void)req;
     if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
         || miss->error.reason == GPUARENA_REASON_TOO_LARGE
-        || (changes == miss->pressure_changes && arena->limit == miss->pressure_limit)) return 0;
-    miss->pressure_changes = changes;
+        || (arena->stats.free_count == miss->pressure_freed && arena->limit == miss->pressure_limit
+            && arena->stats.reserved_bytes >= miss->pressure_reserved)) return 0;
+    miss->pressure_freed = arena->stats.free_count;
+    miss->pressure_reserved = arena->stats.reserved_bytes;
     miss->pressure_limit = arena->limit;
     arena->stats.pressure_count++;
     gpuarena__unlock_all(arena);
@@ -12651,7 +12657,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
     gpuarena__miss miss = GPUARENA_INIT;
     uint32_t at = 0, index = 0;
     miss.failure = failure;
-    miss.pressure_changes = UINT64_MAX;
+    miss.pressure_freed = UINT64_MAX;
     while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
         const struct gpuarena__stage *stage = &gpuarena__stages[at++];
         if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
@@ -12736,20 +12742,20 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream
     arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
-/* Clears a live block, if that is configured, and frees it; with the slow-path mutex. If it cannot be
-   cleared, it stays live. */
-static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+/* Clears a live block, if that is configured, and frees it; with the slow-path mutex. 0 and an error: it is
+   exported, or cannot be cleared, and stays live. */
+static int gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream,
+                                   gpuarena__error *error)
 {
-    gpuarena__error error = gpuarena__no_error();
     uint64_t address = gpuarena__node_at(arena, index)->address;
     gpuarena_stream cleared_on = stream;
-    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
-    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error)) {
-        error.block = index;                     /* the block is still live */
-        return gpuarena__fail(arena, &error, 0, stream);
+    if (gpuarena__keeps_exported(arena, index, error)) return 0;
+    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, error)) {
+        error->block = index;
+        return 0;
     }
     gpuarena__free_slot(arena, gpuarena__lookup_find(arena, address), cleared_on);
-    return GPUARENA_OK;
+    return 1;
 }
 
 static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, const gpuarena_request *request)
@@ -13173,14 +13179,16 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
+    gpuarena__error error = gpuarena__no_error();
     uint32_t *slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!slot) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    result = gpuarena__free_scrubbed(arena, *slot, stream);
+    if (!gpuarena__free_scrubbed(arena, *slot, stream, &error))
+        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
     gpuarena__after_free(arena, stream);
-    return gpuarena__end(arena, result);
+    return gpuarena__end(arena, GPUARENA_OK);
 }
 
 /* A free that the fast path does not serve. The lock is held, and is unlocked. node, slot: as lookup_node
@@ -13530,7 +13538,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = *slot;
     node = gpuarena__node_at(arena, index);
-    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
+    if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     if (req.bytes > gpuarena__node_bytes(node)) {
@@ -13783,10 +13791,11 @@ GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
 GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
                                                  gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena, NULL), freed;
+    gpuarena_result result = gpuarena__begin(arena, NULL);
+    gpuarena__error error = gpuarena__no_error();
     const gpuarena__lookup *lookup;
-    uint64_t last;
-    uint32_t slot, mask, n;
+    uint64_t last, refused = 0;
+    uint32_t *found, slot, mask, n;
     if (result != GPUARENA_OK) return result;
     if (mark > arena->serial)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "mark: not one of this arena's"));
@@ -13798,15 +13807,22 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             if (index && node->as.live.serial > mark && node->as.live.serial <= last
                 && (!tag || node->as.live.tag == tag)) {
-                freed = gpuarena__free_scrubbed(arena, index, stream);
-                if (freed != GPUARENA_OK) result = freed;
+                gpuarena__error one = gpuarena__no_error();
+                uint64_t address = node->address;
+                if (!gpuarena__free_scrubbed(arena, index, stream, &one)) {
+                    refused = address;
+                    error = one;
+                }
             }
             if (mask == lookup->mask) continue;
             mask = lookup->mask;                 /* the table has grown meanwhile: start again */
             slot = UINT32_MAX;
         }
     gpuarena__after_free(arena, stream);
-    return gpuarena__end(arena, result);
+    if (!refused) return gpuarena__end(arena, GPUARENA_OK);
+    found = gpuarena__lookup_find(arena, refused);           /* another thread may have freed it */
+    error.block = found ? *found : 0;
+    return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
 }
 
 /* ---- looking */

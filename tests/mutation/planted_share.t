@@ -15,10 +15,10 @@ my @exports = (
     ['a free under the short lock frees an exported block',
      q@(GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))@, q@(GPUARENA__KEPT | GPUARENA__DEDICATED))@],
     ['a free in the slow path frees an exported block',
-     q@    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
+     q@    if (gpuarena__keeps_exported(arena, index, error)) return 0;
     if (!gpuarena__scrub_free(@, q@    if (!gpuarena__scrub_free(@],
     ['an exported block is resized',
-     q@    if (gpuarena__is_exported(arena, index)) return gpuarena__fail_exported(arena, index, stream);
+     q@    if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
     if (!gpuarena__resize_request(@, q@    if (!gpuarena__resize_request(@],
     ['the offset is that in the page, not in the handle', q@*base = gpuarena__handle_begin(arena, node->address);@,
      q@*base = node->address - node->address % arena->paged.page_bytes;@],
