@@ -1814,8 +1814,8 @@ typedef enum gpuarena__guarding {
     GPUARENA__UNGUARDED, GPUARENA__CREATED, GPUARENA__MAPPED, GPUARENA__GUARDED
 } gpuarena__guarding;
 
-/* A range. anchors[p] is the first node that starts in its p-th 2 MiB page of addresses, or 0: from there any
-   address is reached over the blocks of one page. Anchors follow the range in host memory. Ranges are linked
+/* A range. Its tables follow it in host memory. anchors[p] is the first node that starts in its p-th 2 MiB
+   page of addresses, or 0: from there any address is reached over the blocks of one page. Ranges are linked
    in the order of their addresses, and in a treap, in which no child's height exceeds its parent's. */
 typedef struct gpuarena__range {
     uint64_t address, bytes;
@@ -1823,12 +1823,12 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint8_t *owners;                             /* behind anchors: the heap of each page's nodes; without
-                                                    meaning where no node starts */
+    uint8_t *owners;                             /* the heap of each page's nodes; without meaning where no
+                                                    node starts */
     uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
-                                                    Behind `pages`; of pages in holes without meaning */
+                                                    Of pages in holes without meaning */
     uint32_t first;                              /* the node at `address`; joining keeps the lower node */
     uint32_t height;
     uint64_t refused;                            /* the release pass in which the driver refused it */
@@ -4335,7 +4335,8 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 }
 
 /* >>range ==============================================================================================
-   Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
+   Ranges: memory and addresses from the driver and back, and how the arena holds them. Host memory is
+   reserved before the driver is called. */
 
 /* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
    unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
@@ -4393,7 +4394,8 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
     return 1;
 }
 
-/* Requests a segment from the driver. What is granted stays charged until it is entered. */
+/* Requests a segment from the driver, or the addresses of a paged range. What is granted of a segment stays
+   charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
                                    gpuarena_stream stream, gpuarena__error *error)
 {
@@ -4404,13 +4406,19 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
         stream = gpuarena__real_stream(stream);
         if (gpuarena__ask_captured(arena, stream, error)) return 0;
     }
-    if (!gpuarena__try_relax(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
-    done = gpuarena__is_guarded(arena) ? gpuarena__guard_obtain(arena, &memory, range, error)
-        : GPUARENA__ASK(arena, error, memory, obtain,
-                        (&arena->driver, arena->memory, &memory, bytes, stream));
+    if (!gpuarena__try_relax(arena, error)
+        || (!range->pages && !gpuarena__charge(arena, bytes, error))) return 0;
+    if (range->pages)
+        done = GPUARENA__ASK(arena, error, vm, reserve,
+                             (&arena->driver, &memory, bytes, arena->paged.page_bytes));
+    else if (gpuarena__is_guarded(arena)) done = gpuarena__guard_obtain(arena, &memory, range, error);
+    else done = GPUARENA__ASK(arena, error, memory, obtain,
+                              (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
-    if (!done) gpuarena__uncharge(arena, bytes);
-    return done;
+    if (done) return 1;
+    if (!range->pages) gpuarena__uncharge(arena, bytes);
+    else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
+    return 0;
 }
 
 /* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
@@ -4441,13 +4449,14 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
-/* Gives a segment back to the driver. A guarded one goes in steps, after a wait for the device as by
-   cudaFree; after a failure a later call goes on. */
+/* Gives a segment back to the driver, or the addresses of a paged range. A guarded segment goes in steps,
+   after a wait for the device as by cudaFree; after a failure a later call goes on. */
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
     uint64_t bytes = range->bytes;
+    if (range->pages) return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, memory, bytes));
     if (!gpuarena__is_guarded(arena)) {
         if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
         if (!GPUARENA__ASK(arena, error, memory, give_back,
@@ -4471,9 +4480,12 @@ static size_t gpuarena__address_pages(uint64_t bytes)
     return (size_t)(bytes >> GPUARENA__PAGE_LOG2) + 2;       /* both ends may lie inside a page */
 }
 
-static size_t gpuarena__range_bytes(uint64_t bytes)
+/* The host memory of a range: itself, its anchors and owners, and the handles of a paged one. */
+static size_t gpuarena__range_bytes(const gpuarena *arena, uint64_t bytes, int is_paged)
 {
-    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t));
+    size_t count = is_paged ? (size_t)(bytes / arena->paged.page_bytes) : 0;
+    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t))
+        + count * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
@@ -4574,7 +4586,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused.first;
     gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-    memset(range->anchors, 0, gpuarena__range_bytes(bytes) - sizeof *range);         /* and the owners */
+    memset(range->anchors, 0, gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t)));
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4599,22 +4611,28 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* Host memory for one more range: the range itself with its anchors, and five nodes, which are kept: one for
-   the range, three for blocks that are split off, one for a use of a capture set's block. NULL: no host
+/* Host memory for one more range: the range with its tables, and five nodes, which are kept: one for the
+   range, three for blocks that are split off, one for a use of a capture set's block. NULL: no host
    memory. */
 enum { GPUARENA__RANGE_NODES = 5 };
-static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
+static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes, int is_paged)
 {
-    size_t size = gpuarena__range_bytes(bytes);
+    size_t count = is_paged ? (size_t)(bytes / arena->paged.page_bytes) : 0;
     gpuarena__range *range;
+    uint64_t *pages;
     if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
-    range = (gpuarena__range *)gpuarena__host_alloc(arena, size);
-    if (range) {
-        memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
-        range->bytes = bytes;
-        range->anchors = (uint32_t *)(void *)(range + 1);
-        range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
-    } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    range = (gpuarena__range *)gpuarena__host_alloc(arena, gpuarena__range_bytes(arena, bytes, is_paged));
+    if (!range) {
+        arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+        return NULL;
+    }
+    memset(range, 0, sizeof *range);             /* the tables are set when the driver has granted it */
+    range->bytes = bytes;
+    pages = (uint64_t *)(void *)(range + 1);
+    range->parts = (uint32_t *)(void *)(pages + count);
+    range->anchors = range->parts + count;
+    range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
+    if (is_paged) range->pages = pages;
     return range;
 }
 
@@ -4628,11 +4646,6 @@ static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *
         if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_earmarked(at.node)
             || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
-}
-
-static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
-{
-    return (size_t)(bytes / arena->paged.page_bytes) * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Removes a range without live blocks from the arena's data. */
@@ -4655,78 +4668,12 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
         gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
     gpuarena__account(arena, 0 - gone, 0);
-    if (range->pages)
-        gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
-    else arena->paged.segment_count--;
+    arena->paged.segment_count -= !range->pages;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__range_unlink(&arena->ranges, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    gpuarena__host_free(arena, range, gpuarena__range_bytes(range->bytes));
+    gpuarena__host_free(arena, range, gpuarena__range_bytes(arena, range->bytes, range->pages != NULL));
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
-}
-
-/* Gives one idle segment back to the driver without a wait of its own; the caller knows that no stream is
-   captured. Its blocks are in no bin meanwhile, so that no other thread gets them. 0: the driver refused, and
-   *error says why, or the segment is not idle any more. It is still held then. */
-static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                       gpuarena__error *error)
-{
-    gpuarena__iterator at;
-    int waits = 0;
-    gpuarena_block block = gpuarena__block_describe(arena, range->first);
-    block.bytes = block.resident_bytes = range->bytes;
-    block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
-    if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        waits |= at.node->record != 0;
-        gpuarena__free_remove(arena, at.index);
-        at.node->size |= GPUARENA__CLAIMED;
-    }
-    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
-        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-            at.node->size &= ~GPUARENA__CLAIMED;
-            gpuarena__free_insert(arena, at.index);
-        }
-        return 0;
-    }
-    gpuarena__range_forget(arena, range);
-    if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
-    arena->stats.release_count++;
-    gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
-    return 1;
-}
-
-/* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
-   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. NULL, a
-   misaligned range or one that overlaps another is a driver error, although the driver reported success. Such
-   a range goes back, unless its base is that of a held one, which the call would then take away. */
-static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                         gpuarena__error *error)
-{
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before = NULL;
-    uint64_t address;
-    uint32_t index;
-    int granted, done;
-    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
-    done = granted && gpuarena__range_neighbour(arena, address, bytes, &before);
-    if (granted && !done) {
-        const gpuarena__range *held = gpuarena__range_of(arena, address);
-        if (address && (!held || held->address != address))
-            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
-        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-        gpuarena__uncharge(arena, bytes);
-    }
-    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    if (!done) {
-        gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
-        return 0;
-    }
-    index = gpuarena__range_enter(arena, before, address, range);
-    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
-    if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
-    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
-    return 0;
 }
 
 static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
@@ -5517,7 +5464,104 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 }
 
 /* >>growth =============================================================================================
-   How much memory to request, and growth by segments. */
+   Segments: how much memory to request, growth by segments, and how they go back. */
+
+/* Tells whether the arena must wait for work on an idle segment before its release, because the driver does
+   not: always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
+static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
+{
+    gpuarena__iterator at;
+    uint32_t record = 0;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC)
+        record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
+    else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
+    if (!arena->streams.ordered || arena->lost) return 0;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
+        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
+            return 1;
+    return 0;
+}
+
+/* Waits for the work on one idle segment, where the driver does not, and gives the segment back. The caller
+   knows that no stream is captured. The blocks are in no bin meanwhile, so that no other thread gets them. 0:
+   the wait or the driver failed, and *error says why, or the segment is not idle any more. It is still held
+   then. */
+static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                       gpuarena__error *error)
+{
+    gpuarena__iterator at;
+    int waits = 0;
+    gpuarena_block block;
+    if (gpuarena__segment_waits(arena, range, stream)
+        && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
+        return 0;                                /* another thread took some of it meanwhile */
+    if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
+    block = gpuarena__block_describe(arena, range->first);
+    block.bytes = block.resident_bytes = range->bytes;
+    block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        waits |= at.node->record != 0;
+        gpuarena__free_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
+    }
+    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
+        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+            at.node->size &= ~GPUARENA__CLAIMED;
+            gpuarena__free_insert(arena, at.index);
+        }
+        return 0;
+    }
+    gpuarena__range_forget(arena, range);
+    if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
+    arena->stats.release_count++;
+    gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
+    return 1;
+}
+
+/* Asks whether a stream is captured; if none is, waits for one idle segment and gives it back. 0 and an
+   error: one is, or as segment_give_back. */
+static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                     gpuarena__error *error)
+{
+    return !gpuarena__ask_capturing(arena, error)
+        && gpuarena__segment_give_back(arena, range, stream, error);
+}
+
+/* Obtains one range of exactly `bytes`: a segment of whole granules for which the caller has found room
+   within the limit, or addresses in whole pages. Returns its node, free and in a bin, or a hole; or 0 and an
+   error, and nothing has changed. NULL, a misaligned range or one that overlaps another is a driver error,
+   although the driver reported success. Such a range goes back, unless its base is that of a held one, which
+   the call would then take away. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, int is_paged, gpuarena_stream stream,
+                                       gpuarena__error *error)
+{
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes, is_paged), *before = NULL;
+    uint64_t address;
+    uint32_t index;
+    int granted, done;
+    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
+    done = granted && (!is_paged || address % arena->paged.page_bytes == 0)
+        && gpuarena__range_neighbour(arena, address, bytes, &before);
+    if (granted && !done) {
+        const gpuarena__range *held = gpuarena__range_of(arena, address);
+        if (address && (!held || held->address != address))
+            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
+        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        if (!is_paged) gpuarena__uncharge(arena, bytes);
+    }
+    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    if (!done) {
+        gpuarena__host_free(arena, range, gpuarena__range_bytes(arena, bytes, is_paged));
+        return 0;
+    }
+    index = gpuarena__range_enter(arena, before, address, range);
+    if (is_paged) return index;
+    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
+    if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
+    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
+    return 0;
+}
 
 /* Tells whether the block must begin its segment. */
 static int gpuarena__begins_segment(const gpuarena__request *req)
@@ -5601,7 +5645,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     if (wish > room)
         wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
                                                                 rest */
-    while ((index = gpuarena__segment_obtain(arena, wish, stream, error)) == 0) {
+    while ((index = gpuarena__range_obtain(arena, wish, 0, stream, error)) == 0) {
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);    /* falls to the need */
         arena->stats.backoff_count++;
@@ -6150,49 +6194,21 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 /* ---- addresses */
 
-static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
-{
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
-    uint64_t page = arena->paged.page_bytes, base,
-             *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes));
-    void *address = NULL;
-    *error = gpuarena__no_error();
-    if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
-        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    else if (gpuarena__try_relax(arena, error)
-             && GPUARENA__ASK(arena, error, vm, reserve, (&arena->driver, &address, bytes, page))) {
-        int is_new;
-        base = gpuarena__address(address);
-        is_new = gpuarena__range_neighbour(arena, base, bytes, &before);
-        if (is_new && base % page == 0) {
-            arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-            range->pages = pages;
-            range->parts = (uint32_t *)(void *)(pages + bytes / page);
-            (void)gpuarena__range_enter(arena, before, base, range);
-            return 1;
-        }
-        if (is_new)                              /* it is not aligned to pages */
-            (void)GPUARENA__ASK(arena, error, vm, release, (&arena->driver, address, bytes));
-        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-    } else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
-    if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
-    gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
-    return 0;
-}
-
 /* Reserves another range of addresses: the usual size, or at least `need` if the driver has no more. */
 static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__error *error)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
-    gpuarena__error said;
-    while (!gpuarena__span_obtain(arena, bytes, &said)) {
+    gpuarena__error said = gpuarena__no_error();
+    if (!gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    while (!gpuarena__range_obtain(arena, bytes, 1, NULL, &said)) {
         if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
                               && said.reason != GPUARENA_REASON_HOST_MEMORY)) {
             *error = said;
             return 0;
         }
         bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
+        said = gpuarena__no_error();
     }
     return 1;
 }
@@ -6206,8 +6222,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = GPUARENA__ASK(arena, error, vm, release,
-                             (&arena->driver, gpuarena__pointer(range->address), range->bytes));
+        done = gpuarena__driver_give_back(arena, range->address, range, NULL, error);
         if (done) gpuarena__range_forget(arena, range);
     }
     return done;
@@ -8184,43 +8199,6 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 /* >>release ============================================================================================
    Releasing idle memory, by configuration or on request; and growing to a target or back. */
 
-/* Tells whether the arena must wait for work on an idle segment before its release, because the driver does
-   not: always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
-static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
-{
-    gpuarena__iterator at;
-    uint32_t record = 0;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC)
-        record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
-    else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
-    if (!arena->streams.ordered || arena->lost) return 0;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
-            return 1;
-    return 0;
-}
-
-/* Waits for the work on one idle segment, if any is in progress, and gives it back. The caller knows that no
-   stream is captured. 0: the wait or the driver failed, and *error says why, or the segment is not idle any
-   more. */
-static int gpuarena__segment_wait_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                            gpuarena__error *error)
-{
-    if (gpuarena__segment_waits(arena, range, stream)
-        && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
-        return 0;                                /* another thread took some of it meanwhile */
-    return gpuarena__segment_give_back(arena, range, stream, error);
-}
-
-/* Asks whether a stream is captured; if none is, waits for one idle segment and gives it back. 0 and an
-   error: one is, or as segment_wait_give_back. */
-static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                     gpuarena__error *error)
-{
-    return !gpuarena__ask_capturing(arena, error)
-        && gpuarena__segment_wait_give_back(arena, range, stream, error);
-}
-
 /* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
    the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
    again in this pass. Streams are asked for captures once, before the first one goes. */
@@ -8250,7 +8228,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         link = covering ? &covering : &list;
         range = *link;
         *link = range->next;
-        if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
+        if (!gpuarena__segment_give_back(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
 }
@@ -8307,7 +8285,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
         if (!gpuarena__segment_idle(arena, range, 0)) continue;
         if (then > now) due = gpuarena__min(due, then);
         else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
-                || !gpuarena__segment_wait_give_back(arena, range, stream, error)) range->used = now;
+                || !gpuarena__segment_give_back(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
     if (!paged->page_bytes) return;
@@ -8392,7 +8370,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
         before = range->before;
         if (range->fresh && !arena->lost
             && ((!asked++ && gpuarena__ask_capturing(arena, &ignored))
-                || !gpuarena__segment_wait_give_back(arena, range, NULL, &ignored)))
+                || !gpuarena__segment_give_back(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
 }
@@ -10513,8 +10491,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     uint64_t bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
     const gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after)
-        bytes += gpuarena__range_bytes(range->bytes)
-            + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
+        bytes += gpuarena__range_bytes(arena, range->bytes, range->pages != NULL);
     GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
     return 1;
 }
