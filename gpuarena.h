@@ -1843,9 +1843,10 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
     uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
 
-/* A run of idle pages; a handle that is mapped nowhere; and the data that all paged ranges share. A handle is
-   memory of one page or more that the driver created in one piece, maps in one piece, and takes back in one
-   piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages. Invariants:
+/* Addresses in whole pages; a handle that is mapped nowhere; and the data that all paged ranges share. A
+   handle is memory of one page or more that the driver created in one piece, maps in one piece, and takes
+   back in one piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages.
+   Invariants:
      idle_count    the pages of the handles that lie inside single free blocks
      large_count   the number of mapped large handles */
 typedef struct gpuarena__page_run { uint64_t address, page_count; } gpuarena__page_run;
@@ -1868,8 +1869,6 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    gpuarena__page_run *runs;                    /* scratch: idle pages, to be moved or given back */
-    uint32_t run_count, run_room;
     gpuarena__page_run *retired;                 /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
@@ -2184,7 +2183,7 @@ struct gpuarena {
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(tags.list, tags.room) \
-    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room) \
+    X(paged.spare, paged.spare_room) X(paged.retired, paged.retired_room) \
     X(imports.list, imports.room)
 
 /* A request that has passed its checks. */
@@ -6058,14 +6057,6 @@ static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
                              paged->spare_room);
 }
 
-/* Makes room for one more run of pages. There always is room for the first one in an arena with paged ranges.
-   0: no host memory. */
-static int gpuarena__page_runs_reserve(gpuarena *arena)
-{
-    gpuarena__paged *paged = &arena->paged;
-    return GPUARENA__RESERVE(arena, gpuarena__page_run, paged->runs, paged->run_count, 1, paged->run_room);
-}
-
 /* The range and the number of the page at this address. */
 static gpuarena__range *gpuarena__page_at(const gpuarena *arena, uint64_t address, uint64_t *page)
 {
@@ -6121,39 +6112,42 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
 }
 
 /* Claims whole pages of a quiet free block, so that the driver can be asked about them. Takes up to two
-   nodes. 0: they are not free any more, or there is no host memory. */
-static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes)
+   nodes. Returns their node, a chain of one; or 0 and an error: there is no host memory. */
+static uint32_t gpuarena__block_claim(gpuarena *arena, uint64_t begin, uint64_t bytes, gpuarena__error *error)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t size = gpuarena__node_bytes(node);
-    if (!gpuarena__is_free(node) || node->record
-        || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
-        return 0;
+    if (gpuarena__node_bytes(gpuarena__node_at(arena, index)) > bytes && !gpuarena__nodes_reserve(arena, 2))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__free_remove(arena, index);
     index = gpuarena__block_carve(arena, index, begin, bytes, gpuarena__free_insert);
     gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
-    return 1;
+    gpuarena__node_at(arena, index)->as.chain.link = 0;
+    return index;
 }
 
-/* Returns claimed pages to the free blocks. */
-static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
+/* Returns a chain of claimed pages to the free blocks. */
+static void gpuarena__unclaim(gpuarena *arena, uint32_t index)
 {
-    uint32_t index = gpuarena__node_around(arena, begin);
-    gpuarena__node_at(arena, index)->size &= ~GPUARENA__CLAIMED;
-    (void)gpuarena__block_join(arena, index);
+    while (index) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint32_t next = node->as.chain.link;
+        node->size &= ~GPUARENA__CLAIMED;
+        (void)gpuarena__block_join(arena, index);
+        index = next;
+    }
 }
 
-/* Turns claimed pages into a hole. unmap_failed: the driver still maps them, so the hole cannot be backed. */
-static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int unmap_failed)
+/* Turns pages that are in no bin or list into a hole. unmap_failed: the driver still maps them, so the hole
+   cannot be backed. */
+static void gpuarena__hole_make(gpuarena *arena, uint32_t index, int unmap_failed)
 {
-    uint32_t index = gpuarena__node_around(arena, begin);
     gpuarena__node *node = gpuarena__node_at(arena, index);
     node->size &= ~GPUARENA__CLAIMED;
     if (!unmap_failed) (void)gpuarena__hole_join(arena, index);
     else {
         node->size |= GPUARENA__HOLE | GPUARENA__KEPT;
         arena->paged.unmap_failed_count++;
+        arena->stats.driver_error_count++;
     }
 }
 
@@ -6199,7 +6193,7 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__erro
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
-    if (!gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
+    if (!gpuarena__spares_reserve(arena, 1))     /* there always is room for one in an arena with pages */
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (!gpuarena__range_obtain(arena, bytes, 1, NULL, &said)) {
         if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
@@ -6486,118 +6480,136 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
     return seen.page_count;
 }
 
-/* Lists a run of pages that may move. 0: no host memory. */
-static int gpuarena__page_run_add(gpuarena *arena, uint64_t begin, uint64_t end)
+/* The number of quiet idle pages outside the whole pages around [begin, end). O(quiet free blocks). */
+static uint64_t gpuarena__quiet_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    gpuarena__paged *paged = &arena->paged;
-    if (begin >= end) return 1;
-    if (!gpuarena__page_runs_reserve(arena)) return 0;
-    paged->runs[paged->run_count].address = begin;
-    paged->runs[paged->run_count++].page_count = (end - begin) / paged->page_bytes;
-    return 1;
+    uint32_t index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX);
+    gpuarena__seen seen = GPUARENA_INIT;
+    seen.low = gpuarena__round_down(begin, arena->paged.page_bytes);
+    seen.high = gpuarena__whole(end, arena->paged.page_bytes);
+    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link)
+        seen.page_count += gpuarena__pages_outside(arena, gpuarena__node_at(arena, index), &seen);
+    return seen.page_count;
 }
 
-/* Lists the handles of one page in [begin, end), which is free, as runs. 0: no host memory. */
-static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
+/* A walk over the idle handles of a chain of blocks, except those in the pages [begin, end). A step yields
+   one large handle, or all handles of one page up to the next other one; of each block the highest first. */
+typedef struct gpuarena__idle_walk {
+    uint64_t begin, end, address, page_count;
+    uint32_t is_large;
+    uint32_t next;                               /* the chain's next block */
+    const gpuarena__range *range;                /* of this block; and its pages that are left */
+    uint64_t low, high;
+} gpuarena__idle_walk;
+
+static gpuarena__idle_walk gpuarena__idle_begin(const gpuarena *arena, uint32_t chain, uint64_t begin,
+                                                uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, low, high, at, from, base;
-    const gpuarena__range *range;
-    begin = gpuarena__whole(begin, page);
-    end = gpuarena__round_down(end, page);
-    if (begin >= end) return 1;
-    range = gpuarena__page_at(arena, begin, &low);
-    if (!range->pages) return 1;
-    if (!arena->paged.large_count) return gpuarena__page_run_add(arena, begin, end);
-    base = range->address;
-    high = low + (end - begin) / page;
-    gpuarena__handles_inside(range, &low, &high);
-    for (at = from = low; at < high; at += range->parts[at]) {
-        if (range->parts[at] == 1) continue;
-        if (!gpuarena__page_run_add(arena, base + from * page, base + at * page)) return 0;
-        from = at + range->parts[at];
-    }
-    return gpuarena__page_run_add(arena, base + from * page, base + high * page);
+    gpuarena__idle_walk at = GPUARENA_INIT;
+    at.begin = gpuarena__round_down(begin, arena->paged.page_bytes);
+    at.end = gpuarena__whole(end, arena->paged.page_bytes);
+    at.next = chain;
+    return at;
 }
 
-/* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
-static void gpuarena__page_runs_fit(gpuarena__paged *paged, uint64_t count)
+/* 0: the walk is over. */
+static int gpuarena__idle_next(const gpuarena *arena, gpuarena__idle_walk *at)
 {
-    uint32_t at, best = 0;
-    for (at = 0; at < paged->run_count; at++) {
-        gpuarena__page_run run = paged->runs[at];
-        uint64_t least = paged->runs[best].page_count;
-        if (run.page_count >= count && (least < count || run.page_count < least)) best = at;
-    }
-    if (best) {
-        gpuarena__page_run run = paged->runs[best];
-        paged->runs[best] = paged->runs[0];
-        paged->runs[0] = run;
-    }
-}
-
-/* Lists up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
-   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
-   and of the last run its lowest pages: so few holes are left. Returns how many are listed in `runs`. An
-   error: no host memory to list all. */
-static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
-                               gpuarena__error *error)
-{
-    gpuarena__paged *paged = &arena->paged;
-    uint64_t found = 0;
-    uint32_t index, at = 0;
-    paged->run_count = 0;
-    begin = gpuarena__round_down(begin, paged->page_bytes);
-    end = gpuarena__whole(end, paged->page_bytes);
-    index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
-    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-        if (gpuarena__page_runs_between(arena, low, gpuarena__min(high, begin))
-            && gpuarena__page_runs_between(arena, gpuarena__max(low, end), high)) continue;
-        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        break;
-    }
-    GPUARENA__SORT(gpuarena__page_run, paged->runs, paged->run_count, one.address > other.address);
-    if (to_move) gpuarena__page_runs_fit(paged, count);
-    for (; at < paged->run_count && found < count; at++) {
-        gpuarena__page_run *run = &paged->runs[at];
-        if (run->page_count > count - found) {   /* also if it is one block */
-            if (!to_move) run->address += (run->page_count - (count - found)) * paged->page_bytes;
-            run->page_count = count - found;
+    uint64_t page = arena->paged.page_bytes;
+    at->page_count = at->is_large = 0;
+    for (;;) {
+        const gpuarena__node *node;
+        while (at->low < at->high && !at->is_large) {
+            uint64_t first = at->high - 1 - gpuarena__pages_back(at->range, at->high - 1),
+                     address = at->range->address + first * page, count = at->range->parts[first];
+            int outside = address >= at->end || address + count * page <= at->begin;
+            if (at->page_count && (count > 1 || !outside)) return 1;
+            at->high = first;
+            if (!outside) continue;
+            at->address = address;
+            at->page_count += count;
+            at->is_large = count > 1;
         }
-        found += run->page_count;
+        if (at->page_count || !at->next) return at->page_count != 0;
+        node = gpuarena__node_at(arena, at->next);
+        at->next = node->as.chain.link;
+        at->range = gpuarena__range_of(arena, node->address);
+        if (!at->range->pages) continue;
+        at->low = (gpuarena__whole(node->address, page) - at->range->address) / page;
+        at->high = (node->address + gpuarena__node_bytes(node) - at->range->address) / page;
+        gpuarena__handles_inside(at->range, &at->low, &at->high);
     }
-    paged->run_count = at;
+}
+
+/* Sorts the first `count` blocks of a chain, the highest first. *rest: what follows them. */
+static uint32_t gpuarena__chain_sort(const gpuarena *arena, uint32_t first, uint32_t count, uint32_t *rest)
+{
+    uint32_t left, right, sorted, *link = &sorted;
+    if (count < 2) {
+        *rest = gpuarena__node_at(arena, first)->as.chain.link;
+        gpuarena__node_at(arena, first)->as.chain.link = 0;
+        return first;
+    }
+    left = gpuarena__chain_sort(arena, first, count / 2, &right);
+    right = gpuarena__chain_sort(arena, right, count - count / 2, rest);
+    while (left && right) {
+        uint64_t address = gpuarena__node_at(arena, left)->address;
+        uint32_t *higher = address > gpuarena__node_at(arena, right)->address ? &left : &right;
+        *link = *higher;
+        link = &gpuarena__node_at(arena, *higher)->as.chain.link;
+        *higher = *link;
+    }
+    *link = left | right;
+    return sorted;
+}
+
+/* Claims up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
+   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
+   and of the last run its lowest pages: so few holes are left. Returns the number of their pages; *claimed:
+   their chain. An error: no host memory to claim all. */
+static uint64_t gpuarena__pages_claim(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                      int to_move, uint32_t *claimed, gpuarena__error *error)
+{
+    uint64_t page = arena->paged.page_bytes, found = 0, best = 0;
+    uint32_t chain = gpuarena__chain(arena, 0, page, UINT64_MAX), index, length = 0;
+    gpuarena__idle_walk at;
+    *claimed = 0;
+    if (!chain || !count) return 0;
+    for (index = chain; index; index = gpuarena__node_at(arena, index)->as.chain.link) length++;
+    chain = gpuarena__chain_sort(arena, chain, length, &index);
+    at = gpuarena__idle_begin(arena, chain, begin, end);
+    while (to_move && gpuarena__idle_next(arena, &at))
+        if (!at.is_large && at.page_count >= count && (!best || at.page_count < best)) best = at.page_count;
+    at = gpuarena__idle_begin(arena, chain, begin, end);
+    while (found < count && gpuarena__idle_next(arena, &at)) {
+        uint64_t taken = gpuarena__min(at.page_count, count - found);
+        if (at.is_large || (best && at.page_count != best)) continue;
+        if (!to_move) at.address += (at.page_count - taken) * page;
+        *claimed = gpuarena__block_claim(arena, at.address, taken * page, error);
+        if (!*claimed) break;
+        found += taken;
+        claimed = &gpuarena__node_at(arena, *claimed)->as.chain.link;
+    }
     return found;
 }
 
 /* Finds the quiet idle large handle outside [begin, end) that goes first: the smallest with at least `count`
    pages, else the largest; the highest among equals. Returns the pages of all that there are. O(idle
    pages). */
-static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                     gpuarena__page_run *best)
+static uint64_t gpuarena__large_find(const gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                     gpuarena__idle_walk *best)
 {
     uint64_t page = arena->paged.page_bytes, all = 0;
-    uint32_t index;
+    gpuarena__idle_walk at;
     best->page_count = 0;
     if (!arena->paged.large_count) return 0;
-    index = gpuarena__chain(arena, 0, 2 * page, UINT64_MAX);
-    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        const gpuarena__range *range = gpuarena__range_of(arena, node->address);
-        uint64_t low = (gpuarena__whole(node->address, page) - range->address) / page,
-                 high = (node->address + gpuarena__node_bytes(node) - range->address) / page;
-        if (!range->pages) continue;
-        for (gpuarena__handles_inside(range, &low, &high); low < high; low += range->parts[low]) {
-            uint64_t pages = range->parts[low], at = range->address + low * page;
-            int covers = pages >= count, is_better = pages > best->page_count;
-            if (pages == 1 || (at < end && at + pages * page > begin)) continue;
-            all += pages;
-            if (covers) is_better = best->page_count < count || pages < best->page_count;
-            if (!is_better && (pages != best->page_count || at < best->address)) continue;
-            best->address = at;
-            best->page_count = pages;
-        }
+    at = gpuarena__idle_begin(arena, gpuarena__chain(arena, 0, 2 * page, UINT64_MAX), begin, end);
+    while (gpuarena__idle_next(arena, &at)) {
+        int is_better = at.page_count > best->page_count;
+        if (!at.is_large) continue;
+        all += at.page_count;
+        if (at.page_count >= count) is_better = best->page_count < count || at.page_count < best->page_count;
+        if (is_better || (at.page_count == best->page_count && at.address > best->address)) *best = at;
     }
     return all;
 }
@@ -6606,13 +6618,9 @@ static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t b
    what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
-    uint64_t count = 0;
-    uint32_t index;
+    uint64_t count;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet) count = gpuarena__idle_pages(arena, 0, 0);
-    else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
-              index = gpuarena__node_at(arena, index)->as.chain.link)
-        count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
+    count = quiet ? gpuarena__quiet_pages(arena, 0, 0) : gpuarena__idle_pages(arena, 0, 0);
     count += arena->paged.spare_pages;
     return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
 }
@@ -6629,54 +6637,49 @@ static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uin
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* Releases a run of handles of one page, or one large handle, except what was taken meanwhile: of a run the
-   highest pages first. Room for handles is made in steps, because host memory may be out; there always is
-   room for one. 0 and an error. */
-static int gpuarena__page_run_release(gpuarena *arena, gpuarena__page_run run, gpuarena__error *error)
+/* Releases claimed pages: runs of handles of one page, or one large handle. There is room for the handles. 0
+   and an error. */
+static int gpuarena__claimed_release(gpuarena *arena, uint32_t index, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
-    while (run.page_count) {
-        uint64_t each = gpuarena__handle_at(arena, run.address).page_count;
-        int roomy = gpuarena__spares_reserve(arena, run.page_count / each);
-        uint64_t count = roomy ? run.page_count : (paged->spare_room - paged->spare_count) * each, at;
-        uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
-        uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
-        int done = 1;
-        if (!gpuarena__pages_claim(arena, begin, bytes)) {
-            if (gpuarena__nodes_reserve(arena, 2)) return 1;
-            return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        }
-        if (!gpuarena__unmap(arena, begin, bytes, error)) {
-            gpuarena__pages_unclaim(arena, begin);
-            return 0;
-        }
-        for (at = 0; at < count; at += each) {
-            paged->spare[paged->spare_count++] = gpuarena__handle_at(arena, begin + at * paged->page_bytes);
-            paged->spare_pages += each;
-        }
-        paged->large_count -= each > 1;
-        gpuarena__hole_make(arena, begin, 0);
-        for (at = 0; at < count && done; at += each) done = gpuarena__handle_destroy(arena, 0, error);
+    int done = 1;
+    while (index && done) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t begin = node->address, bytes = gpuarena__node_bytes(node), at;
+        uint64_t before = arena->stats.reserved_bytes;
+        uint32_t next = node->as.chain.link, first = paged->spare_count;
+        done = gpuarena__unmap(arena, begin, bytes, error);
+        if (!done) break;
+        for (at = 0; at < bytes; at += paged->spare[paged->spare_count++].page_count * paged->page_bytes)
+            paged->spare[paged->spare_count] = gpuarena__handle_at(arena, begin + at);
+        paged->spare_pages += bytes / paged->page_bytes;
+        paged->large_count -= paged->spare[first].page_count > 1;
+        gpuarena__hole_make(arena, index, 0);
+        while (paged->spare_count > first && done) done = gpuarena__handle_destroy(arena, 0, error);
         arena->stats.release_count++;
         gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
                              (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
-        if (!done) return 0;
-        run.page_count -= count;
+        index = next;
     }
-    return 1;
+    gpuarena__unclaim(arena, index);
+    return done;
 }
 
 /* Releases quiet idle large handles outside [begin, end) until `count` pages or more have gone. Returns how
-   many have. An error: the driver failed. */
+   many have. An error: the driver failed, or there is no host memory. */
 static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                         gpuarena__error *error)
 {
-    uint64_t before = arena->stats.reserved_bytes, gone = 0;
-    gpuarena__page_run run;
+    uint64_t page = arena->paged.page_bytes, before = arena->stats.reserved_bytes, gone = 0;
+    gpuarena__idle_walk large;
+    uint32_t claimed = 1;
     if (gpuarena__ask_capturing(arena, error)) return 0;
-    while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &run)
-           && gpuarena__page_run_release(arena, run, error))
-        gone = (before - arena->stats.reserved_bytes) / arena->paged.page_bytes;
+    while (claimed && gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
+        if (!gpuarena__spares_reserve(arena, 1)) claimed = gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+        else claimed = gpuarena__block_claim(arena, large.address, large.page_count * page, error);
+        if (!claimed || !gpuarena__claimed_release(arena, claimed, error)) break;
+        gone = (before - arena->stats.reserved_bytes) / page;
+    }
     return gone;
 }
 
@@ -6688,27 +6691,26 @@ typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
     uint64_t release;                            /* pages of large handles that must go back before */
     uint32_t is_last;                            /* 1: no large handle can go back any more */
+    uint32_t claimed;                            /* a chain of the pages that move, at their old places */
     uint32_t first;                              /* the first new handle in the table */
 } gpuarena__commit;
 
-/* Makes quiet what completed events show to be, and picks pages that move to a place; none while a stream is
-   captured. may_wait: if quiet pages are too few, the host waits for streams, event by event, as long as that
-   makes some quiet. */
-static uint64_t gpuarena__pick_now(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
-                                   int may_wait, gpuarena__error *error)
+/* Makes quiet what completed events show to be. Returns how many pages, up to `count`, may then move to a
+   place; none while a stream is captured. may_wait: if quiet pages are too few, the host waits for streams,
+   event by event, as long as that makes some quiet. */
+static uint64_t gpuarena__movable(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
+                                  int may_wait)
 {
-    gpuarena__page_run large;
-    uint64_t found;
-    uint32_t record;
+    uint64_t begin = commit->begin, end = commit->end;
+    uint32_t record = may_wait && arena->config.streams != GPUARENA_STREAMS_SAME ? 1 : UINT32_MAX;
+    gpuarena__idle_walk large;
     if (gpuarena__ask_capturing(arena, NULL)) return 0;
     (void)gpuarena__resolve_all(arena);
-    found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
-    if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
-    for (record = 1; record < arena->streams.count; record++)
-        while (found + gpuarena__large_find(arena, 1, commit->begin, commit->end, &large) < count
-               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, record))
-            found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
-    return found;
+    for (; record < arena->streams.count; record++)
+        while (gpuarena__quiet_pages(arena, begin, end) < count && gpuarena__host_wait_for(arena, record))
+            continue;
+    return gpuarena__min(count, gpuarena__quiet_pages(arena, begin, end)
+                                - gpuarena__large_find(arena, 1, begin, end, &large));
 }
 
 /* The peak of live bytes since pages were last released; reserved memory is measured against it. */
@@ -6773,8 +6775,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
-    gpuarena__page_run large;
-    gpuarena__error said = gpuarena__no_error();
+    gpuarena__idle_walk large;
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
@@ -6789,11 +6790,8 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
     commit->move = left - commit->create;
     if (commit->move && may_move) {
-        found = gpuarena__pick_now(arena, commit, commit->move, left <= room, &said);
-        if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
-            *error = said;
-            return 0;
-        }
+        found = gpuarena__movable(arena, commit, commit->move, left <= room);
+        if (gpuarena__is_lost(arena, error)) return 0;
     }
     if (may_move && !commit->is_last && found < commit->move) {
         uint64_t lack = gpuarena__headroom_lack(arena);
@@ -6815,10 +6813,9 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
 static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, int may_move,
                                     gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t most = commit->create + commit->move, moves = 0, least;
     if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (may_move) moves = gpuarena__pick_now(arena, commit, most, 0, &ignored);
+    if (may_move) moves = gpuarena__movable(arena, commit, most, 0);
     least = gpuarena__min(commit->create, most - moves);
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
@@ -6888,7 +6885,7 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, in
     *error = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = commit->move + commit->create - made;
-        if (gpuarena__pick_now(arena, commit, more, 0, &said) == more && !arena->lost) {
+        if (gpuarena__movable(arena, commit, more, 0) == more && !arena->lost) {
             arena->stats.backoff_count++;
             commit->move = more;
             commit->create = made;
@@ -6900,27 +6897,6 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, in
     return 0;
 }
 
-/* Claims the pages that will move, chosen anew, since other threads may have taken some while new pages were
-   created. 0 and an error; NONE: there are too few by now. */
-static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
-{
-    gpuarena__paged *paged = &arena->paged;
-    uint32_t at = 0, count;
-    paged->run_count = 0;
-    if (commit->move
-        && gpuarena__pick(arena, commit->move, commit->begin, commit->end, 1, error) < commit->move) {
-        paged->run_count = 0;
-        return 0;
-    }
-    count = paged->run_count;
-    while (at < count && gpuarena__pages_claim(arena, paged->runs[at].address,
-                                               paged->runs[at].page_count * paged->page_bytes)) at++;
-    if (at == count) return 1;
-    paged->run_count = 0;
-    while (at) gpuarena__pages_unclaim(arena, paged->runs[--at].address);
-    return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-}
-
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
 static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit, uint64_t *reached,
@@ -6928,20 +6904,22 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
 {
     const gpuarena__paged *paged = &arena->paged;
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
-    uint64_t bytes, page, taken = 0;             /* taken: pages of this run; behind the last, spare ones */
-    uint32_t next = commit->first, run = 0, at;
+    uint64_t bytes, page, moved = 0;             /* moved: bytes of the block `from` */
+    uint32_t next = commit->first, last = next, from = commit->claimed, at;
     while (gpuarena__hole_next(arena, &hole)) {
         gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle;
-            if (run < paged->run_count && taken == paged->runs[run].page_count) {
-                run++;
-                taken = 0;
-            }
             if (next < paged->spare_count) handle = paged->spare[next++];
-            else if (run < paged->run_count)
-                handle = gpuarena__handle_at(arena, paged->runs[run].address + taken++ * paged->page_bytes);
-            else handle = paged->spare[commit->first - ++taken];
+            else if (from) {
+                const gpuarena__node *node = gpuarena__node_at(arena, from);
+                handle = gpuarena__handle_at(arena, node->address + moved);
+                moved += paged->page_bytes;
+                if (moved == gpuarena__node_bytes(node)) {
+                    from = node->as.chain.link;
+                    moved = 0;
+                }
+            } else handle = paged->spare[--last];
             bytes = handle.page_count * paged->page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
                                (&arena->driver, gpuarena__pointer(*reached), bytes, handle.id))) return 0;
@@ -6964,24 +6942,20 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *comm
     while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
         if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
         hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
-        gpuarena__node_at(arena, hole.index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
-        arena->paged.unmap_failed_count++;
-        arena->stats.driver_error_count++;
+        gpuarena__hole_make(arena, hole.index, 1);
     }
 }
 
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
-    uint64_t page = arena->paged.page_bytes;
     gpuarena__holes hole;
-    uint32_t at;
-    for (at = 0; at < arena->paged.run_count; at++) {
-        const gpuarena__page_run *run = &arena->paged.runs[at];
-        uint64_t bytes = run->page_count * page;
-        int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, NULL) && !arena->lost;
-        arena->stats.driver_error_count += unmap_failed != 0;
-        gpuarena__hole_make(arena, run->address, unmap_failed);
+    uint32_t index, next;
+    for (index = commit->claimed; index; index = next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        int unmapped = gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), NULL);
+        next = node->as.chain.link;
+        gpuarena__hole_make(arena, index, !unmapped && !arena->lost);
     }
     arena->paged.spare_pages -= commit->need - commit->move;
     while (arena->paged.spare_count > commit->first)
@@ -6995,8 +6969,9 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
 }
 
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
-   changed, except that new pages may be spare. */
-static int gpuarena__commit_use(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
+   changed, except that new pages may be spare. NONE: too few pages may move by now, since other threads have
+   taken some while new ones were created. */
+static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t reached = commit->begin;
@@ -7004,14 +6979,14 @@ static int gpuarena__commit_use(gpuarena *arena, const gpuarena__commit *commit,
     int done;
     while (gpuarena__hole_next(arena, &hole)) count += 2;    /* each hole may be cut twice */
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    done = gpuarena__commit_claim(arena, commit, error);
-    if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
-        while (arena->paged.run_count)
-            gpuarena__pages_unclaim(arena, arena->paged.runs[--arena->paged.run_count].address);
-        gpuarena__commit_unmap(arena, commit, reached);
-        done = 0;
-    }
+    done = gpuarena__pages_claim(arena, commit->move, commit->begin, commit->end, 1, &commit->claimed, error)
+            == commit->move
+        && gpuarena__commit_map(arena, commit, &reached, error);
     if (done) gpuarena__commit_enter(arena, commit);
+    else {
+        gpuarena__unclaim(arena, commit->claimed);
+        gpuarena__commit_unmap(arena, commit, reached);
+    }
     arena->nodes.kept_count -= count;
     return done;
 }
@@ -7156,24 +7131,23 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
 
 /* ---- pages given back */
 
-/* Releases quiet idle pages until reserved memory is at most `keep`, as many at a time as can be listed. 1:
-   done, or none are left. */
-static int gpuarena__page_runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
+/* Releases quiet idle handles of one page until reserved memory is at most `keep`. If there is no host memory
+   for the handles, it goes on in steps. 1: done, or none are left. */
+static int gpuarena__small_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
+    const gpuarena__paged *paged = &arena->paged;
     gpuarena__error said;
-    uint64_t page = arena->paged.page_bytes, before, over;
-    uint32_t at, count;
-    int done = 1;
+    uint64_t page = paged->page_bytes, before, count;
+    uint32_t claimed;
     do {
         said = gpuarena__no_error();
         before = arena->stats.reserved_bytes;
-        over = gpuarena__whole(gpuarena__above(before, keep), page);
-        (void)gpuarena__pick(arena, over / page, 0, 0, 0, &said);
-        count = arena->paged.run_count;
-        for (at = 0; at < count && done; at++)
-            done = gpuarena__page_run_release(arena, arena->paged.runs[at], error);
-    } while (done && said.result != GPUARENA_OK && arena->stats.reserved_bytes < before);
-    if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return done;
+        count = gpuarena__whole(gpuarena__above(before, keep), page) / page;
+        if (!gpuarena__spares_reserve(arena, count)) count = paged->spare_room - paged->spare_count;
+        (void)gpuarena__pages_claim(arena, count, 0, 0, 0, &claimed, &said);
+        if (!gpuarena__claimed_release(arena, claimed, error)) return 0;
+    } while (arena->stats.reserved_bytes > keep && arena->stats.reserved_bytes < before);
+    if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return 1;
     *error = said;
     return 0;
 }
@@ -7194,7 +7168,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__handle_destroy(arena, 0, error);
     over = arena->stats.reserved_bytes > keep;
-    if (done && over) done = gpuarena__page_runs_release(arena, keep, error);
+    if (done && over) done = gpuarena__small_release(arena, keep, error);
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
