@@ -6686,10 +6686,12 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
 /* ---- pages for a place */
 
 /* How many of the pages that a place lacks come from where. New handles back its lowest holes, then come
-   handles of one page: those that move, and spare ones. */
+   handles of one page: those that move, and spare ones. A step of a commit that fails without an error has it
+   tried again: other threads or arenas were quicker, or large handles have gone back. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
-    uint64_t release;                            /* pages of large handles that must go back before */
+    uint64_t before;                             /* reserved bytes at first, less what has gone back since */
+    uint32_t may_move;
     uint32_t is_last;                            /* 1: no large handle can go back any more */
     uint32_t claimed;                            /* a chain of the pages that move, at their old places */
     uint32_t first;                              /* the first new handle in the table */
@@ -6767,11 +6769,24 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
     return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
+/* Has the commit tried again after idle large handles of `count` pages have gone back, whose place new pages
+   take. Returns 0; the error stays if none can go. */
+static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, uint64_t count,
+                                    gpuarena__error *error)
+{
+    uint64_t gone;
+    if (!commit->may_move || commit->is_last || arena->lost) return 0;
+    gone = gpuarena__large_release(arena, count, commit->begin, commit->end, NULL);
+    commit->before = gpuarena__above(commit->before, gone * arena->paged.page_bytes);
+    commit->is_last = !gone;
+    if (gone) *error = gpuarena__no_error();
+    return 0;
+}
+
 /* Decides where the pages come from: spare pages first; then new pages while reserved memory stays within
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
-static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                   gpuarena__error *error)
+static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
@@ -6786,22 +6801,19 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
     idle = gpuarena__idle_pages(arena, commit->begin, commit->end);
     share = gpuarena__commit_share(arena, commit->begin, commit->end);
     commit->create = gpuarena__min(left, room);
-    if (may_move && left > share)
+    if (commit->may_move && left > share)
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
     commit->move = left - commit->create;
-    if (commit->move && may_move) {
+    if (commit->move && commit->may_move) {
         found = gpuarena__movable(arena, commit, commit->move, left <= room);
         if (gpuarena__is_lost(arena, error)) return 0;
     }
-    if (may_move && !commit->is_last && found < commit->move) {
+    if (commit->may_move && !commit->is_last && found < commit->move) {
         uint64_t lack = gpuarena__headroom_lack(arena);
         uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
-        if (found + room + all >= left + lack) {
-            commit->release = commit->move - found + lack;       /* new pages take their place */
-            if (large.page_count) return 1;
-        }
+        if (all && found + room + all >= left + lack)
+            return gpuarena__commit_replace(arena, commit, commit->move - found + lack, error);
     }
-    commit->release = 0;
     commit->create += gpuarena__min(commit->move - found, room - commit->create);
     commit->move = found;
     if (commit->create + commit->move == left) return 1;
@@ -6810,12 +6822,11 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
 
 /* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
    error: it does not. */
-static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, int may_move,
-                                    gpuarena__error *error)
+static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
 {
     uint64_t most = commit->create + commit->move, moves = 0, least;
     if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (may_move) moves = gpuarena__movable(arena, commit, most, 0);
+    if (commit->may_move) moves = gpuarena__movable(arena, commit, most, 0);
     least = gpuarena__min(commit->create, most - moves);
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
@@ -6865,35 +6876,31 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
     return made;
 }
 
-/* Creates the commit's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
-   error: nothing is charged any more, and nothing has changed. */
-static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                   gpuarena__error *error)
+/* Charges and creates the commit's new pages. If the driver refuses, more pages must move. 0 and an error:
+   nothing is charged, and nothing has changed, except that large handles may have gone back. */
+static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    gpuarena__error said = gpuarena__no_error();
-    uint64_t made, more;
-    int may = gpuarena__spares_reserve(arena, commit->create + 1)
-        || gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (!may || !gpuarena__commit_granted(arena, commit, may_move, error)) {
-        commit->release = may && may_move ? commit->create : 0;
-        gpuarena__uncharge(arena, commit->create * arena->paged.page_bytes);
-        return 0;
+    uint64_t page = arena->paged.page_bytes, made = 0, more, lack;
+    int may;
+    if (!gpuarena__spares_reserve(arena, commit->create))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
+    may = gpuarena__commit_granted(arena, commit, error);
+    if (may) made = gpuarena__handles_create(arena, commit, error);
+    lack = commit->create - made;
+    if (!lack) return 1;
+    gpuarena__uncharge(arena, lack * page);
+    more = commit->move + lack;
+    if (may && error->reason == GPUARENA_REASON_DRIVER_REFUSED && commit->may_move
+        && gpuarena__movable(arena, commit, more, 0) == more && !arena->lost) {
+        arena->stats.backoff_count++;
+        commit->move = more;
+        commit->create = made;
+        return 1;
     }
-    made = gpuarena__handles_create(arena, commit, &said);
-    if (made == commit->create) return 1;
-    gpuarena__uncharge(arena, (commit->create - made) * arena->paged.page_bytes);
-    *error = said;
-    if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
-        more = commit->move + commit->create - made;
-        if (gpuarena__movable(arena, commit, more, 0) == more && !arena->lost) {
-            arena->stats.backoff_count++;
-            commit->move = more;
-            commit->create = made;
-            return 1;
-        }
-        commit->release = more;
-    }
-    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, 0, &said)) continue;
+    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, 0, NULL)) continue;
+    if (error->reason == GPUARENA_REASON_DRIVER_REFUSED)
+        return gpuarena__commit_replace(arena, commit, lack, error);
     return 0;
 }
 
@@ -6977,6 +6984,7 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     uint64_t reached = commit->begin;
     uint32_t count = 5;                          /* a block with room may be cut out of the result */
     int done;
+    *error = gpuarena__no_error();               /* the driver may have refused a large handle */
     while (gpuarena__hole_next(arena, &hole)) count += 2;    /* each hole may be cut twice */
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     done = gpuarena__pages_claim(arena, commit->move, commit->begin, commit->end, 1, &commit->claimed, error)
@@ -6996,46 +7004,29 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
 static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
                                 gpuarena_stream stream, gpuarena__error *error)
 {
-    gpuarena__commit commit;
+    gpuarena__commit commit = GPUARENA_INIT;
     gpuarena__error said;
-    uint64_t page = arena->paged.page_bytes, before, created;
-    uint32_t is_last = 0;
-    int done = 0, again;
+    uint64_t page = arena->paged.page_bytes, created;
+    int done;
     (void)gpuarena__spares_part(arena);
-    before = arena->stats.reserved_bytes;
-    if (arena->config.idle_fraction >= 1) may_move = 0;
+    commit.before = arena->stats.reserved_bytes;
+    commit.begin = begin;
+    commit.end = end;
+    commit.may_move = may_move && arena->config.idle_fraction < 1;
     do {
-        memset(&commit, 0, sizeof commit);
-        commit.begin = begin;
-        commit.end = end;
-        commit.is_last = is_last;
         commit.need = gpuarena__unmapped_pages(arena, begin, end);
         said = gpuarena__no_error();
-        again = 0;                               /* 1: other threads or arenas were quicker */
-        if (gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, may_move, &said)
-            && !commit.release) {
-            again = !gpuarena__charge(arena, commit.create * page, &said);
-            if (!again && gpuarena__commit_create(arena, &commit, may_move, &said)) {
-                said = gpuarena__no_error();
-                done = gpuarena__commit_use(arena, &commit, &said);
-                again = !done && said.result == GPUARENA_OK;
-            }
-        }
-        if (commit.release && !is_last && !arena->lost) {    /* large handles go back first */
-            uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, NULL);
-            before = gpuarena__above(before, gone * page);
-            is_last = !gone;
-            again = gone || said.result == GPUARENA_OK;
-        }
-    } while (again);
+        done = gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, &said)
+            && gpuarena__commit_create(arena, &commit, &said) && gpuarena__commit_use(arena, &commit, &said);
+    } while (!done && said.result == GPUARENA_OK);
     if (!done) {
         *error = said;
-        while (arena->stats.reserved_bytes > before && arena->paged.spare_count
+        while (arena->stats.reserved_bytes > commit.before && arena->paged.spare_count
                && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, 0, NULL)) continue;
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (!done) return 0;
-    created = gpuarena__above(arena->stats.reserved_bytes, before) / page;
+    created = gpuarena__above(arena->stats.reserved_bytes, commit.before) / page;
     if (created) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, created, stream);
     if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
     return 1;

@@ -37,7 +37,7 @@ my @planted = (
     ['a spare large handle counts as one page', q@        paged->spare_pages += bytes / paged->page_bytes;@,
      q@        paged->spare_pages += paged->spare_count - first;@],
     ['what large handles gave back is kept by a request that fails',
-     q@            before = gpuarena__above(before, gone * page);
+     q@    commit->before = gpuarena__above(commit->before, gone * arena->paged.page_bytes);
 @, q@@],
     ['nothing is asked of large handles for less than a page',
      q@gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,@,
@@ -53,15 +53,15 @@ my @planted = (
     ['a spare handle is destroyed while it may be mapped', q@while (count && !arena->paged.unmap_failed_count
           @, q@while (count@],
     ['large handles go back in vain where the device lacks more than the headroom',
-     q@(found + room + all >= left + lack)@,
-     q@(found + room + all >= left)@],
+     q@(all && found + room + all >= left + lack)@,
+     q@(all && found + room + all >= left)@],
 );
 
 # Rare: with a later seed to begin with, for 2,400 seeds take a while.
 my @rare = (
     ['a request that fails keeps what it created where an older spare handle went back',
      q@    (void)gpuarena__spares_part(arena);
-    before = arena->stats.reserved_bytes;@, q@    before = arena->stats.reserved_bytes;
+    commit.before = arena->stats.reserved_bytes;@, q@    commit.before = arena->stats.reserved_bytes;
     (void)gpuarena__spares_part(arena);@],
 );
 
