@@ -1816,8 +1816,8 @@ typedef enum gpuarena__guarding {
     GPUARENA__UNGUARDED, GPUARENA__CREATED, GPUARENA__MAPPED, GPUARENA__GUARDED
 } gpuarena__guarding;
 
-/* A range. anchors[p] is the first node that starts in its p-th 2 MiB page of addresses, or 0: from there any
-   address is reached over the blocks of one page. Anchors follow the range in host memory. Ranges are linked
+/* A range. Its tables follow it in host memory. anchors[p] is the first node that starts in its p-th 2 MiB
+   page of addresses, or 0: from there any address is reached over the blocks of one page. Ranges are linked
    in the order of their addresses, and in a treap, in which no child's height exceeds its parent's. */
 typedef struct gpuarena__range {
     uint64_t address, bytes;
@@ -1825,12 +1825,12 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint8_t *owners;                             /* behind anchors: the heap of each page's nodes; without
-                                                    meaning where no node starts */
+    uint8_t *owners;                             /* the heap of each page's nodes; without meaning where no
+                                                    node starts */
     uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
-                                                    Behind `pages`; of pages in holes without meaning */
+                                                    Of pages in holes without meaning */
     uint32_t first;                              /* the node at `address`; joining keeps the lower node */
     uint32_t height;
     uint64_t refused;                            /* the release pass in which the driver refused it */
@@ -1845,9 +1845,10 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
     uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
 
-/* A run of idle pages; a handle that is mapped nowhere; and the data that all paged ranges share. A handle is
-   memory of one page or more that the driver created in one piece, maps in one piece, and takes back in one
-   piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages. Invariants:
+/* Addresses in whole pages; a handle that is mapped nowhere; and the data that all paged ranges share. A
+   handle is memory of one page or more that the driver created in one piece, maps in one piece, and takes
+   back in one piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages.
+   Invariants:
      idle_count    the pages of the handles that lie inside single free blocks
      large_count   the number of mapped large handles */
 typedef struct gpuarena__page_run { uint64_t address, page_count; } gpuarena__page_run;
@@ -1870,8 +1871,6 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    gpuarena__page_run *runs;                    /* scratch: idle pages, to be moved or given back */
-    uint32_t run_count, run_room;
     gpuarena__page_run *retired;                 /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
@@ -2187,7 +2186,7 @@ struct gpuarena {
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(tags.list, tags.room) \
-    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room) X(paged.retired, paged.retired_room) \
+    X(paged.spare, paged.spare_room) X(paged.retired, paged.retired_room) \
     X(imports.list, imports.room)
 
 /* A request that has passed its checks. */
@@ -4338,7 +4337,8 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 }
 
 /* >>range ==============================================================================================
-   Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
+   Ranges: memory and addresses from the driver and back, and how the arena holds them. Host memory is
+   reserved before the driver is called. */
 
 /* With debug GUARD a segment is one handle at addresses of its own, and a page of addresses behind it stays
    unmapped. The addresses of a segment that was given back are retired: they stay reserved until so many
@@ -4396,7 +4396,8 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
     return 1;
 }
 
-/* Requests a segment from the driver. What is granted stays charged until it is entered. */
+/* Requests a segment from the driver, or the addresses of a paged range. What is granted of a segment stays
+   charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
                                    gpuarena_stream stream, gpuarena__error *error)
 {
@@ -4407,13 +4408,19 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
         stream = gpuarena__real_stream(stream);
         if (gpuarena__ask_captured(arena, stream, error)) return 0;
     }
-    if (!gpuarena__try_relax(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
-    done = gpuarena__is_guarded(arena) ? gpuarena__guard_obtain(arena, &memory, range, error)
-        : GPUARENA__ASK(arena, error, memory, obtain,
-                        (&arena->driver, arena->memory, &memory, bytes, stream));
+    if (!gpuarena__try_relax(arena, error)
+        || (!range->pages && !gpuarena__charge(arena, bytes, error))) return 0;
+    if (range->pages)
+        done = GPUARENA__ASK(arena, error, vm, reserve,
+                             (&arena->driver, &memory, bytes, arena->paged.page_bytes));
+    else if (gpuarena__is_guarded(arena)) done = gpuarena__guard_obtain(arena, &memory, range, error);
+    else done = GPUARENA__ASK(arena, error, memory, obtain,
+                              (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
-    if (!done) gpuarena__uncharge(arena, bytes);
-    return done;
+    if (done) return 1;
+    if (!range->pages) gpuarena__uncharge(arena, bytes);
+    else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
+    return 0;
 }
 
 /* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
@@ -4444,13 +4451,14 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
-/* Gives a segment back to the driver. A guarded one goes in steps, after a wait for the device as by
-   cudaFree; after a failure a later call goes on. */
+/* Gives a segment back to the driver, or the addresses of a paged range. A guarded segment goes in steps,
+   after a wait for the device as by cudaFree; after a failure a later call goes on. */
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
     uint64_t bytes = range->bytes;
+    if (range->pages) return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, memory, bytes));
     if (!gpuarena__is_guarded(arena)) {
         if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
         if (!GPUARENA__ASK(arena, error, memory, give_back,
@@ -4474,9 +4482,12 @@ static size_t gpuarena__address_pages(uint64_t bytes)
     return (size_t)(bytes >> GPUARENA__PAGE_LOG2) + 2;       /* both ends may lie inside a page */
 }
 
-static size_t gpuarena__range_bytes(uint64_t bytes)
+/* The host memory of a range: itself, its anchors and owners, and the handles of a paged one. */
+static size_t gpuarena__range_bytes(const gpuarena *arena, uint64_t bytes, int is_paged)
 {
-    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t));
+    size_t count = is_paged ? (size_t)(bytes / arena->paged.page_bytes) : 0;
+    return sizeof(gpuarena__range) + gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t))
+        + count * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
@@ -4577,7 +4588,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused.first;
     gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-    memset(range->anchors, 0, gpuarena__range_bytes(bytes) - sizeof *range);         /* and the owners */
+    memset(range->anchors, 0, gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t)));
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4602,22 +4613,28 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* Host memory for one more range: the range itself with its anchors, and five nodes, which are kept: one for
-   the range, three for blocks that are split off, one for a use of a capture set's block. NULL: no host
+/* Host memory for one more range: the range with its tables, and five nodes, which are kept: one for the
+   range, three for blocks that are split off, one for a use of a capture set's block. NULL: no host
    memory. */
 enum { GPUARENA__RANGE_NODES = 5 };
-static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
+static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes, int is_paged)
 {
-    size_t size = gpuarena__range_bytes(bytes);
+    size_t count = is_paged ? (size_t)(bytes / arena->paged.page_bytes) : 0;
     gpuarena__range *range;
+    uint64_t *pages;
     if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
-    range = (gpuarena__range *)gpuarena__host_alloc(arena, size);
-    if (range) {
-        memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
-        range->bytes = bytes;
-        range->anchors = (uint32_t *)(void *)(range + 1);
-        range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
-    } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    range = (gpuarena__range *)gpuarena__host_alloc(arena, gpuarena__range_bytes(arena, bytes, is_paged));
+    if (!range) {
+        arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+        return NULL;
+    }
+    memset(range, 0, sizeof *range);             /* the tables are set when the driver has granted it */
+    range->bytes = bytes;
+    pages = (uint64_t *)(void *)(range + 1);
+    range->parts = (uint32_t *)(void *)(pages + count);
+    range->anchors = range->parts + count;
+    range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
+    if (is_paged) range->pages = pages;
     return range;
 }
 
@@ -4631,11 +4648,6 @@ static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *
         if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_earmarked(at.node)
             || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
-}
-
-static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
-{
-    return (size_t)(bytes / arena->paged.page_bytes) * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Removes a range without live blocks from the arena's data. */
@@ -4658,78 +4670,12 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
         gpuarena__node_drop(&arena->nodes.unused, index, node);
     }
     gpuarena__account(arena, 0 - gone, 0);
-    if (range->pages)
-        gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
-    else arena->paged.segment_count--;
+    arena->paged.segment_count -= !range->pages;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__range_unlink(&arena->ranges, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    gpuarena__host_free(arena, range, gpuarena__range_bytes(range->bytes));
+    gpuarena__host_free(arena, range, gpuarena__range_bytes(arena, range->bytes, range->pages != NULL));
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
-}
-
-/* Gives one idle segment back to the driver without a wait of its own; the caller knows that no stream is
-   captured. Its blocks are in no bin meanwhile, so that no other thread gets them. 0: the driver refused, and
-   *error says why, or the segment is not idle any more. It is still held then. */
-static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                       gpuarena__error *error)
-{
-    gpuarena__iterator at;
-    int waits = 0;
-    gpuarena_block block = gpuarena__block_describe(arena, range->first);
-    block.bytes = block.resident_bytes = range->bytes;
-    block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
-    if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        waits |= at.node->record != 0;
-        gpuarena__free_remove(arena, at.index);
-        at.node->size |= GPUARENA__CLAIMED;
-    }
-    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
-        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-            at.node->size &= ~GPUARENA__CLAIMED;
-            gpuarena__free_insert(arena, at.index);
-        }
-        return 0;
-    }
-    gpuarena__range_forget(arena, range);
-    if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
-    arena->stats.release_count++;
-    gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
-    return 1;
-}
-
-/* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
-   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. NULL, a
-   misaligned range or one that overlaps another is a driver error, although the driver reported success. Such
-   a range goes back, unless its base is that of a held one, which the call would then take away. */
-static uint32_t gpuarena__segment_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                         gpuarena__error *error)
-{
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before = NULL;
-    uint64_t address;
-    uint32_t index;
-    int granted, done;
-    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
-    done = granted && gpuarena__range_neighbour(arena, address, bytes, &before);
-    if (granted && !done) {
-        const gpuarena__range *held = gpuarena__range_of(arena, address);
-        if (address && (!held || held->address != address))
-            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
-        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-        gpuarena__uncharge(arena, bytes);
-    }
-    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    if (!done) {
-        gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
-        return 0;
-    }
-    index = gpuarena__range_enter(arena, before, address, range);
-    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
-    if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
-    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
-    return 0;
 }
 
 static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
@@ -5520,7 +5466,104 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 }
 
 /* >>growth =============================================================================================
-   How much memory to request, and growth by segments. */
+   Segments: how much memory to request, growth by segments, and how they go back. */
+
+/* Tells whether the arena must wait for work on an idle segment before its release, because the driver does
+   not: always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
+static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
+{
+    gpuarena__iterator at;
+    uint32_t record = 0;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC)
+        record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
+    else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
+    if (!arena->streams.ordered || arena->lost) return 0;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
+        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
+            return 1;
+    return 0;
+}
+
+/* Waits for the work on one idle segment, where the driver does not, and gives the segment back. The caller
+   knows that no stream is captured. The blocks are in no bin meanwhile, so that no other thread gets them. 0:
+   the wait or the driver failed, and *error says why, or the segment is not idle any more. It is still held
+   then. */
+static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                       gpuarena__error *error)
+{
+    gpuarena__iterator at;
+    int waits = 0;
+    gpuarena_block block;
+    if (gpuarena__segment_waits(arena, range, stream)
+        && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
+        return 0;                                /* another thread took some of it meanwhile */
+    if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
+    block = gpuarena__block_describe(arena, range->first);
+    block.bytes = block.resident_bytes = range->bytes;
+    block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        waits |= at.node->record != 0;
+        gpuarena__free_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
+    }
+    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
+        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+            at.node->size &= ~GPUARENA__CLAIMED;
+            gpuarena__free_insert(arena, at.index);
+        }
+        return 0;
+    }
+    gpuarena__range_forget(arena, range);
+    if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
+    arena->stats.release_count++;
+    gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
+    return 1;
+}
+
+/* Asks whether a stream is captured; if none is, waits for one idle segment and gives it back. 0 and an
+   error: one is, or as segment_give_back. */
+static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                     gpuarena__error *error)
+{
+    return !gpuarena__ask_capturing(arena, error)
+        && gpuarena__segment_give_back(arena, range, stream, error);
+}
+
+/* Obtains one range of exactly `bytes`: a segment of whole granules for which the caller has found room
+   within the limit, or addresses in whole pages. Returns its node, free and in a bin, or a hole; or 0 and an
+   error, and nothing has changed. NULL, a misaligned range or one that overlaps another is a driver error,
+   although the driver reported success. Such a range goes back, unless its base is that of a held one, which
+   the call would then take away. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, int is_paged, gpuarena_stream stream,
+                                       gpuarena__error *error)
+{
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes, is_paged), *before = NULL;
+    uint64_t address;
+    uint32_t index;
+    int granted, done;
+    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
+    done = granted && (!is_paged || address % arena->paged.page_bytes == 0)
+        && gpuarena__range_neighbour(arena, address, bytes, &before);
+    if (granted && !done) {
+        const gpuarena__range *held = gpuarena__range_of(arena, address);
+        if (address && (!held || held->address != address))
+            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
+        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        if (!is_paged) gpuarena__uncharge(arena, bytes);
+    }
+    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    if (!done) {
+        gpuarena__host_free(arena, range, gpuarena__range_bytes(arena, bytes, is_paged));
+        return 0;
+    }
+    index = gpuarena__range_enter(arena, before, address, range);
+    if (is_paged) return index;
+    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
+    if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
+    (void)gpuarena__segment_give_back(arena, range, stream, NULL);
+    return 0;
+}
 
 /* Tells whether the block must begin its segment. */
 static int gpuarena__begins_segment(const gpuarena__request *req)
@@ -5604,7 +5647,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     if (wish > room)
         wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
                                                                 rest */
-    while ((index = gpuarena__segment_obtain(arena, wish, stream, error)) == 0) {
+    while ((index = gpuarena__range_obtain(arena, wish, 0, stream, error)) == 0) {
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);    /* falls to the need */
         arena->stats.backoff_count++;
@@ -6017,14 +6060,6 @@ static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
                              paged->spare_room);
 }
 
-/* Makes room for one more run of pages. There always is room for the first one in an arena with paged ranges.
-   0: no host memory. */
-static int gpuarena__page_runs_reserve(gpuarena *arena)
-{
-    gpuarena__paged *paged = &arena->paged;
-    return GPUARENA__RESERVE(arena, gpuarena__page_run, paged->runs, paged->run_count, 1, paged->run_room);
-}
-
 /* The range and the number of the page at this address. */
 static gpuarena__range *gpuarena__page_at(const gpuarena *arena, uint64_t address, uint64_t *page)
 {
@@ -6080,39 +6115,42 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
 }
 
 /* Claims whole pages of a quiet free block, so that the driver can be asked about them. Takes up to two
-   nodes. 0: they are not free any more, or there is no host memory. */
-static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes)
+   nodes. Returns their node, a chain of one; or 0 and an error: there is no host memory. */
+static uint32_t gpuarena__block_claim(gpuarena *arena, uint64_t begin, uint64_t bytes, gpuarena__error *error)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t size = gpuarena__node_bytes(node);
-    if (!gpuarena__is_free(node) || node->record
-        || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
-        return 0;
+    if (gpuarena__node_bytes(gpuarena__node_at(arena, index)) > bytes && !gpuarena__nodes_reserve(arena, 2))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__free_remove(arena, index);
     index = gpuarena__block_carve(arena, index, begin, bytes, gpuarena__free_insert);
     gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
-    return 1;
+    gpuarena__node_at(arena, index)->as.chain.link = 0;
+    return index;
 }
 
-/* Returns claimed pages to the free blocks. */
-static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
+/* Returns a chain of claimed pages to the free blocks. */
+static void gpuarena__unclaim(gpuarena *arena, uint32_t index)
 {
-    uint32_t index = gpuarena__node_around(arena, begin);
-    gpuarena__node_at(arena, index)->size &= ~GPUARENA__CLAIMED;
-    (void)gpuarena__block_join(arena, index);
+    while (index) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint32_t next = node->as.chain.link;
+        node->size &= ~GPUARENA__CLAIMED;
+        (void)gpuarena__block_join(arena, index);
+        index = next;
+    }
 }
 
-/* Turns claimed pages into a hole. unmap_failed: the driver still maps them, so the hole cannot be backed. */
-static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int unmap_failed)
+/* Turns pages that are in no bin or list into a hole. unmap_failed: the driver still maps them, so the hole
+   cannot be backed. */
+static void gpuarena__hole_make(gpuarena *arena, uint32_t index, int unmap_failed)
 {
-    uint32_t index = gpuarena__node_around(arena, begin);
     gpuarena__node *node = gpuarena__node_at(arena, index);
     node->size &= ~GPUARENA__CLAIMED;
     if (!unmap_failed) (void)gpuarena__hole_join(arena, index);
     else {
         node->size |= GPUARENA__HOLE | GPUARENA__KEPT;
         arena->paged.unmap_failed_count++;
+        arena->stats.driver_error_count++;
     }
 }
 
@@ -6153,49 +6191,21 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 /* ---- addresses */
 
-static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
-{
-    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
-    uint64_t page = arena->paged.page_bytes, base,
-             *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes));
-    void *address = NULL;
-    *error = gpuarena__no_error();
-    if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__page_runs_reserve(arena))
-        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    else if (gpuarena__try_relax(arena, error)
-             && GPUARENA__ASK(arena, error, vm, reserve, (&arena->driver, &address, bytes, page))) {
-        int is_new;
-        base = gpuarena__address(address);
-        is_new = gpuarena__range_neighbour(arena, base, bytes, &before);
-        if (is_new && base % page == 0) {
-            arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-            range->pages = pages;
-            range->parts = (uint32_t *)(void *)(pages + bytes / page);
-            (void)gpuarena__range_enter(arena, before, base, range);
-            return 1;
-        }
-        if (is_new)                              /* it is not aligned to pages */
-            (void)GPUARENA__ASK(arena, error, vm, release, (&arena->driver, address, bytes));
-        if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-    } else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
-    if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
-    gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
-    return 0;
-}
-
 /* Reserves another range of addresses: the usual size, or at least `need` if the driver has no more. */
 static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__error *error)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
-    gpuarena__error said;
-    while (!gpuarena__span_obtain(arena, bytes, &said)) {
+    gpuarena__error said = gpuarena__no_error();
+    if (!gpuarena__spares_reserve(arena, 1))     /* there always is room for one in an arena with pages */
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    while (!gpuarena__range_obtain(arena, bytes, 1, NULL, &said)) {
         if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
                               && said.reason != GPUARENA_REASON_HOST_MEMORY)) {
             *error = said;
             return 0;
         }
         bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
+        said = gpuarena__no_error();
     }
     return 1;
 }
@@ -6209,8 +6219,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = GPUARENA__ASK(arena, error, vm, release,
-                             (&arena->driver, gpuarena__pointer(range->address), range->bytes));
+        done = gpuarena__driver_give_back(arena, range->address, range, NULL, error);
         if (done) gpuarena__range_forget(arena, range);
     }
     return done;
@@ -6474,118 +6483,136 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
     return seen.page_count;
 }
 
-/* Lists a run of pages that may move. 0: no host memory. */
-static int gpuarena__page_run_add(gpuarena *arena, uint64_t begin, uint64_t end)
+/* The number of quiet idle pages outside the whole pages around [begin, end). O(quiet free blocks). */
+static uint64_t gpuarena__quiet_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    gpuarena__paged *paged = &arena->paged;
-    if (begin >= end) return 1;
-    if (!gpuarena__page_runs_reserve(arena)) return 0;
-    paged->runs[paged->run_count].address = begin;
-    paged->runs[paged->run_count++].page_count = (end - begin) / paged->page_bytes;
-    return 1;
+    uint32_t index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX);
+    gpuarena__seen seen = GPUARENA_INIT;
+    seen.low = gpuarena__round_down(begin, arena->paged.page_bytes);
+    seen.high = gpuarena__whole(end, arena->paged.page_bytes);
+    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link)
+        seen.page_count += gpuarena__pages_outside(arena, gpuarena__node_at(arena, index), &seen);
+    return seen.page_count;
 }
 
-/* Lists the handles of one page in [begin, end), which is free, as runs. 0: no host memory. */
-static int gpuarena__page_runs_between(gpuarena *arena, uint64_t begin, uint64_t end)
+/* A walk over the idle handles of a chain of blocks, except those in the pages [begin, end). A step yields
+   one large handle, or all handles of one page up to the next other one; of each block the highest first. */
+typedef struct gpuarena__idle_walk {
+    uint64_t begin, end, address, page_count;
+    uint32_t is_large;
+    uint32_t next;                               /* the chain's next block */
+    const gpuarena__range *range;                /* of this block; and its pages that are left */
+    uint64_t low, high;
+} gpuarena__idle_walk;
+
+static gpuarena__idle_walk gpuarena__idle_begin(const gpuarena *arena, uint32_t chain, uint64_t begin,
+                                                uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, low, high, at, from, base;
-    const gpuarena__range *range;
-    begin = gpuarena__whole(begin, page);
-    end = gpuarena__round_down(end, page);
-    if (begin >= end) return 1;
-    range = gpuarena__page_at(arena, begin, &low);
-    if (!range->pages) return 1;
-    if (!arena->paged.large_count) return gpuarena__page_run_add(arena, begin, end);
-    base = range->address;
-    high = low + (end - begin) / page;
-    gpuarena__handles_inside(range, &low, &high);
-    for (at = from = low; at < high; at += range->parts[at]) {
-        if (range->parts[at] == 1) continue;
-        if (!gpuarena__page_run_add(arena, base + from * page, base + at * page)) return 0;
-        from = at + range->parts[at];
-    }
-    return gpuarena__page_run_add(arena, base + from * page, base + high * page);
+    gpuarena__idle_walk at = GPUARENA_INIT;
+    at.begin = gpuarena__round_down(begin, arena->paged.page_bytes);
+    at.end = gpuarena__whole(end, arena->paged.page_bytes);
+    at.next = chain;
+    return at;
 }
 
-/* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
-static void gpuarena__page_runs_fit(gpuarena__paged *paged, uint64_t count)
+/* 0: the walk is over. */
+static int gpuarena__idle_next(const gpuarena *arena, gpuarena__idle_walk *at)
 {
-    uint32_t at, best = 0;
-    for (at = 0; at < paged->run_count; at++) {
-        gpuarena__page_run run = paged->runs[at];
-        uint64_t least = paged->runs[best].page_count;
-        if (run.page_count >= count && (least < count || run.page_count < least)) best = at;
-    }
-    if (best) {
-        gpuarena__page_run run = paged->runs[best];
-        paged->runs[best] = paged->runs[0];
-        paged->runs[0] = run;
-    }
-}
-
-/* Lists up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
-   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
-   and of the last run its lowest pages: so few holes are left. Returns how many are listed in `runs`. An
-   error: no host memory to list all. */
-static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
-                               gpuarena__error *error)
-{
-    gpuarena__paged *paged = &arena->paged;
-    uint64_t found = 0;
-    uint32_t index, at = 0;
-    paged->run_count = 0;
-    begin = gpuarena__round_down(begin, paged->page_bytes);
-    end = gpuarena__whole(end, paged->page_bytes);
-    index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
-    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint64_t low = node->address, high = low + gpuarena__node_bytes(node);
-        if (gpuarena__page_runs_between(arena, low, gpuarena__min(high, begin))
-            && gpuarena__page_runs_between(arena, gpuarena__max(low, end), high)) continue;
-        gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        break;
-    }
-    GPUARENA__SORT(gpuarena__page_run, paged->runs, paged->run_count, one.address > other.address);
-    if (to_move) gpuarena__page_runs_fit(paged, count);
-    for (; at < paged->run_count && found < count; at++) {
-        gpuarena__page_run *run = &paged->runs[at];
-        if (run->page_count > count - found) {   /* also if it is one block */
-            if (!to_move) run->address += (run->page_count - (count - found)) * paged->page_bytes;
-            run->page_count = count - found;
+    uint64_t page = arena->paged.page_bytes;
+    at->page_count = at->is_large = 0;
+    for (;;) {
+        const gpuarena__node *node;
+        while (at->low < at->high && !at->is_large) {
+            uint64_t first = at->high - 1 - gpuarena__pages_back(at->range, at->high - 1),
+                     address = at->range->address + first * page, count = at->range->parts[first];
+            int outside = address >= at->end || address + count * page <= at->begin;
+            if (at->page_count && (count > 1 || !outside)) return 1;
+            at->high = first;
+            if (!outside) continue;
+            at->address = address;
+            at->page_count += count;
+            at->is_large = count > 1;
         }
-        found += run->page_count;
+        if (at->page_count || !at->next) return at->page_count != 0;
+        node = gpuarena__node_at(arena, at->next);
+        at->next = node->as.chain.link;
+        at->range = gpuarena__range_of(arena, node->address);
+        if (!at->range->pages) continue;
+        at->low = (gpuarena__whole(node->address, page) - at->range->address) / page;
+        at->high = (node->address + gpuarena__node_bytes(node) - at->range->address) / page;
+        gpuarena__handles_inside(at->range, &at->low, &at->high);
     }
-    paged->run_count = at;
+}
+
+/* Sorts the first `count` blocks of a chain, the highest first. *rest: what follows them. */
+static uint32_t gpuarena__chain_sort(const gpuarena *arena, uint32_t first, uint32_t count, uint32_t *rest)
+{
+    uint32_t left, right, sorted, *link = &sorted;
+    if (count < 2) {
+        *rest = gpuarena__node_at(arena, first)->as.chain.link;
+        gpuarena__node_at(arena, first)->as.chain.link = 0;
+        return first;
+    }
+    left = gpuarena__chain_sort(arena, first, count / 2, &right);
+    right = gpuarena__chain_sort(arena, right, count - count / 2, rest);
+    while (left && right) {
+        uint64_t address = gpuarena__node_at(arena, left)->address;
+        uint32_t *higher = address > gpuarena__node_at(arena, right)->address ? &left : &right;
+        *link = *higher;
+        link = &gpuarena__node_at(arena, *higher)->as.chain.link;
+        *higher = *link;
+    }
+    *link = left | right;
+    return sorted;
+}
+
+/* Claims up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
+   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
+   and of the last run its lowest pages: so few holes are left. Returns the number of their pages; *claimed:
+   their chain. An error: no host memory to claim all. */
+static uint64_t gpuarena__pages_claim(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                      int to_move, uint32_t *claimed, gpuarena__error *error)
+{
+    uint64_t page = arena->paged.page_bytes, found = 0, best = 0;
+    uint32_t chain = gpuarena__chain(arena, 0, page, UINT64_MAX), index, length = 0;
+    gpuarena__idle_walk at;
+    *claimed = 0;
+    if (!chain || !count) return 0;
+    for (index = chain; index; index = gpuarena__node_at(arena, index)->as.chain.link) length++;
+    chain = gpuarena__chain_sort(arena, chain, length, &index);
+    at = gpuarena__idle_begin(arena, chain, begin, end);
+    while (to_move && gpuarena__idle_next(arena, &at))
+        if (!at.is_large && at.page_count >= count && (!best || at.page_count < best)) best = at.page_count;
+    at = gpuarena__idle_begin(arena, chain, begin, end);
+    while (found < count && gpuarena__idle_next(arena, &at)) {
+        uint64_t taken = gpuarena__min(at.page_count, count - found);
+        if (at.is_large || (best && at.page_count != best)) continue;
+        if (!to_move) at.address += (at.page_count - taken) * page;
+        *claimed = gpuarena__block_claim(arena, at.address, taken * page, error);
+        if (!*claimed) break;
+        found += taken;
+        claimed = &gpuarena__node_at(arena, *claimed)->as.chain.link;
+    }
     return found;
 }
 
 /* Finds the quiet idle large handle outside [begin, end) that goes first: the smallest with at least `count`
    pages, else the largest; the highest among equals. Returns the pages of all that there are. O(idle
    pages). */
-static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                     gpuarena__page_run *best)
+static uint64_t gpuarena__large_find(const gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                     gpuarena__idle_walk *best)
 {
     uint64_t page = arena->paged.page_bytes, all = 0;
-    uint32_t index;
+    gpuarena__idle_walk at;
     best->page_count = 0;
     if (!arena->paged.large_count) return 0;
-    index = gpuarena__chain(arena, 0, 2 * page, UINT64_MAX);
-    for (; index; index = gpuarena__node_at(arena, index)->as.chain.link) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        const gpuarena__range *range = gpuarena__range_of(arena, node->address);
-        uint64_t low = (gpuarena__whole(node->address, page) - range->address) / page,
-                 high = (node->address + gpuarena__node_bytes(node) - range->address) / page;
-        if (!range->pages) continue;
-        for (gpuarena__handles_inside(range, &low, &high); low < high; low += range->parts[low]) {
-            uint64_t pages = range->parts[low], at = range->address + low * page;
-            int covers = pages >= count, is_better = pages > best->page_count;
-            if (pages == 1 || (at < end && at + pages * page > begin)) continue;
-            all += pages;
-            if (covers) is_better = best->page_count < count || pages < best->page_count;
-            if (!is_better && (pages != best->page_count || at < best->address)) continue;
-            best->address = at;
-            best->page_count = pages;
-        }
+    at = gpuarena__idle_begin(arena, gpuarena__chain(arena, 0, 2 * page, UINT64_MAX), begin, end);
+    while (gpuarena__idle_next(arena, &at)) {
+        int is_better = at.page_count > best->page_count;
+        if (!at.is_large) continue;
+        all += at.page_count;
+        if (at.page_count >= count) is_better = best->page_count < count || at.page_count < best->page_count;
+        if (is_better || (at.page_count == best->page_count && at.address > best->address)) *best = at;
     }
     return all;
 }
@@ -6594,13 +6621,9 @@ static uint64_t gpuarena__large_find(gpuarena *arena, uint64_t count, uint64_t b
    what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
-    uint64_t count = 0;
-    uint32_t index;
+    uint64_t count;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet) count = gpuarena__idle_pages(arena, 0, 0);
-    else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
-              index = gpuarena__node_at(arena, index)->as.chain.link)
-        count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
+    count = quiet ? gpuarena__quiet_pages(arena, 0, 0) : gpuarena__idle_pages(arena, 0, 0);
     count += arena->paged.spare_pages;
     return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
 }
@@ -6617,86 +6640,82 @@ static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uin
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* Releases a run of handles of one page, or one large handle, except what was taken meanwhile: of a run the
-   highest pages first. Room for handles is made in steps, because host memory may be out; there always is
-   room for one. 0 and an error. */
-static int gpuarena__page_run_release(gpuarena *arena, gpuarena__page_run run, gpuarena__error *error)
+/* Releases claimed pages: runs of handles of one page, or one large handle. There is room for the handles. 0
+   and an error. */
+static int gpuarena__claimed_release(gpuarena *arena, uint32_t index, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
-    while (run.page_count) {
-        uint64_t each = gpuarena__handle_at(arena, run.address).page_count;
-        int roomy = gpuarena__spares_reserve(arena, run.page_count / each);
-        uint64_t count = roomy ? run.page_count : (paged->spare_room - paged->spare_count) * each, at;
-        uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
-        uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
-        int done = 1;
-        if (!gpuarena__pages_claim(arena, begin, bytes)) {
-            if (gpuarena__nodes_reserve(arena, 2)) return 1;
-            return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        }
-        if (!gpuarena__unmap(arena, begin, bytes, error)) {
-            gpuarena__pages_unclaim(arena, begin);
-            return 0;
-        }
-        for (at = 0; at < count; at += each) {
-            paged->spare[paged->spare_count++] = gpuarena__handle_at(arena, begin + at * paged->page_bytes);
-            paged->spare_pages += each;
-        }
-        paged->large_count -= each > 1;
-        gpuarena__hole_make(arena, begin, 0);
-        for (at = 0; at < count && done; at += each) done = gpuarena__handle_destroy(arena, 0, error);
+    int done = 1;
+    while (index && done) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t begin = node->address, bytes = gpuarena__node_bytes(node), at;
+        uint64_t before = arena->stats.reserved_bytes;
+        uint32_t next = node->as.chain.link, first = paged->spare_count;
+        done = gpuarena__unmap(arena, begin, bytes, error);
+        if (!done) break;
+        for (at = 0; at < bytes; at += paged->spare[paged->spare_count++].page_count * paged->page_bytes)
+            paged->spare[paged->spare_count] = gpuarena__handle_at(arena, begin + at);
+        paged->spare_pages += bytes / paged->page_bytes;
+        paged->large_count -= paged->spare[first].page_count > 1;
+        gpuarena__hole_make(arena, index, 0);
+        while (paged->spare_count > first && done) done = gpuarena__handle_destroy(arena, 0, error);
         arena->stats.release_count++;
         gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
                              (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
-        if (!done) return 0;
-        run.page_count -= count;
+        index = next;
     }
-    return 1;
+    gpuarena__unclaim(arena, index);
+    return done;
 }
 
 /* Releases quiet idle large handles outside [begin, end) until `count` pages or more have gone. Returns how
-   many have. An error: the driver failed. */
+   many have. An error: the driver failed, or there is no host memory. */
 static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                         gpuarena__error *error)
 {
-    uint64_t before = arena->stats.reserved_bytes, gone = 0;
-    gpuarena__page_run run;
+    uint64_t page = arena->paged.page_bytes, before = arena->stats.reserved_bytes, gone = 0;
+    gpuarena__idle_walk large;
+    uint32_t claimed = 1;
     if (gpuarena__ask_capturing(arena, error)) return 0;
-    while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &run)
-           && gpuarena__page_run_release(arena, run, error))
-        gone = (before - arena->stats.reserved_bytes) / arena->paged.page_bytes;
+    while (claimed && gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
+        if (!gpuarena__spares_reserve(arena, 1)) claimed = gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+        else claimed = gpuarena__block_claim(arena, large.address, large.page_count * page, error);
+        if (!claimed || !gpuarena__claimed_release(arena, claimed, error)) break;
+        gone = (before - arena->stats.reserved_bytes) / page;
+    }
     return gone;
 }
 
 /* ---- pages for a place */
 
 /* How many of the pages that a place lacks come from where. New handles back its lowest holes, then come
-   handles of one page: those that move, and spare ones. */
+   handles of one page: those that move, and spare ones. A step of a commit that fails without an error has it
+   tried again: other threads or arenas were quicker, or large handles have gone back. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
-    uint64_t release;                            /* pages of large handles that must go back before */
+    uint64_t before;                             /* reserved bytes at first, less what has gone back since */
+    uint32_t may_move;
     uint32_t is_last;                            /* 1: no large handle can go back any more */
+    uint32_t claimed;                            /* a chain of the pages that move, at their old places */
     uint32_t first;                              /* the first new handle in the table */
 } gpuarena__commit;
 
-/* Makes quiet what completed events show to be, and picks pages that move to a place; none while a stream is
-   captured. may_wait: if quiet pages are too few, the host waits for streams, event by event, as long as that
-   makes some quiet. */
-static uint64_t gpuarena__pick_now(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
-                                   int may_wait, gpuarena__error *error)
+/* Makes quiet what completed events show to be. Returns how many pages, up to `count`, may then move to a
+   place; none while a stream is captured. may_wait: if quiet pages are too few, the host waits for streams,
+   event by event, as long as that makes some quiet. */
+static uint64_t gpuarena__movable(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
+                                  int may_wait)
 {
-    gpuarena__page_run large;
-    uint64_t found;
-    uint32_t record;
+    uint64_t begin = commit->begin, end = commit->end;
+    uint32_t record = may_wait && arena->config.streams != GPUARENA_STREAMS_SAME ? 1 : UINT32_MAX;
+    gpuarena__idle_walk large;
     if (gpuarena__ask_capturing(arena, NULL)) return 0;
     (void)gpuarena__resolve_all(arena);
-    found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
-    if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
-    for (record = 1; record < arena->streams.count; record++)
-        while (found + gpuarena__large_find(arena, 1, commit->begin, commit->end, &large) < count
-               && error->result != GPUARENA_HOST_MEMORY && gpuarena__host_wait_for(arena, record))
-            found = gpuarena__pick(arena, count, commit->begin, commit->end, 1, error);
-    return found;
+    for (; record < arena->streams.count; record++)
+        while (gpuarena__quiet_pages(arena, begin, end) < count && gpuarena__host_wait_for(arena, record))
+            continue;
+    return gpuarena__min(count, gpuarena__quiet_pages(arena, begin, end)
+                                - gpuarena__large_find(arena, 1, begin, end, &large));
 }
 
 /* The peak of live bytes since pages were last released; reserved memory is measured against it. */
@@ -6753,16 +6772,28 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
     return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
+/* Has the commit tried again after idle large handles of `count` pages have gone back, whose place new pages
+   take. Returns 0; the error stays if none can go. */
+static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, uint64_t count,
+                                    gpuarena__error *error)
+{
+    uint64_t gone;
+    if (!commit->may_move || commit->is_last || arena->lost) return 0;
+    gone = gpuarena__large_release(arena, count, commit->begin, commit->end, NULL);
+    commit->before = gpuarena__above(commit->before, gone * arena->paged.page_bytes);
+    commit->is_last = !gone;
+    if (gone) *error = gpuarena__no_error();
+    return 0;
+}
+
 /* Decides where the pages come from: spare pages first; then new pages while reserved memory stays within
    config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
    if these are too few. */
-static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                   gpuarena__error *error)
+static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
-    gpuarena__page_run large;
-    gpuarena__error said = gpuarena__no_error();
+    gpuarena__idle_walk large;
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
@@ -6773,25 +6804,19 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
     idle = gpuarena__idle_pages(arena, commit->begin, commit->end);
     share = gpuarena__commit_share(arena, commit->begin, commit->end);
     commit->create = gpuarena__min(left, room);
-    if (may_move && left > share)
+    if (commit->may_move && left > share)
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
     commit->move = left - commit->create;
-    if (commit->move && may_move) {
-        found = gpuarena__pick_now(arena, commit, commit->move, left <= room, &said);
-        if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
-            *error = said;
-            return 0;
-        }
+    if (commit->move && commit->may_move) {
+        found = gpuarena__movable(arena, commit, commit->move, left <= room);
+        if (gpuarena__is_lost(arena, error)) return 0;
     }
-    if (may_move && !commit->is_last && found < commit->move) {
+    if (commit->may_move && !commit->is_last && found < commit->move) {
         uint64_t lack = gpuarena__headroom_lack(arena);
         uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
-        if (found + room + all >= left + lack) {
-            commit->release = commit->move - found + lack;       /* new pages take their place */
-            if (large.page_count) return 1;
-        }
+        if (all && found + room + all >= left + lack)
+            return gpuarena__commit_replace(arena, commit, commit->move - found + lack, error);
     }
-    commit->release = 0;
     commit->create += gpuarena__min(commit->move - found, room - commit->create);
     commit->move = found;
     if (commit->create + commit->move == left) return 1;
@@ -6800,13 +6825,11 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, in
 
 /* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
    error: it does not. */
-static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, int may_move,
-                                    gpuarena__error *error)
+static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
 {
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t most = commit->create + commit->move, moves = 0, least;
     if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (may_move) moves = gpuarena__pick_now(arena, commit, most, 0, &ignored);
+    if (commit->may_move) moves = gpuarena__movable(arena, commit, most, 0);
     least = gpuarena__min(commit->create, most - moves);
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
@@ -6856,57 +6879,32 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
     return made;
 }
 
-/* Creates the commit's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
-   error: nothing is charged any more, and nothing has changed. */
-static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, int may_move,
-                                   gpuarena__error *error)
+/* Charges and creates the commit's new pages. If the driver refuses, more pages must move. 0 and an error:
+   nothing is charged, and nothing has changed, except that large handles may have gone back. */
+static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    gpuarena__error said = gpuarena__no_error();
-    uint64_t made, more;
-    int may = gpuarena__spares_reserve(arena, commit->create + 1)
-        || gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (!may || !gpuarena__commit_granted(arena, commit, may_move, error)) {
-        commit->release = may && may_move ? commit->create : 0;
-        gpuarena__uncharge(arena, commit->create * arena->paged.page_bytes);
-        return 0;
+    uint64_t page = arena->paged.page_bytes, made = 0, more, lack;
+    int may;
+    if (!gpuarena__spares_reserve(arena, commit->create))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
+    may = gpuarena__commit_granted(arena, commit, error);
+    if (may) made = gpuarena__handles_create(arena, commit, error);
+    lack = commit->create - made;
+    if (!lack) return 1;
+    gpuarena__uncharge(arena, lack * page);
+    more = commit->move + lack;
+    if (may && error->reason == GPUARENA_REASON_DRIVER_REFUSED && commit->may_move
+        && gpuarena__movable(arena, commit, more, 0) == more && !arena->lost) {
+        arena->stats.backoff_count++;
+        commit->move = more;
+        commit->create = made;
+        return 1;
     }
-    made = gpuarena__handles_create(arena, commit, &said);
-    if (made == commit->create) return 1;
-    gpuarena__uncharge(arena, (commit->create - made) * arena->paged.page_bytes);
-    *error = said;
-    if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
-        more = commit->move + commit->create - made;
-        if (gpuarena__pick_now(arena, commit, more, 0, &said) == more && !arena->lost) {
-            arena->stats.backoff_count++;
-            commit->move = more;
-            commit->create = made;
-            return 1;
-        }
-        commit->release = more;
-    }
-    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, 0, &said)) continue;
+    while (arena->paged.spare_count > commit->first && gpuarena__handle_destroy(arena, 0, NULL)) continue;
+    if (error->reason == GPUARENA_REASON_DRIVER_REFUSED)
+        return gpuarena__commit_replace(arena, commit, lack, error);
     return 0;
-}
-
-/* Claims the pages that will move, chosen anew, since other threads may have taken some while new pages were
-   created. 0 and an error; NONE: there are too few by now. */
-static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
-{
-    gpuarena__paged *paged = &arena->paged;
-    uint32_t at = 0, count;
-    paged->run_count = 0;
-    if (commit->move
-        && gpuarena__pick(arena, commit->move, commit->begin, commit->end, 1, error) < commit->move) {
-        paged->run_count = 0;
-        return 0;
-    }
-    count = paged->run_count;
-    while (at < count && gpuarena__pages_claim(arena, paged->runs[at].address,
-                                               paged->runs[at].page_count * paged->page_bytes)) at++;
-    if (at == count) return 1;
-    paged->run_count = 0;
-    while (at) gpuarena__pages_unclaim(arena, paged->runs[--at].address);
-    return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
@@ -6916,20 +6914,22 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
 {
     const gpuarena__paged *paged = &arena->paged;
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
-    uint64_t bytes, page, taken = 0;             /* taken: pages of this run; behind the last, spare ones */
-    uint32_t next = commit->first, run = 0, at;
+    uint64_t bytes, page, moved = 0;             /* moved: bytes of the block `from` */
+    uint32_t next = commit->first, last = next, from = commit->claimed, at;
     while (gpuarena__hole_next(arena, &hole)) {
         gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle;
-            if (run < paged->run_count && taken == paged->runs[run].page_count) {
-                run++;
-                taken = 0;
-            }
             if (next < paged->spare_count) handle = paged->spare[next++];
-            else if (run < paged->run_count)
-                handle = gpuarena__handle_at(arena, paged->runs[run].address + taken++ * paged->page_bytes);
-            else handle = paged->spare[commit->first - ++taken];
+            else if (from) {
+                const gpuarena__node *node = gpuarena__node_at(arena, from);
+                handle = gpuarena__handle_at(arena, node->address + moved);
+                moved += paged->page_bytes;
+                if (moved == gpuarena__node_bytes(node)) {
+                    from = node->as.chain.link;
+                    moved = 0;
+                }
+            } else handle = paged->spare[--last];
             bytes = handle.page_count * paged->page_bytes;
             if (!GPUARENA__ASK(arena, error, vm, map,
                                (&arena->driver, gpuarena__pointer(*reached), bytes, handle.id))) return 0;
@@ -6952,24 +6952,20 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *comm
     while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
         if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
         hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
-        gpuarena__node_at(arena, hole.index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
-        arena->paged.unmap_failed_count++;
-        arena->stats.driver_error_count++;
+        gpuarena__hole_make(arena, hole.index, 1);
     }
 }
 
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
-    uint64_t page = arena->paged.page_bytes;
     gpuarena__holes hole;
-    uint32_t at;
-    for (at = 0; at < arena->paged.run_count; at++) {
-        const gpuarena__page_run *run = &arena->paged.runs[at];
-        uint64_t bytes = run->page_count * page;
-        int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, NULL) && !arena->lost;
-        arena->stats.driver_error_count += unmap_failed != 0;
-        gpuarena__hole_make(arena, run->address, unmap_failed);
+    uint32_t index, next;
+    for (index = commit->claimed; index; index = next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        int unmapped = gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), NULL);
+        next = node->as.chain.link;
+        gpuarena__hole_make(arena, index, !unmapped && !arena->lost);
     }
     arena->paged.spare_pages -= commit->need - commit->move;
     while (arena->paged.spare_count > commit->first)
@@ -6983,23 +6979,25 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
 }
 
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
-   changed, except that new pages may be spare. */
-static int gpuarena__commit_use(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
+   changed, except that new pages may be spare. NONE: too few pages may move by now, since other threads have
+   taken some while new ones were created. */
+static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t reached = commit->begin;
     uint32_t count = 5;                          /* a block with room may be cut out of the result */
     int done;
+    *error = gpuarena__no_error();               /* the driver may have refused a large handle */
     while (gpuarena__hole_next(arena, &hole)) count += 2;    /* each hole may be cut twice */
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    done = gpuarena__commit_claim(arena, commit, error);
-    if (done && !gpuarena__commit_map(arena, commit, &reached, error)) {
-        while (arena->paged.run_count)
-            gpuarena__pages_unclaim(arena, arena->paged.runs[--arena->paged.run_count].address);
-        gpuarena__commit_unmap(arena, commit, reached);
-        done = 0;
-    }
+    done = gpuarena__pages_claim(arena, commit->move, commit->begin, commit->end, 1, &commit->claimed, error)
+            == commit->move
+        && gpuarena__commit_map(arena, commit, &reached, error);
     if (done) gpuarena__commit_enter(arena, commit);
+    else {
+        gpuarena__unclaim(arena, commit->claimed);
+        gpuarena__commit_unmap(arena, commit, reached);
+    }
     arena->nodes.kept_count -= count;
     return done;
 }
@@ -7009,46 +7007,29 @@ static int gpuarena__commit_use(gpuarena *arena, const gpuarena__commit *commit,
 static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
                                 gpuarena_stream stream, gpuarena__error *error)
 {
-    gpuarena__commit commit;
+    gpuarena__commit commit = GPUARENA_INIT;
     gpuarena__error said;
-    uint64_t page = arena->paged.page_bytes, before, created;
-    uint32_t is_last = 0;
-    int done = 0, again;
+    uint64_t page = arena->paged.page_bytes, created;
+    int done;
     (void)gpuarena__spares_part(arena);
-    before = arena->stats.reserved_bytes;
-    if (arena->config.idle_fraction >= 1) may_move = 0;
+    commit.before = arena->stats.reserved_bytes;
+    commit.begin = begin;
+    commit.end = end;
+    commit.may_move = may_move && arena->config.idle_fraction < 1;
     do {
-        memset(&commit, 0, sizeof commit);
-        commit.begin = begin;
-        commit.end = end;
-        commit.is_last = is_last;
         commit.need = gpuarena__unmapped_pages(arena, begin, end);
         said = gpuarena__no_error();
-        again = 0;                               /* 1: other threads or arenas were quicker */
-        if (gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, may_move, &said)
-            && !commit.release) {
-            again = !gpuarena__charge(arena, commit.create * page, &said);
-            if (!again && gpuarena__commit_create(arena, &commit, may_move, &said)) {
-                said = gpuarena__no_error();
-                done = gpuarena__commit_use(arena, &commit, &said);
-                again = !done && said.result == GPUARENA_OK;
-            }
-        }
-        if (commit.release && !is_last && !arena->lost) {    /* large handles go back first */
-            uint64_t gone = gpuarena__large_release(arena, commit.release, begin, end, NULL);
-            before = gpuarena__above(before, gone * page);
-            is_last = !gone;
-            again = gone || said.result == GPUARENA_OK;
-        }
-    } while (again);
+        done = gpuarena__try_relax(arena, &said) && gpuarena__commit_decide(arena, &commit, &said)
+            && gpuarena__commit_create(arena, &commit, &said) && gpuarena__commit_use(arena, &commit, &said);
+    } while (!done && said.result == GPUARENA_OK);
     if (!done) {
         *error = said;
-        while (arena->stats.reserved_bytes > before && arena->paged.spare_count
+        while (arena->stats.reserved_bytes > commit.before && arena->paged.spare_count
                && !arena->paged.unmap_failed_count && gpuarena__handle_destroy(arena, 0, NULL)) continue;
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (!done) return 0;
-    created = gpuarena__above(arena->stats.reserved_bytes, before) / page;
+    created = gpuarena__above(arena->stats.reserved_bytes, commit.before) / page;
     if (created) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, created, stream);
     if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
     return 1;
@@ -7144,24 +7125,23 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
 
 /* ---- pages given back */
 
-/* Releases quiet idle pages until reserved memory is at most `keep`, as many at a time as can be listed. 1:
-   done, or none are left. */
-static int gpuarena__page_runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
+/* Releases quiet idle handles of one page until reserved memory is at most `keep`. If there is no host memory
+   for the handles, it goes on in steps. 1: done, or none are left. */
+static int gpuarena__small_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
+    const gpuarena__paged *paged = &arena->paged;
     gpuarena__error said;
-    uint64_t page = arena->paged.page_bytes, before, over;
-    uint32_t at, count;
-    int done = 1;
+    uint64_t page = paged->page_bytes, before, count;
+    uint32_t claimed;
     do {
         said = gpuarena__no_error();
         before = arena->stats.reserved_bytes;
-        over = gpuarena__whole(gpuarena__above(before, keep), page);
-        (void)gpuarena__pick(arena, over / page, 0, 0, 0, &said);
-        count = arena->paged.run_count;
-        for (at = 0; at < count && done; at++)
-            done = gpuarena__page_run_release(arena, arena->paged.runs[at], error);
-    } while (done && said.result != GPUARENA_OK && arena->stats.reserved_bytes < before);
-    if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return done;
+        count = gpuarena__whole(gpuarena__above(before, keep), page) / page;
+        if (!gpuarena__spares_reserve(arena, count)) count = paged->spare_room - paged->spare_count;
+        (void)gpuarena__pages_claim(arena, count, 0, 0, 0, &claimed, &said);
+        if (!gpuarena__claimed_release(arena, claimed, error)) return 0;
+    } while (arena->stats.reserved_bytes > keep && arena->stats.reserved_bytes < before);
+    if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return 1;
     *error = said;
     return 0;
 }
@@ -7182,7 +7162,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__handle_destroy(arena, 0, error);
     over = arena->stats.reserved_bytes > keep;
-    if (done && over) done = gpuarena__page_runs_release(arena, keep, error);
+    if (done && over) done = gpuarena__small_release(arena, keep, error);
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
@@ -8187,43 +8167,6 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 /* >>release ============================================================================================
    Releasing idle memory, by configuration or on request; and growing to a target or back. */
 
-/* Tells whether the arena must wait for work on an idle segment before its release, because the driver does
-   not: always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
-static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
-{
-    gpuarena__iterator at;
-    uint32_t record = 0;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC)
-        record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
-    else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
-    if (!arena->streams.ordered || arena->lost) return 0;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
-            return 1;
-    return 0;
-}
-
-/* Waits for the work on one idle segment, if any is in progress, and gives it back. The caller knows that no
-   stream is captured. 0: the wait or the driver failed, and *error says why, or the segment is not idle any
-   more. */
-static int gpuarena__segment_wait_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                            gpuarena__error *error)
-{
-    if (gpuarena__segment_waits(arena, range, stream)
-        && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
-        return 0;                                /* another thread took some of it meanwhile */
-    return gpuarena__segment_give_back(arena, range, stream, error);
-}
-
-/* Asks whether a stream is captured; if none is, waits for one idle segment and gives it back. 0 and an
-   error: one is, or as segment_wait_give_back. */
-static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                     gpuarena__error *error)
-{
-    return !gpuarena__ask_capturing(arena, error)
-        && gpuarena__segment_wait_give_back(arena, range, stream, error);
-}
-
 /* Releases idle segments until reserved memory is at most `keep`: the shortest that covers the excess, else
    the longest, so that little more goes than needed. A segment that the driver refuses stays and is not tried
    again in this pass. Streams are asked for captures once, before the first one goes. */
@@ -8253,7 +8196,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         link = covering ? &covering : &list;
         range = *link;
         *link = range->next;
-        if (!gpuarena__segment_wait_give_back(arena, range, stream, refusal))
+        if (!gpuarena__segment_give_back(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
 }
@@ -8310,7 +8253,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
         if (!gpuarena__segment_idle(arena, range, 0)) continue;
         if (then > now) due = gpuarena__min(due, then);
         else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
-                || !gpuarena__segment_wait_give_back(arena, range, stream, error)) range->used = now;
+                || !gpuarena__segment_give_back(arena, range, stream, error)) range->used = now;
     }
     arena->release_due = due;
     if (!paged->page_bytes) return;
@@ -8395,7 +8338,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
         before = range->before;
         if (range->fresh && !arena->lost
             && ((!asked++ && gpuarena__ask_capturing(arena, &ignored))
-                || !gpuarena__segment_wait_give_back(arena, range, NULL, &ignored)))
+                || !gpuarena__segment_give_back(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
 }
@@ -10519,8 +10462,7 @@ static int gpuarena__check_host(const gpuarena__audit *audit)
     uint64_t bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
     const gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after)
-        bytes += gpuarena__range_bytes(range->bytes)
-            + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
+        bytes += gpuarena__range_bytes(arena, range->bytes, range->pages != NULL);
     GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
     return 1;
 }

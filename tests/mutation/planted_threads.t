@@ -20,12 +20,11 @@ my @about_plans = (
 );
 my @about_hits = (
     ['pages that were not mapped are unmapped, since a hit has taken those that were to move',
-     q@    if (done) gpuarena__commit_enter(arena, commit);
-@, q@    if (done) gpuarena__commit_enter(arena, commit);
-    else gpuarena__commit_unmap(arena, commit, reached);
-@, q@while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {@, q@while (gpuarena__hole_next(arena, &hole)) {@],
-    ['pages that are to move are not chosen anew',
-     q@gpuarena__pick(arena, commit->move, commit->begin, commit->end, 1, error) < commit->move) {@, q@0) {@],
+     q@while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {@, q@while (gpuarena__hole_next(arena, &hole)) {@],
+    ['pages that are to move are too few by now, and that is not seen',
+     q@            == commit->move
+@, q@            <= commit->move
+@],
 );
 my @about_locks = (
     ['an unlock wakes nobody', q@    (void)pthread_cond_broadcast(&spin->unlocked);@, q@@],
