@@ -9975,6 +9975,7 @@ typedef struct gpuarena__audit {
     const gpuarena *arena;
     gpuarena__text *out;                         /* receives the name of the violated invariant */
     uint64_t node_count;                         /* of all chunks: no list or tree is longer */
+    uint64_t entry_count;                        /* of the tables of live blocks */
     uint64_t live_bytes, requested_bytes, reserved_bytes, pending_bytes, live_count, free_count;
     uint64_t multi_count, earmarked_count;       /* free blocks of MULTI_STREAM, and those earmarked */
     uint64_t binned_count;                       /* blocks in bins */
@@ -10009,6 +10010,24 @@ static int gpuarena__check_link(const gpuarena__audit *audit, uint32_t index, ui
 static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
 {
     return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
+}
+
+/* Checks the n-th table of live nodes, and counts its entries. That each live block has one, the walk over all
+   blocks sees. */
+static int gpuarena__check_lookup(gpuarena__audit *audit, uint32_t n)
+{
+    const gpuarena__lookup *lookup = gpuarena__lookup_nth(audit->arena, n);
+    const gpuarena__heap *heap = audit->arena->heaps.list[n];
+    uint64_t count = 0;
+    uint32_t slot;
+    for (slot = 0; slot <= lookup->mask; slot++) {
+        if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
+        count += lookup->table[slot] != 0;
+    }
+    GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
+    GPUARENA__NEVER(n && count != heap->stats.live_count, "a heap's live blocks are miscounted", n);
+    audit->entry_count += count;
+    return 1;
 }
 
 /* Checks a block's uses on other streams, and counts its references to stream records. */
@@ -10366,36 +10385,14 @@ static int gpuarena__check_known(const gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks the n-th table of live nodes, and counts its entries. */
-static int gpuarena__check_lookup(const gpuarena__audit *audit, uint32_t n, uint64_t *entries)
-{
-    const gpuarena *arena = audit->arena;
-    const gpuarena__lookup *lookup = gpuarena__lookup_nth(arena, n);
-    const gpuarena__heap *heap = arena->heaps.list[n];
-    uint64_t count = 0;
-    uint32_t slot;
-    for (slot = 0; slot <= lookup->mask; slot++) {
-        uint32_t index = lookup->table[slot];
-        if (!index) continue;
-        count++;
-        GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
-                        "the table of live blocks holds another", slot);
-    }
-    GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
-    GPUARENA__NEVER(n && count != heap->stats.live_count, "a heap's live blocks are miscounted", n);
-    *entries += count;
-    return 1;
-}
-
 static int gpuarena__check_tables(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t entries = 0, unused = 0, open = 0;
+    uint64_t unused = 0, open = 0;
     uint32_t index, n;
     for (n = 0; n <= arena->heaps.count; n++) {
         const gpuarena__pool *pool = n ? &arena->heaps.list[n]->unused : &arena->nodes.unused;
         uint64_t count = 0;
-        if (!gpuarena__check_lookup(audit, n, &entries)) return 0;
         for (index = pool->first; index && count <= audit->node_count; count++) {
             if (!gpuarena__check_link(audit, index, count)) return 0;
             index = gpuarena__node_at(arena, index)->next;
@@ -10403,7 +10400,8 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
         unused += count;
     }
-    GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
+    GPUARENA__NEVER(audit->entry_count != audit->live_count, "the table of live blocks is incomplete",
+                    audit->entry_count);
     GPUARENA__NEVER(audit->node_count != 1 + unused + audit->use_node_count + audit->live_count
                     + audit->free_count + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
@@ -10524,9 +10522,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
     gpuarena__fast fast = gpuarena__fast_now(arena);
-    const gpuarena__lookup *lookup;
     const gpuarena__range *range;
-    uint32_t at, slot;
+    uint32_t at;
     audit->arena = arena;
     audit->out = out;
     audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
@@ -10544,9 +10541,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
-    for (at = 0; (lookup = gpuarena__lookup_nth(arena, at)) != NULL; at++)   /* the walk looks blocks up */
-        for (slot = 0; slot <= lookup->mask; slot++)
-            if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
+    for (at = 0; at <= arena->heaps.count; at++)         /* first, for the walk looks blocks up */
+        if (!gpuarena__check_lookup(audit, at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
