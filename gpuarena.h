@@ -9478,22 +9478,19 @@ static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wron
 static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint64_t address = gpuarena__address(ptr), base = address;
+    uint64_t address = gpuarena__address(ptr);
+    uint32_t around = gpuarena__node_around(arena, address);
     char other[32];
-    const gpuarena *owner = NULL;
     gpuarena_failure failure;
-    error.block = gpuarena__node_around(arena, address);
-    if (error.block) {
-        const gpuarena__node *node = gpuarena__node_at(arena, error.block);
-        error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
-        base = node->address;
-    } else {
-        owner = gpuarena__find_owner(address, other);
-        error.result = owner ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
-    }
+    if (!around)
+        error.result = gpuarena__find_owner(address, other) ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
+    else if (gpuarena__node_live(gpuarena__node_at(arena, around))) error.result = GPUARENA_INTERIOR_POINTER;
+    else error.result = GPUARENA_DOUBLE_FREE;
+    error.block = around;
     failure = gpuarena__failure_of(arena, &error);
-    if (error.block) gpuarena__detail(&failure, "offset %" PRIu64, address - base);
-    if (owner) gpuarena__detail(&failure, "arena %s", other);
+    if (around)
+        gpuarena__detail(&failure, "offset %" PRIu64, address - gpuarena__address(failure.block.ptr));
+    if (failure.result == GPUARENA_WRONG_ARENA) gpuarena__detail(&failure, "arena %s", other);
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
@@ -9632,7 +9629,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
     if (failure->driver_call)
-        return "the driver refused more ($call), though it reports $device_free free; trim";
+        return "the driver refused more ($call: $code), though it reports $device_free free; trim";
     if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
     if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
     if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
@@ -9656,9 +9653,9 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
     X(HEADROOM, "$requested would leave less than the headroom to others: the device has $device_free free; "
                 "$missing more, or a smaller headroom, would do")
     X(DRIVER_REFUSED, failure->driver_call
-      ? "$requested were refused by the driver ($call), though it reports $device_free free on the device: "
-        "with $reserved reserved a limit other than memory is reached, or another process was faster; trim, "
-        "or ask for larger pages or segments"
+      ? "$requested were refused by the driver ($call: $code), though it reports $device_free free on the "
+        "device: with $reserved reserved a limit other than memory is reached, or another process was "
+        "faster; trim, or ask for larger pages or segments"
       : "$requested were refused by the driver ($code), which reports $device_free free on the device; "
         "another $missing of device memory would do")
     X(TOO_LARGE, "$requested are more than any arena can hold; check the size")
@@ -9735,11 +9732,9 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
     rest.begin = words;
     rest.end = words + strlen(words);
     while (rest.begin < rest.end) {
-        if (gpuarena__piece_skip(&rest, "$call")) {
-            gpuarena__put(out, "%s: ", failure->driver_call);
-            gpuarena__say(out, failure, "$code");
-        } else if (gpuarena__piece_skip(&rest, "$code"))
+        if (gpuarena__piece_skip(&rest, "$code"))
             gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
+        else if (gpuarena__piece_skip(&rest, "$call")) gpuarena__put(out, "%s", failure->driver_call);
 #define X(name) \
         else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
         X(requested) X(missing) X(live) X(pending) X(reserved) X(limit) X(largest_free) X(device_free)
@@ -9925,44 +9920,38 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     if (writer->json && at) gpuarena__put(out, "],");
 }
 
-/* The visitor of a report as text: counts a block in its range's figures, and writes them at the end of the
-   range. */
-static gpuarena_result gpuarena__text_block(const gpuarena_block *block, void *user)
-{
-    gpuarena__writer *writer = (gpuarena__writer *)user;
-    gpuarena__text *out = &writer->out;
-    const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
-    uint64_t offset = gpuarena__address(block->ptr) - range->address;
-    if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
-    writer->blocks++;
-    if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
-    else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
-    else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
-    if (offset + block->bytes < range->bytes) return writer->result;
-    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
-                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
-                  range->bytes, writer->blocks, writer->live, writer->longest_free);
-    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
-    gpuarena__put(out, "\n");
-    return gpuarena__flush(writer);
-}
-
-static gpuarena_result gpuarena__json_block(const gpuarena_block *block, void *user)
+/* The visitor of a report. JSON has each block; a text counts them, and has figures of each range. */
+static gpuarena_result gpuarena__report_block(const gpuarena_block *block, void *user)
 {
     static const char *const states[] = { "none", "live", "pending", "free", "hole" };
     gpuarena__writer *writer = (gpuarena__writer *)user;
     gpuarena__text *out = &writer->out;
     const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
     uint64_t offset = gpuarena__address(block->ptr) - range->address;
-    if (!offset)
-        gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
-                      range->before ? ",\n" : "", range->address, range->bytes);
-    gpuarena__put(out, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
-                  offset ? "," : "", offset, block->bytes, states[block->state]);
-    if (block->state == GPUARENA_STATE_LIVE)
-        gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
-                      block->requested_bytes, block->serial, block->tag);
-    gpuarena__put(out, offset + block->bytes < range->bytes ? "}" : "}]}");
+    int is_last = offset + block->bytes == range->bytes;
+    if (writer->json) {
+        if (!offset)
+            gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
+                          range->before ? ",\n" : "", range->address, range->bytes);
+        gpuarena__put(out, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
+                      offset ? "," : "", offset, block->bytes, states[block->state]);
+        if (block->state == GPUARENA_STATE_LIVE)
+            gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
+                          block->requested_bytes, block->serial, block->tag);
+        gpuarena__put(out, is_last ? "}]}" : "}");
+        return gpuarena__flush(writer);
+    }
+    if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
+    writer->blocks++;
+    if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
+    else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
+    else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
+    if (!is_last) return writer->result;
+    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
+                  range->bytes, writer->blocks, writer->live, writer->longest_free);
+    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
+    gpuarena__put(out, "\n");
     return gpuarena__flush(writer);
 }
 
@@ -10012,8 +10001,8 @@ static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t 
     return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
 }
 
-/* Checks the n-th table of live nodes, and counts its entries. That each live block has one, the walk over all
-   blocks sees. */
+/* Checks the n-th table of live nodes, and counts its entries. The walk over all blocks finds each live one
+   there. */
 static int gpuarena__check_lookup(gpuarena__audit *audit, uint32_t n)
 {
     const gpuarena__lookup *lookup = gpuarena__lookup_nth(audit->arena, n);
@@ -13848,7 +13837,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
     gpuarena__report_tags(&writer, &copy);
     if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(self, &copy, writer.json ? gpuarena__json_block : gpuarena__text_block, &writer);
+    (void)gpuarena__walk(self, &copy, gpuarena__report_block, &writer);
     if (writer.json) gpuarena__put(&writer.out, "]}\n");
     result = gpuarena__flush(&writer);
     gpuarena__copy_end(self, &copy);
