@@ -1465,7 +1465,8 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
 /* Text of bounded size that counts what it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
 
-GPUARENA__PRINTF(2, 3) static void gpuarena__put(gpuarena__text *out, const char *format, ...)
+/* Adds to a text. Returns 0, so that a function that refuses something can return the call. */
+GPUARENA__PRINTF(2, 3) static int gpuarena__put(gpuarena__text *out, const char *format, ...)
 {
     int length;
     size_t room = out->length < out->size ? out->size - out->length : 0;
@@ -1474,6 +1475,7 @@ GPUARENA__PRINTF(2, 3) static void gpuarena__put(gpuarena__text *out, const char
     length = vsnprintf(room ? out->text + out->length : NULL, room, format, values);
     va_end(values);
     if (length > 0) out->length += (size_t)length;
+    return 0;
 }
 
 static gpuarena__text gpuarena__text_begin(char *text, size_t size)
@@ -8537,38 +8539,37 @@ typedef struct gpuarena__key {
     gpuarena__kind kind;
     size_t offset;                               /* offset of its field, or of the first of several */
     const char *const *names;                    /* CHOICE */
-    uint64_t low, high;                          /* SIZE, NUMBER */
-    uint32_t fallback;                           /* the default, where the key may be set; SHARE: in % */
+    uint64_t low, high;                          /* all but CHOICE and SHARE */
 } gpuarena__key;
 #define GPUARENA__KEYS(X) \
-    X(backing, CHOICE, backing, gpuarena__backings, 0, 0, 0) \
-    X(growth, CHOICE, growth, gpuarena__growths, 0, 0, 0) \
-    X(share, CHOICE, share, gpuarena__shares, 0, 0, 0) \
-    X(peers, DEVICES, peers, NULL, 0, UINT64_MAX, 0) \
-    X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30, 0) \
-    X(idle, SHARE, idle_fraction, NULL, 0, 0, 5) \
-    X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES, 8 << 20) \
-    X(initial, SIZE, initial_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(step, SIZE, step_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(step_max, SIZE, step_max_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(alignment, SIZE, alignment, NULL, GPUARENA__UNIT, GPUARENA__GRANULE, 256) \
-    X(limit, LIMIT, limit_bytes, NULL, 0, 0, 0) \
-    X(headroom, SIZE, headroom_bytes, NULL, 0, UINT64_MAX, 0) \
-    X(oversubscribe, NUMBER, oversubscribe, NULL, 0, 1, 0) \
-    X(release, CHOICE, release, gpuarena__releases, 0, 0, 0) \
-    X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX, 0) \
-    X(release_keep, SHARE, release_keep, NULL, 0, 0, 50) \
-    X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX, 10000) \
-    X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
-    X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
-    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0) \
-    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0, 0) \
-    X(debug, CHOICE, debug, gpuarena__debugs, 0, 0, 0)
-#define X(name, kind, field, names, low, high, fallback) \
-    { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high, fallback },
+    X(backing, CHOICE, backing, gpuarena__backings, 0, 0) \
+    X(growth, CHOICE, growth, gpuarena__growths, 0, 0) \
+    X(share, CHOICE, share, gpuarena__shares, 0, 0) \
+    X(peers, DEVICES, peers, NULL, 0, UINT64_MAX) \
+    X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30) \
+    X(idle, SHARE, idle_fraction, NULL, 0, 0) \
+    X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(initial, SIZE, initial_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(step, SIZE, step_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(step_max, SIZE, step_max_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(alignment, SIZE, alignment, NULL, GPUARENA__UNIT, GPUARENA__GRANULE) \
+    X(limit, LIMIT, limit_bytes, NULL, 0, UINT64_MAX) \
+    X(headroom, SIZE, headroom_bytes, NULL, 0, UINT64_MAX) \
+    X(oversubscribe, NUMBER, oversubscribe, NULL, 0, 1) \
+    X(release, CHOICE, release, gpuarena__releases, 0, 0) \
+    X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX) \
+    X(release_keep, SHARE, release_keep, NULL, 0, 0) \
+    X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX) \
+    X(streams, CHOICE, streams, gpuarena__reuses, 0, 0) \
+    X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX) \
+    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0) \
+    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0) \
+    X(debug, CHOICE, debug, gpuarena__debugs, 0, 0)
+#define X(name, kind, field, names, low, high) \
+    { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high },
 static const gpuarena__key gpuarena__keys[] = { GPUARENA__KEYS(X) };
 #undef X
-#define X(name, kind, field, names, low, high, fallback) GPUARENA__KEY_##name,
+#define X(name, kind, field, names, low, high) GPUARENA__KEY_##name,
 enum { GPUARENA__KEYS(X) GPUARENA__KEY_COUNT };
 #undef X
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
@@ -8658,17 +8659,16 @@ static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
 }
 
 /* Reads decimal digits from the front of a piece. 0: there is none, or the number overflows. */
-static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
+static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value)
 {
+    const char *begin = piece->begin;
     *value = 0;
-    for (*count = 0; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9';
-         piece->begin++) {
+    for (; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9'; piece->begin++) {
         uint64_t digit = (uint64_t)(*piece->begin - '0');
         if (*value > (UINT64_MAX - digit) / 10) return 0;
         *value = *value * 10 + digit;
-        ++*count;
     }
-    return *count != 0;
+    return piece->begin != begin;
 }
 
 /* Reads this letter, in either case, from the front of a piece. 0: another letter stands there. */
@@ -8684,12 +8684,13 @@ static int gpuarena__piece_letter(gpuarena__piece *piece, char capital)
 static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
-    uint32_t count, shift, unit = 0;
-    if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
+    uint32_t shift, unit = 0;
+    int is_binary;
+    if (!gpuarena__piece_digits(&piece, bytes)) return 0;
     while (units[unit] && !gpuarena__piece_letter(&piece, units[unit])) unit++;
     shift = units[unit] ? 10 * (unit + 1) : 0;
-    count = (uint32_t)(shift && gpuarena__piece_letter(&piece, 'I'));        /* then B must follow */
-    if (!gpuarena__piece_letter(&piece, 'B') && count) return 0;
+    is_binary = shift && gpuarena__piece_letter(&piece, 'I');        /* then B must follow */
+    if (!gpuarena__piece_letter(&piece, 'B') && is_binary) return 0;
     if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
     *bytes <<= shift;
     return 1;
@@ -8700,15 +8701,16 @@ static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
 {
     uint64_t whole, part = 0;
-    uint32_t digits, decimals = 0;
+    const char *decimals;
     double scale = 100;
-    if (!gpuarena__piece_digits(piece, &whole, &digits) || whole > 100) return 0;
-    if (gpuarena__piece_skip(piece, ".")
-        && (!gpuarena__piece_digits(piece, &part, &decimals) || decimals > 13))
-        return 0;
-    for (; decimals; decimals--) {
-        whole *= 10;
-        scale *= 10;
+    if (!gpuarena__piece_digits(piece, &whole) || whole > 100) return 0;
+    if (gpuarena__piece_skip(piece, ".")) {
+        decimals = piece->begin;
+        if (!gpuarena__piece_digits(piece, &part) || piece->begin - decimals > 13) return 0;
+        for (; decimals < piece->begin; decimals++) {
+            whole *= 10;
+            scale *= 10;
+        }
     }
     if (!gpuarena__piece_skip(piece, "%") || whole + part == 0 || (double)(whole + part) > scale) return 0;
     *fraction = (double)(whole + part) / scale;
@@ -8738,7 +8740,6 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     uint64_t number = 0, device;
-    uint32_t digits;
     double share = -1;                           /* stands for none, since 0 is the default */
     const char *name;
     int sound;
@@ -8758,12 +8759,11 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
         number = GPUARENA_SHARE_WHOLE;           /* also named by its purpose */
         break;
     case GPUARENA__NUMBER:
-        sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
-            && number <= UINT32_MAX;
+        sound = gpuarena__piece_digits(&value, &number) && value.begin == value.end && number <= UINT32_MAX;
         break;
     case GPUARENA__DEVICES:                      /* such as 1+3 */
         do {
-            sound = gpuarena__piece_digits(&value, &device, &digits) && device <= 63;
+            sound = gpuarena__piece_digits(&value, &device) && device <= 63;
             if (sound) number |= (uint64_t)1 << device;
         } while (sound && gpuarena__piece_skip(&value, "+"));
         sound = sound && value.begin == value.end;
@@ -8951,31 +8951,25 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__refuse(gpuarena__text *out, const char *why)
-{
-    gpuarena__put(out, "%s", why);
-    return 0;
-}
-
 /* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
     uint32_t at, all, set;
     if (config->zero_begin || config->zero_end)
-        return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
-                                     "GPUARENA_INIT");
+        return gpuarena__put(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
+                                  "GPUARENA_INIT");
     if (!config->host_alloc != !config->host_free)
-        return gpuarena__refuse(out, "host_alloc, host_free: set both or neither");
+        return gpuarena__put(out, "host_alloc, host_free: set both or neither");
     for (at = 0; at < sizeof config->name && config->name[at]; at++)
         if (config->name[at] < ' ' || config->name[at] > '~')
-            return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
+            return gpuarena__put(out, "name: printable ASCII alone, as it stands in reports and messages");
     if (at == sizeof config->name)
-        return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
+        return gpuarena__put(out, "name: not ended by a NUL within 32 characters");
 #define X(group, entry, bits) all++; set += config->driver->group.entry != NULL;
 #define GPUARENA__GROUP(entries, is_wrong, why) \
     all = set = 0; \
     entries(X) \
-    if (is_wrong) return gpuarena__refuse(out, why);
+    if (is_wrong) return gpuarena__put(out, why);
     GPUARENA__GROUP(GPUARENA__MEMORY_ENTRIES, set < all,
                     "driver.memory: info, obtain and give_back must all be set")
     GPUARENA__GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
@@ -8999,25 +8993,22 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
         base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
     uint64_t bytes = config->limit_bytes;
     double fraction = config->limit_fraction;
-    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__refuse(out, "limit_base: no such value");
+    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__put(out, "limit_base: no such value");
     if (share ? bytes != 0 : fraction > 0 || fraction < 0)
-        return gpuarena__refuse(out, "limit: give bytes or a fraction, not both");
+        return gpuarena__put(out, "limit: give bytes or a fraction, not both");
     if (share && !(fraction > 0 && fraction <= 1))
-        return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
+        return gpuarena__put(out, "limit: a fraction must be above 0 and at most 1 (100%%)");
     if (share)                                   /* a product below a uint64_t can be converted to one */
         bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
     else if (base != GPUARENA_LIMIT_BYTES) bytes = gpuarena__above(whole, bytes);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
-    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
-        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
-                      config->page_bytes ? "page" : "segment of 2M",
-                      base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
-        return 0;
-    }
-    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED) {
-        gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
-        return 0;
-    }
+    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE))
+        return gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
+                             config->page_bytes ? "page" : "segment of 2M",
+                             base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
+    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
+        return gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes,
+                             total_bytes);
     config->limit_base = GPUARENA_LIMIT_BYTES;
     config->limit_bytes = bytes;
     config->limit_fraction = 0;
@@ -9028,50 +9019,33 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
 static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__key *key, gpuarena__text *out)
 {
     uint64_t value = gpuarena__field_get(config, key);
-    int sound = !value || key->kind == GPUARENA__LIMIT;      /* that is looked at in all its fields */
+    int sound = !value
+        || (value <= key->high && (!key->low || (value >= key->low && gpuarena__is_power_of_two(value))));
     double share;
     if (key->kind == GPUARENA__CHOICE) sound = gpuarena__choice_name(key, value) != NULL;
-    else if (key->kind == GPUARENA__SHARE) {
+    if (key->kind == GPUARENA__SHARE) {
         memcpy(&share, &value, sizeof share);
         sound = share <= 1;
-    } else if (!sound)
-        sound = value <= key->high
-            && (!key->low || (value >= key->low && gpuarena__is_power_of_two(value)));
+    }
     if (sound) return 1;
     gpuarena__put(out, "%s", key->name);
     gpuarena__put_expected(out, key);
     return 0;
 }
 
-/* Checks a key against its rules, and replaces 0 by its default. */
-static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
+/* Checks a rule. */
+static int gpuarena__rule_holds(const gpuarena_config *config, const gpuarena__rule *rule,
+                                gpuarena__text *out)
 {
-    const gpuarena__key *key = &gpuarena__keys[at], *other;
-    const gpuarena__rule *rule = gpuarena__rules,
-                         *end = rule + sizeof gpuarena__rules / sizeof *gpuarena__rules;
+    const gpuarena__key *key = &gpuarena__keys[rule->key], *other = &gpuarena__keys[rule->other];
     uint64_t value = gpuarena__field_get(config, key);
     uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value : value ? GPUARENA__SET : 0;
-    double share;
-    int may_be_set = 1;
-    for (; rule < end; rule++) {
-        other = &gpuarena__keys[rule->other];
-        if (rule->key != at || rule->allowed >> gpuarena__field_get(config, other) & 1) continue;
-        may_be_set = 0;
-        if (!(rule->values & values)) continue;
-        gpuarena__put(out, "%s", key->name);
-        if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));
-        gpuarena__put(out, ": only with %s=", other->name);
-        gpuarena__put_names(out, other, rule->allowed);
-        return 0;
-    }
-    if (value) return 1;
-    value = may_be_set ? key->fallback : 0;
-    if (key->kind == GPUARENA__SHARE) {
-        share = (double)value / 100;
-        memcpy(&value, &share, sizeof value);
-    }
-    gpuarena__field_set(config, key, value);
-    return 1;
+    if (!(rule->values & values) || rule->allowed >> gpuarena__field_get(config, other) & 1) return 1;
+    gpuarena__put(out, "%s", key->name);
+    if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));
+    gpuarena__put(out, ": only with %s=", other->name);
+    gpuarena__put_names(out, other, rule->allowed);
+    return 0;
 }
 
 /* Determines backing and growth. */
@@ -9089,34 +9063,46 @@ static int gpuarena__choose_backing(gpuarena_config *config, gpuarena__text *out
         config->idle_fraction = 0;
     }
     if (config->backing == GPUARENA_BACKING_PAGED && !can_page)
-        return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+        return gpuarena__put(out, "backing: paged needs a driver, and a device, with vm and events");
     if (config->growth == GPUARENA_GROWTH_AUTO)
         config->growth = config->backing == GPUARENA_BACKING_PAGED ? GPUARENA_GROWTH_EXACT
                                                                    : GPUARENA_GROWTH_DOUBLE;
     return 1;
 }
 
-/* Defaults that depend on the device, or on other keys. */
-static void gpuarena__complete_sizes(gpuarena_config *config, uint64_t total_bytes)
+/* Replaces defaults by the values in force, and makes sizes whole. A key that others leave without effect
+   stays 0. */
+static void gpuarena__set_defaults(gpuarena_config *config, uint64_t total_bytes)
 {
     uint64_t granule = GPUARENA__GRANULE;
-    if (config->backing == GPUARENA_BACKING_PAGED && !config->page_bytes)
-        config->page_bytes = gpuarena__max(granule, config->driver->page_bytes);
+    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+    if (!config->parent) config->oversubscribe = 0;
+    if (!config->alignment) config->alignment = GPUARENA__UNIT;
+    if (!config->streams) config->streams = GPUARENA_STREAMS_STEAL;
+    if (config->backing == GPUARENA_BACKING_PAGED) {
+        if (!config->page_bytes) config->page_bytes = gpuarena__max(granule, config->driver->page_bytes);
+        if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
+        if (config->idle_fraction < 0) config->idle_fraction = -1;
+        else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
+    }
     config->initial_bytes = gpuarena__whole(config->initial_bytes, granule);
     config->step_bytes = gpuarena__whole(config->step_bytes, granule);
     config->step_max_bytes = gpuarena__whole(config->step_max_bytes, granule);
     if (config->growth == GPUARENA_GROWTH_STEP && !config->step_bytes)
         config->step_bytes = (uint64_t)64 << 20;
-    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_bytes) config->step_bytes = granule;
-    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_max_bytes)
-        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
-    if (config->release == GPUARENA_RELEASE_IDLE && !config->release_bytes)
-        config->release_bytes = (uint64_t)64 << 20;
+    if (config->growth == GPUARENA_GROWTH_DOUBLE) {
+        if (!config->step_bytes) config->step_bytes = granule;
+        if (!config->step_max_bytes)
+            config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    }
+    if (config->release == GPUARENA_RELEASE_IDLE) {
+        if (!config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
+        if (config->release_keep < 0) config->release_keep = -1;
+        else if (!(config->release_keep > 0)) config->release_keep = 0.5;
+    }
+    if (config->release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
     if (config->release == GPUARENA_RELEASE_PRESSURE && !config->release_bytes)
         config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
-    if (config->idle_fraction < 0) config->idle_fraction = -1;
-    if (config->release_keep < 0) config->release_keep = -1;
-    if (!config->parent) config->oversubscribe = 0;
 }
 
 /* Checks everything, and replaces defaults by the values in force. What no rule states is a figure that is
@@ -9128,26 +9114,25 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
     for (at = 0; at < GPUARENA__KEY_COUNT; at++)
         if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
     if (!gpuarena__choose_backing(config, out)) return 0;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-        if (!gpuarena__complete_key(config, at, out)) return 0;
+    for (at = 0; at < sizeof gpuarena__rules / sizeof *gpuarena__rules; at++)
+        if (!gpuarena__rule_holds(config, &gpuarena__rules[at], out)) return 0;
     if (config->headroom_bytes > total_bytes)
-        return gpuarena__refuse(out, "headroom: above the device's size");
+        return gpuarena__put(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
-        return gpuarena__refuse(out, "initial: above the device's size");
+        return gpuarena__put(out, "initial: above the device's size");
     if (config->release == GPUARENA_RELEASE_PRESSURE && config->release_bytes > total_bytes)
-        return gpuarena__refuse(out, "release_at: above the device's size");
+        return gpuarena__put(out, "release_at: above the device's size");
     if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
-        return gpuarena__refuse(out, "step_max: below step");
+        return gpuarena__put(out, "step_max: below step");
     if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a multiple of the driver's");
+        return gpuarena__put(out, "page: expected a multiple of the driver's");
     if (config->wait_ms && !config->driver->now_ns)
-        return gpuarena__refuse(out, "wait_ms: the driver has no clock");
-    gpuarena__complete_sizes(config, total_bytes);
-    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+        return gpuarena__put(out, "wait_ms: the driver has no clock");
+    gpuarena__set_defaults(config, total_bytes);
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
-        return gpuarena__refuse(out, "initial: above the limit");
+        return gpuarena__put(out, "initial: above the limit");
     return 1;
 }
 
@@ -9180,9 +9165,9 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     const uint32_t device = 1u << GPUARENA_MEMORY_DEVICE | 1u << GPUARENA_MEMORY_ASYNC;
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
     uint64_t limit, sum = 0;
-    if (!parent || parent->family.ending) return gpuarena__refuse(out, "parent: not a living arena");
+    if (!parent || parent->family.ending) return gpuarena__put(out, "parent: not a living arena");
     if (arena->memory != parent->memory && (1u << arena->memory | 1u << parent->memory) != device)
-        return gpuarena__refuse(out, "backing: memory of another kind than the parent's counts elsewhere");
+        return gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
     for (at = arena; at; at = at->registered) {
         if (at->config.parent != parent) continue;
         limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
@@ -9193,8 +9178,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     gpuarena__put_size(out, sum);
     gpuarena__put(out, " in all, of the parent's ");
     gpuarena__put_size(out, parent->limit);
-    gpuarena__put(out, "; lower it, or oversubscribe");
-    return 0;
+    return gpuarena__put(out, "; lower it, or oversubscribe");
 }
 
 /* Adds an arena to the registry and to its parent's tree. 0: it does not fit, and *out says why; it has no
@@ -9984,8 +9968,7 @@ typedef struct gpuarena__audit {
 
 static int gpuarena__broken(const gpuarena__audit *audit, const char *name, uint64_t where)
 {
-    gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
-    return 0;
+    return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
 }
 
 /* Checks that an index from a link or a table is a node that may be read. */
