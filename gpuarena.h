@@ -1467,7 +1467,8 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
 /* Text of bounded size that counts what it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
 
-GPUARENA__PRINTF(2, 3) static void gpuarena__put(gpuarena__text *out, const char *format, ...)
+/* Adds to a text. Returns 0, so that a function that refuses something can return the call. */
+GPUARENA__PRINTF(2, 3) static int gpuarena__put(gpuarena__text *out, const char *format, ...)
 {
     int length;
     size_t room = out->length < out->size ? out->size - out->length : 0;
@@ -1476,6 +1477,7 @@ GPUARENA__PRINTF(2, 3) static void gpuarena__put(gpuarena__text *out, const char
     length = vsnprintf(room ? out->text + out->length : NULL, room, format, values);
     va_end(values);
     if (length > 0) out->length += (size_t)length;
+    return 0;
 }
 
 static gpuarena__text gpuarena__text_begin(char *text, size_t size)
@@ -8483,38 +8485,37 @@ typedef struct gpuarena__key {
     gpuarena__kind kind;
     size_t offset;                               /* offset of its field, or of the first of several */
     const char *const *names;                    /* CHOICE */
-    uint64_t low, high;                          /* SIZE, NUMBER */
-    uint32_t fallback;                           /* the default, where the key may be set; SHARE: in % */
+    uint64_t low, high;                          /* all but CHOICE and SHARE */
 } gpuarena__key;
 #define GPUARENA__KEYS(X) \
-    X(backing, CHOICE, backing, gpuarena__backings, 0, 0, 0) \
-    X(growth, CHOICE, growth, gpuarena__growths, 0, 0, 0) \
-    X(share, CHOICE, share, gpuarena__shares, 0, 0, 0) \
-    X(peers, DEVICES, peers, NULL, 0, UINT64_MAX, 0) \
-    X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30, 0) \
-    X(idle, SHARE, idle_fraction, NULL, 0, 0, 5) \
-    X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES, 8 << 20) \
-    X(initial, SIZE, initial_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(step, SIZE, step_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(step_max, SIZE, step_max_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
-    X(alignment, SIZE, alignment, NULL, GPUARENA__UNIT, GPUARENA__GRANULE, 256) \
-    X(limit, LIMIT, limit_bytes, NULL, 0, 0, 0) \
-    X(headroom, SIZE, headroom_bytes, NULL, 0, UINT64_MAX, 0) \
-    X(oversubscribe, NUMBER, oversubscribe, NULL, 0, 1, 0) \
-    X(release, CHOICE, release, gpuarena__releases, 0, 0, 0) \
-    X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX, 0) \
-    X(release_keep, SHARE, release_keep, NULL, 0, 0, 50) \
-    X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX, 10000) \
-    X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
-    X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
-    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0) \
-    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0, 0) \
-    X(debug, CHOICE, debug, gpuarena__debugs, 0, 0, 0)
-#define X(name, kind, field, names, low, high, fallback) \
-    { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high, fallback },
+    X(backing, CHOICE, backing, gpuarena__backings, 0, 0) \
+    X(growth, CHOICE, growth, gpuarena__growths, 0, 0) \
+    X(share, CHOICE, share, gpuarena__shares, 0, 0) \
+    X(peers, DEVICES, peers, NULL, 0, UINT64_MAX) \
+    X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30) \
+    X(idle, SHARE, idle_fraction, NULL, 0, 0) \
+    X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(initial, SIZE, initial_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(step, SIZE, step_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(step_max, SIZE, step_max_bytes, NULL, 0, GPUARENA__MAX_BYTES) \
+    X(alignment, SIZE, alignment, NULL, GPUARENA__UNIT, GPUARENA__GRANULE) \
+    X(limit, LIMIT, limit_bytes, NULL, 0, UINT64_MAX) \
+    X(headroom, SIZE, headroom_bytes, NULL, 0, UINT64_MAX) \
+    X(oversubscribe, NUMBER, oversubscribe, NULL, 0, 1) \
+    X(release, CHOICE, release, gpuarena__releases, 0, 0) \
+    X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX) \
+    X(release_keep, SHARE, release_keep, NULL, 0, 0) \
+    X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX) \
+    X(streams, CHOICE, streams, gpuarena__reuses, 0, 0) \
+    X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX) \
+    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0) \
+    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0) \
+    X(debug, CHOICE, debug, gpuarena__debugs, 0, 0)
+#define X(name, kind, field, names, low, high) \
+    { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high },
 static const gpuarena__key gpuarena__keys[] = { GPUARENA__KEYS(X) };
 #undef X
-#define X(name, kind, field, names, low, high, fallback) GPUARENA__KEY_##name,
+#define X(name, kind, field, names, low, high) GPUARENA__KEY_##name,
 enum { GPUARENA__KEYS(X) GPUARENA__KEY_COUNT };
 #undef X
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
@@ -8604,17 +8605,16 @@ static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
 }
 
 /* Reads decimal digits from the front of a piece. 0: there is none, or the number overflows. */
-static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
+static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value)
 {
+    const char *begin = piece->begin;
     *value = 0;
-    for (*count = 0; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9';
-         piece->begin++) {
+    for (; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9'; piece->begin++) {
         uint64_t digit = (uint64_t)(*piece->begin - '0');
         if (*value > (UINT64_MAX - digit) / 10) return 0;
         *value = *value * 10 + digit;
-        ++*count;
     }
-    return *count != 0;
+    return piece->begin != begin;
 }
 
 /* Reads this letter, in either case, from the front of a piece. 0: another letter stands there. */
@@ -8630,12 +8630,13 @@ static int gpuarena__piece_letter(gpuarena__piece *piece, char capital)
 static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
-    uint32_t count, shift, unit = 0;
-    if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
+    uint32_t shift, unit = 0;
+    int is_binary;
+    if (!gpuarena__piece_digits(&piece, bytes)) return 0;
     while (units[unit] && !gpuarena__piece_letter(&piece, units[unit])) unit++;
     shift = units[unit] ? 10 * (unit + 1) : 0;
-    count = (uint32_t)(shift && gpuarena__piece_letter(&piece, 'I'));        /* then B must follow */
-    if (!gpuarena__piece_letter(&piece, 'B') && count) return 0;
+    is_binary = shift && gpuarena__piece_letter(&piece, 'I');        /* then B must follow */
+    if (!gpuarena__piece_letter(&piece, 'B') && is_binary) return 0;
     if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
     *bytes <<= shift;
     return 1;
@@ -8646,15 +8647,16 @@ static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
 {
     uint64_t whole, part = 0;
-    uint32_t digits, decimals = 0;
+    const char *decimals;
     double scale = 100;
-    if (!gpuarena__piece_digits(piece, &whole, &digits) || whole > 100) return 0;
-    if (gpuarena__piece_skip(piece, ".")
-        && (!gpuarena__piece_digits(piece, &part, &decimals) || decimals > 13))
-        return 0;
-    for (; decimals; decimals--) {
-        whole *= 10;
-        scale *= 10;
+    if (!gpuarena__piece_digits(piece, &whole) || whole > 100) return 0;
+    if (gpuarena__piece_skip(piece, ".")) {
+        decimals = piece->begin;
+        if (!gpuarena__piece_digits(piece, &part) || piece->begin - decimals > 13) return 0;
+        for (; decimals < piece->begin; decimals++) {
+            whole *= 10;
+            scale *= 10;
+        }
     }
     if (!gpuarena__piece_skip(piece, "%") || whole + part == 0 || (double)(whole + part) > scale) return 0;
     *fraction = (double)(whole + part) / scale;
@@ -8684,7 +8686,6 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     uint64_t number = 0, device;
-    uint32_t digits;
     double share = -1;                           /* stands for none, since 0 is the default */
     const char *name;
     int sound;
@@ -8704,12 +8705,11 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
         number = GPUARENA_SHARE_WHOLE;           /* also named by its purpose */
         break;
     case GPUARENA__NUMBER:
-        sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
-            && number <= UINT32_MAX;
+        sound = gpuarena__piece_digits(&value, &number) && value.begin == value.end && number <= UINT32_MAX;
         break;
     case GPUARENA__DEVICES:                      /* such as 1+3 */
         do {
-            sound = gpuarena__piece_digits(&value, &device, &digits) && device <= 63;
+            sound = gpuarena__piece_digits(&value, &device) && device <= 63;
             if (sound) number |= (uint64_t)1 << device;
         } while (sound && gpuarena__piece_skip(&value, "+"));
         sound = sound && value.begin == value.end;
@@ -8897,31 +8897,25 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__refuse(gpuarena__text *out, const char *why)
-{
-    gpuarena__put(out, "%s", why);
-    return 0;
-}
-
 /* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
     uint32_t at, all, set;
     if (config->zero_begin || config->zero_end)
-        return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
-                                     "GPUARENA_INIT");
+        return gpuarena__put(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
+                                  "GPUARENA_INIT");
     if (!config->host_alloc != !config->host_free)
-        return gpuarena__refuse(out, "host_alloc, host_free: set both or neither");
+        return gpuarena__put(out, "host_alloc, host_free: set both or neither");
     for (at = 0; at < sizeof config->name && config->name[at]; at++)
         if (config->name[at] < ' ' || config->name[at] > '~')
-            return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
+            return gpuarena__put(out, "name: printable ASCII alone, as it stands in reports and messages");
     if (at == sizeof config->name)
-        return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
+        return gpuarena__put(out, "name: not ended by a NUL within 32 characters");
 #define X(group, entry, bits) all++; set += config->driver->group.entry != NULL;
 #define GPUARENA__GROUP(entries, is_wrong, why) \
     all = set = 0; \
     entries(X) \
-    if (is_wrong) return gpuarena__refuse(out, why);
+    if (is_wrong) return gpuarena__put(out, why);
     GPUARENA__GROUP(GPUARENA__MEMORY_ENTRIES, set < all,
                     "driver.memory: info, obtain and give_back must all be set")
     GPUARENA__GROUP(GPUARENA__VM_ENTRIES, set % all, "driver.vm: set all of its functions, or none")
@@ -8945,25 +8939,22 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
         base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
     uint64_t bytes = config->limit_bytes;
     double fraction = config->limit_fraction;
-    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__refuse(out, "limit_base: no such value");
+    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__put(out, "limit_base: no such value");
     if (share ? bytes != 0 : fraction > 0 || fraction < 0)
-        return gpuarena__refuse(out, "limit: give bytes or a fraction, not both");
+        return gpuarena__put(out, "limit: give bytes or a fraction, not both");
     if (share && !(fraction > 0 && fraction <= 1))
-        return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
+        return gpuarena__put(out, "limit: a fraction must be above 0 and at most 1 (100%%)");
     if (share)                                   /* a product below a uint64_t can be converted to one */
         bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
     else if (base != GPUARENA_LIMIT_BYTES) bytes = gpuarena__above(whole, bytes);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
-    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
-        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
-                      config->page_bytes ? "page" : "segment of 2M",
-                      base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
-        return 0;
-    }
-    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED) {
-        gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
-        return 0;
-    }
+    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE))
+        return gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
+                             config->page_bytes ? "page" : "segment of 2M",
+                             base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
+    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
+        return gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes,
+                             total_bytes);
     config->limit_base = GPUARENA_LIMIT_BYTES;
     config->limit_bytes = bytes;
     config->limit_fraction = 0;
@@ -8974,50 +8965,33 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
 static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__key *key, gpuarena__text *out)
 {
     uint64_t value = gpuarena__field_get(config, key);
-    int sound = !value || key->kind == GPUARENA__LIMIT;      /* that is looked at in all its fields */
+    int sound = !value
+        || (value <= key->high && (!key->low || (value >= key->low && gpuarena__is_power_of_two(value))));
     double share;
     if (key->kind == GPUARENA__CHOICE) sound = gpuarena__choice_name(key, value) != NULL;
-    else if (key->kind == GPUARENA__SHARE) {
+    if (key->kind == GPUARENA__SHARE) {
         memcpy(&share, &value, sizeof share);
         sound = share <= 1;
-    } else if (!sound)
-        sound = value <= key->high
-            && (!key->low || (value >= key->low && gpuarena__is_power_of_two(value)));
+    }
     if (sound) return 1;
     gpuarena__put(out, "%s", key->name);
     gpuarena__put_expected(out, key);
     return 0;
 }
 
-/* Checks a key against its rules, and replaces 0 by its default. */
-static int gpuarena__complete_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
+/* Checks a rule. */
+static int gpuarena__rule_holds(const gpuarena_config *config, const gpuarena__rule *rule,
+                                gpuarena__text *out)
 {
-    const gpuarena__key *key = &gpuarena__keys[at], *other;
-    const gpuarena__rule *rule = gpuarena__rules,
-                         *end = rule + sizeof gpuarena__rules / sizeof *gpuarena__rules;
+    const gpuarena__key *key = &gpuarena__keys[rule->key], *other = &gpuarena__keys[rule->other];
     uint64_t value = gpuarena__field_get(config, key);
     uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value : value ? GPUARENA__SET : 0;
-    double share;
-    int may_be_set = 1;
-    for (; rule < end; rule++) {
-        other = &gpuarena__keys[rule->other];
-        if (rule->key != at || rule->allowed >> gpuarena__field_get(config, other) & 1) continue;
-        may_be_set = 0;
-        if (!(rule->values & values)) continue;
-        gpuarena__put(out, "%s", key->name);
-        if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));
-        gpuarena__put(out, ": only with %s=", other->name);
-        gpuarena__put_names(out, other, rule->allowed);
-        return 0;
-    }
-    if (value) return 1;
-    value = may_be_set ? key->fallback : 0;
-    if (key->kind == GPUARENA__SHARE) {
-        share = (double)value / 100;
-        memcpy(&value, &share, sizeof value);
-    }
-    gpuarena__field_set(config, key, value);
-    return 1;
+    if (!(rule->values & values) || rule->allowed >> gpuarena__field_get(config, other) & 1) return 1;
+    gpuarena__put(out, "%s", key->name);
+    if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));
+    gpuarena__put(out, ": only with %s=", other->name);
+    gpuarena__put_names(out, other, rule->allowed);
+    return 0;
 }
 
 /* Determines backing and growth. */
@@ -9035,34 +9009,46 @@ static int gpuarena__choose_backing(gpuarena_config *config, gpuarena__text *out
         config->idle_fraction = 0;
     }
     if (config->backing == GPUARENA_BACKING_PAGED && !can_page)
-        return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+        return gpuarena__put(out, "backing: paged needs a driver, and a device, with vm and events");
     if (config->growth == GPUARENA_GROWTH_AUTO)
         config->growth = config->backing == GPUARENA_BACKING_PAGED ? GPUARENA_GROWTH_EXACT
                                                                    : GPUARENA_GROWTH_DOUBLE;
     return 1;
 }
 
-/* Defaults that depend on the device, or on other keys. */
-static void gpuarena__complete_sizes(gpuarena_config *config, uint64_t total_bytes)
+/* Replaces defaults by the values in force, and makes sizes whole. A key that others leave without effect
+   stays 0. */
+static void gpuarena__set_defaults(gpuarena_config *config, uint64_t total_bytes)
 {
     uint64_t granule = GPUARENA__GRANULE;
-    if (config->backing == GPUARENA_BACKING_PAGED && !config->page_bytes)
-        config->page_bytes = gpuarena__max(granule, config->driver->page_bytes);
+    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+    if (!config->parent) config->oversubscribe = 0;
+    if (!config->alignment) config->alignment = GPUARENA__UNIT;
+    if (!config->streams) config->streams = GPUARENA_STREAMS_STEAL;
+    if (config->backing == GPUARENA_BACKING_PAGED) {
+        if (!config->page_bytes) config->page_bytes = gpuarena__max(granule, config->driver->page_bytes);
+        if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
+        if (config->idle_fraction < 0) config->idle_fraction = -1;
+        else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
+    }
     config->initial_bytes = gpuarena__whole(config->initial_bytes, granule);
     config->step_bytes = gpuarena__whole(config->step_bytes, granule);
     config->step_max_bytes = gpuarena__whole(config->step_max_bytes, granule);
     if (config->growth == GPUARENA_GROWTH_STEP && !config->step_bytes)
         config->step_bytes = (uint64_t)64 << 20;
-    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_bytes) config->step_bytes = granule;
-    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_max_bytes)
-        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
-    if (config->release == GPUARENA_RELEASE_IDLE && !config->release_bytes)
-        config->release_bytes = (uint64_t)64 << 20;
+    if (config->growth == GPUARENA_GROWTH_DOUBLE) {
+        if (!config->step_bytes) config->step_bytes = granule;
+        if (!config->step_max_bytes)
+            config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    }
+    if (config->release == GPUARENA_RELEASE_IDLE) {
+        if (!config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
+        if (config->release_keep < 0) config->release_keep = -1;
+        else if (!(config->release_keep > 0)) config->release_keep = 0.5;
+    }
+    if (config->release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
     if (config->release == GPUARENA_RELEASE_PRESSURE && !config->release_bytes)
         config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
-    if (config->idle_fraction < 0) config->idle_fraction = -1;
-    if (config->release_keep < 0) config->release_keep = -1;
-    if (!config->parent) config->oversubscribe = 0;
 }
 
 /* Checks everything, and replaces defaults by the values in force. What no rule states is a figure that is
@@ -9074,26 +9060,25 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
     for (at = 0; at < GPUARENA__KEY_COUNT; at++)
         if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
     if (!gpuarena__choose_backing(config, out)) return 0;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-        if (!gpuarena__complete_key(config, at, out)) return 0;
+    for (at = 0; at < sizeof gpuarena__rules / sizeof *gpuarena__rules; at++)
+        if (!gpuarena__rule_holds(config, &gpuarena__rules[at], out)) return 0;
     if (config->headroom_bytes > total_bytes)
-        return gpuarena__refuse(out, "headroom: above the device's size");
+        return gpuarena__put(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
-        return gpuarena__refuse(out, "initial: above the device's size");
+        return gpuarena__put(out, "initial: above the device's size");
     if (config->release == GPUARENA_RELEASE_PRESSURE && config->release_bytes > total_bytes)
-        return gpuarena__refuse(out, "release_at: above the device's size");
+        return gpuarena__put(out, "release_at: above the device's size");
     if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
-        return gpuarena__refuse(out, "step_max: below step");
+        return gpuarena__put(out, "step_max: below step");
     if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a multiple of the driver's");
+        return gpuarena__put(out, "page: expected a multiple of the driver's");
     if (config->wait_ms && !config->driver->now_ns)
-        return gpuarena__refuse(out, "wait_ms: the driver has no clock");
-    gpuarena__complete_sizes(config, total_bytes);
-    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+        return gpuarena__put(out, "wait_ms: the driver has no clock");
+    gpuarena__set_defaults(config, total_bytes);
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
-        return gpuarena__refuse(out, "initial: above the limit");
+        return gpuarena__put(out, "initial: above the limit");
     return 1;
 }
 
@@ -9126,9 +9111,9 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     const uint32_t device = 1u << GPUARENA_MEMORY_DEVICE | 1u << GPUARENA_MEMORY_ASYNC;
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent), *at;
     uint64_t limit, sum = 0;
-    if (!parent || parent->family.ending) return gpuarena__refuse(out, "parent: not a living arena");
+    if (!parent || parent->family.ending) return gpuarena__put(out, "parent: not a living arena");
     if (arena->memory != parent->memory && (1u << arena->memory | 1u << parent->memory) != device)
-        return gpuarena__refuse(out, "backing: memory of another kind than the parent's counts elsewhere");
+        return gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
     for (at = arena; at; at = at->registered) {
         if (at->config.parent != parent) continue;
         limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
@@ -9139,8 +9124,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     gpuarena__put_size(out, sum);
     gpuarena__put(out, " in all, of the parent's ");
     gpuarena__put_size(out, parent->limit);
-    gpuarena__put(out, "; lower it, or oversubscribe");
-    return 0;
+    return gpuarena__put(out, "; lower it, or oversubscribe");
 }
 
 /* Adds an arena to the registry and to its parent's tree. 0: it does not fit, and *out says why; it has no
@@ -9424,22 +9408,19 @@ static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wron
 static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint64_t address = gpuarena__address(ptr), base = address;
+    uint64_t address = gpuarena__address(ptr);
+    uint32_t around = gpuarena__node_around(arena, address);
     char other[32];
-    const gpuarena *owner = NULL;
     gpuarena_failure failure;
-    error.block = gpuarena__node_around(arena, address);
-    if (error.block) {
-        const gpuarena__node *node = gpuarena__node_at(arena, error.block);
-        error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
-        base = node->address;
-    } else {
-        owner = gpuarena__find_owner(address, other);
-        error.result = owner ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
-    }
+    if (!around)
+        error.result = gpuarena__find_owner(address, other) ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
+    else if (gpuarena__node_live(gpuarena__node_at(arena, around))) error.result = GPUARENA_INTERIOR_POINTER;
+    else error.result = GPUARENA_DOUBLE_FREE;
+    error.block = around;
     failure = gpuarena__failure_of(arena, &error);
-    if (error.block) gpuarena__detail(&failure, "offset %" PRIu64, address - base);
-    if (owner) gpuarena__detail(&failure, "arena %s", other);
+    if (around)
+        gpuarena__detail(&failure, "offset %" PRIu64, address - gpuarena__address(failure.block.ptr));
+    if (failure.result == GPUARENA_WRONG_ARENA) gpuarena__detail(&failure, "arena %s", other);
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
@@ -9581,7 +9562,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
     if (failure->driver_call)
-        return "the driver refused more ($call), though it reports $device_free free; trim";
+        return "the driver refused more ($call: $code), though it reports $device_free free; trim";
     if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
     if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
     if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
@@ -9605,9 +9586,9 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
     X(HEADROOM, "$requested would leave less than the headroom to others: the device has $device_free free; "
                 "$missing more, or a smaller headroom, would do")
     X(DRIVER_REFUSED, failure->driver_call
-      ? "$requested were refused by the driver ($call), though it reports $device_free free on the device: "
-        "with $reserved reserved a limit other than memory is reached, or another process was faster; trim, "
-        "or ask for larger pages or segments"
+      ? "$requested were refused by the driver ($call: $code), though it reports $device_free free on the "
+        "device: with $reserved reserved a limit other than memory is reached, or another process was "
+        "faster; trim, or ask for larger pages or segments"
       : "$requested were refused by the driver ($code), which reports $device_free free on the device; "
         "another $missing of device memory would do")
     X(TOO_LARGE, "$requested are more than any arena can hold; check the size")
@@ -9684,11 +9665,9 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
     rest.begin = words;
     rest.end = words + strlen(words);
     while (rest.begin < rest.end) {
-        if (gpuarena__piece_skip(&rest, "$call")) {
-            gpuarena__put(out, "%s: ", failure->driver_call);
-            gpuarena__say(out, failure, "$code");
-        } else if (gpuarena__piece_skip(&rest, "$code"))
+        if (gpuarena__piece_skip(&rest, "$code"))
             gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
+        else if (gpuarena__piece_skip(&rest, "$call")) gpuarena__put(out, "%s", failure->driver_call);
 #define X(name) \
         else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
         X(requested) X(missing) X(live) X(pending) X(reserved) X(limit) X(largest_free) X(device_free)
@@ -9874,44 +9853,38 @@ static void gpuarena__report_tags(gpuarena__writer *writer, const gpuarena__copy
     if (writer->json && at) gpuarena__put(out, "],");
 }
 
-/* The visitor of a report as text: counts a block in its range's figures, and writes them at the end of the
-   range. */
-static gpuarena_result gpuarena__text_block(const gpuarena_block *block, void *user)
-{
-    gpuarena__writer *writer = (gpuarena__writer *)user;
-    gpuarena__text *out = &writer->out;
-    const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
-    uint64_t offset = gpuarena__address(block->ptr) - range->address;
-    if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
-    writer->blocks++;
-    if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
-    else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
-    else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
-    if (offset + block->bytes < range->bytes) return writer->result;
-    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
-                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
-                  range->bytes, writer->blocks, writer->live, writer->longest_free);
-    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
-    gpuarena__put(out, "\n");
-    return gpuarena__flush(writer);
-}
-
-static gpuarena_result gpuarena__json_block(const gpuarena_block *block, void *user)
+/* The visitor of a report. JSON has each block; a text counts them, and has figures of each range. */
+static gpuarena_result gpuarena__report_block(const gpuarena_block *block, void *user)
 {
     static const char *const states[] = { "none", "live", "pending", "free", "hole" };
     gpuarena__writer *writer = (gpuarena__writer *)user;
     gpuarena__text *out = &writer->out;
     const gpuarena__range *range = gpuarena__range_of(writer->arena, gpuarena__address(block->ptr));
     uint64_t offset = gpuarena__address(block->ptr) - range->address;
-    if (!offset)
-        gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
-                      range->before ? ",\n" : "", range->address, range->bytes);
-    gpuarena__put(out, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
-                  offset ? "," : "", offset, block->bytes, states[block->state]);
-    if (block->state == GPUARENA_STATE_LIVE)
-        gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
-                      block->requested_bytes, block->serial, block->tag);
-    gpuarena__put(out, offset + block->bytes < range->bytes ? "}" : "}]}");
+    int is_last = offset + block->bytes == range->bytes;
+    if (writer->json) {
+        if (!offset)
+            gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
+                          range->before ? ",\n" : "", range->address, range->bytes);
+        gpuarena__put(out, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
+                      offset ? "," : "", offset, block->bytes, states[block->state]);
+        if (block->state == GPUARENA_STATE_LIVE)
+            gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
+                          block->requested_bytes, block->serial, block->tag);
+        gpuarena__put(out, is_last ? "}]}" : "}");
+        return gpuarena__flush(writer);
+    }
+    if (!offset) writer->blocks = writer->live = writer->holes = writer->longest_free = 0;
+    writer->blocks++;
+    if (block->state == GPUARENA_STATE_LIVE) writer->live += block->bytes;
+    else if (block->state == GPUARENA_STATE_HOLE) writer->holes += block->bytes;
+    else writer->longest_free = gpuarena__max(writer->longest_free, block->bytes);
+    if (!is_last) return writer->result;
+    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
+                  range->bytes, writer->blocks, writer->live, writer->longest_free);
+    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, writer->holes);
+    gpuarena__put(out, "\n");
     return gpuarena__flush(writer);
 }
 
@@ -9924,6 +9897,7 @@ typedef struct gpuarena__audit {
     const gpuarena *arena;
     gpuarena__text *out;                         /* receives the name of the violated invariant */
     uint64_t node_count;                         /* of all chunks: no list or tree is longer */
+    uint64_t entry_count;                        /* of the tables of live blocks */
     uint64_t live_bytes, requested_bytes, reserved_bytes, pending_bytes, live_count, free_count;
     uint64_t multi_count, earmarked_count;       /* free blocks of MULTI_STREAM, and those earmarked */
     uint64_t binned_count;                       /* blocks in bins */
@@ -9943,8 +9917,7 @@ typedef struct gpuarena__audit {
 
 static int gpuarena__broken(const gpuarena__audit *audit, const char *name, uint64_t where)
 {
-    gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
-    return 0;
+    return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
 }
 
 /* Checks that an index from a link or a table is a node that may be read. */
@@ -9958,6 +9931,24 @@ static int gpuarena__check_link(const gpuarena__audit *audit, uint32_t index, ui
 static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
 {
     return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
+}
+
+/* Checks the n-th table of live nodes, and counts its entries. The walk over all blocks finds each live one
+   there. */
+static int gpuarena__check_lookup(gpuarena__audit *audit, uint32_t n)
+{
+    const gpuarena__lookup *lookup = gpuarena__lookup_nth(audit->arena, n);
+    const gpuarena__heap *heap = audit->arena->heaps.list[n];
+    uint64_t count = 0;
+    uint32_t slot;
+    for (slot = 0; slot <= lookup->mask; slot++) {
+        if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
+        count += lookup->table[slot] != 0;
+    }
+    GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
+    GPUARENA__NEVER(n && count != heap->stats.live_count, "a heap's live blocks are miscounted", n);
+    audit->entry_count += count;
+    return 1;
 }
 
 /* Checks a block's uses on other streams, and counts its references to stream records. */
@@ -10315,36 +10306,14 @@ static int gpuarena__check_known(const gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks the n-th table of live nodes, and counts its entries. */
-static int gpuarena__check_lookup(const gpuarena__audit *audit, uint32_t n, uint64_t *entries)
-{
-    const gpuarena *arena = audit->arena;
-    const gpuarena__lookup *lookup = gpuarena__lookup_nth(arena, n);
-    const gpuarena__heap *heap = arena->heaps.list[n];
-    uint64_t count = 0;
-    uint32_t slot;
-    for (slot = 0; slot <= lookup->mask; slot++) {
-        uint32_t index = lookup->table[slot];
-        if (!index) continue;
-        count++;
-        GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
-                        "the table of live blocks holds another", slot);
-    }
-    GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
-    GPUARENA__NEVER(n && count != heap->stats.live_count, "a heap's live blocks are miscounted", n);
-    *entries += count;
-    return 1;
-}
-
 static int gpuarena__check_tables(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
-    uint64_t entries = 0, unused = 0, open = 0;
+    uint64_t unused = 0, open = 0;
     uint32_t index, n;
     for (n = 0; n <= arena->heaps.count; n++) {
         const gpuarena__pool *pool = n ? &arena->heaps.list[n]->unused : &arena->nodes.unused;
         uint64_t count = 0;
-        if (!gpuarena__check_lookup(audit, n, &entries)) return 0;
         for (index = pool->first; index && count <= audit->node_count; count++) {
             if (!gpuarena__check_link(audit, index, count)) return 0;
             index = gpuarena__node_at(arena, index)->next;
@@ -10352,7 +10321,8 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
         unused += count;
     }
-    GPUARENA__NEVER(entries != audit->live_count, "the table of live blocks is incomplete", entries);
+    GPUARENA__NEVER(audit->entry_count != audit->live_count, "the table of live blocks is incomplete",
+                    audit->entry_count);
     GPUARENA__NEVER(audit->node_count != 1 + unused + audit->use_node_count + audit->live_count
                     + audit->free_count + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
@@ -10472,9 +10442,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
     gpuarena__fast fast = gpuarena__fast_now(arena);
-    const gpuarena__lookup *lookup;
     const gpuarena__range *range;
-    uint32_t at, slot;
+    uint32_t at;
     audit->arena = arena;
     audit->out = out;
     audit->node_count = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
@@ -10492,9 +10461,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
-    for (at = 0; (lookup = gpuarena__lookup_nth(arena, at)) != NULL; at++)   /* the walk looks blocks up */
-        for (slot = 0; slot <= lookup->mask; slot++)
-            if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
+    for (at = 0; at <= arena->heaps.count; at++)         /* first, for the walk looks blocks up */
+        if (!gpuarena__check_lookup(audit, at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
@@ -13830,7 +13798,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     (writer.json ? gpuarena__json_head : gpuarena__text_head)(&writer, &stats);
     gpuarena__report_tags(&writer, &copy);
     if (writer.json) gpuarena__put(&writer.out, "\n\"segments\":[");
-    (void)gpuarena__walk(self, &copy, writer.json ? gpuarena__json_block : gpuarena__text_block, &writer);
+    (void)gpuarena__walk(self, &copy, gpuarena__report_block, &writer);
     if (writer.json) gpuarena__put(&writer.out, "]}\n");
     result = gpuarena__flush(&writer);
     gpuarena__copy_end(self, &copy);

@@ -31,8 +31,7 @@ my @planted = (
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit);@,
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit) + GPUARENA__GRANULE;@],
     ['a pointer into a block is taken for one that was freed',
-     q@error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;@,
-     q@error.result = GPUARENA_DOUBLE_FREE;@],
+     q@error.result = GPUARENA_INTERIOR_POINTER;@, q@error.result = GPUARENA_DOUBLE_FREE;@],
     ['host memory that fails is told as a failure of the driver',
      q@        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);@,

@@ -168,7 +168,7 @@ static void test_tables(void)
 {
     uint32_t slot = 0;
     while (arena->lookup.table[slot]) slot++;
-    VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks holds another");
+    VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks is incomplete");
     VIOLATE(arena, arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena, arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
     uint32_t *place = gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address);
