@@ -2335,8 +2335,8 @@ static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, 
     gpuarena__frames = frame;
 }
 
-/* 1: this thread is inside no arena. */
-static int gpuarena__is_outside(void)
+/* 1: this thread is inside no arena. Hits ask only if there are frames, so it is not inlined there. */
+GPUARENA__NOINLINE int gpuarena__is_outside(void)
 {
     return !gpuarena__frames || gpuarena__frames == &gpuarena__tagging;
 }
@@ -12652,12 +12652,10 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    alone. All others take the slow path, with the slow-path mutex.
 
        alloc_fast                   a hit without a tag; or alloc_other; where there are heaps, alloc_heap
-       alloc_tagged                 alloc_heap in a tag scope or with a tag, or alloc_slow_plain
        alloc_heap                   heap_alloc, with the heap's lock alone; or alloc_other
        alloc_other                  all else that the short lock alone allows; or alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
-       free_scoped                  free_fast in a tag scope, or free_slow
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows; or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
@@ -12785,14 +12783,6 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
     return gpuarena__alloc_slow(arena, ptr, &request);
 }
 
-/* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes)
-{
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent.stream));
-}
-
 /* A request of the recent stream, without alignment, room and flags. */
 GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__request *req, uint64_t bytes,
                                             uint32_t tag, uint32_t record)
@@ -12909,9 +12899,10 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
                          && gpuarena__find_plain(arena, NULL, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent.record);
-        if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
-        if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
-        index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
+        if (GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) {
+            if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
+            index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
+        }
     }
     if (GPUARENA__LIKELY(index)) {
         node = gpuarena__node_at(arena, index);
@@ -13016,8 +13007,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
                           && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
     gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent.record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
-    index = gpuarena__hit(arena, req.record, 0, req.bytes);
+    index = GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))
+        ? gpuarena__hit(arena, req.record, 0, req.bytes) : 0;
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent.stream, 0);
     node = gpuarena__node_at(arena, index);
@@ -13027,34 +13018,31 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
     return GPUARENA_OK;
 }
 
-/* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
-   path, which says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                          gpuarena_stream stream, uint32_t tag)
+/* A request without alignment, room and flags. tag 0: that of the thread's scope, if one is set. A call that
+   cannot enter takes the slow path, which says why. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                       gpuarena_stream stream, uint32_t tag)
 {
-    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
-    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+    if (GPUARENA__LIKELY(arena && (!gpuarena__frames || gpuarena__is_outside()))) {
+        if (GPUARENA__LIKELY(!gpuarena__frames && !tag && gpuarena__has_one_heap(arena)))
+            return gpuarena__alloc_fast(arena, ptr, bytes, stream);
+        if (gpuarena__has_magic(arena, GPUARENA__MAGIC))
+            return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+    }
+    return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && !gpuarena__frames)) {
-        if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena)))
-            return gpuarena__alloc_fast(arena, ptr, bytes, stream);
-        if (gpuarena__has_magic(arena, GPUARENA__MAGIC))
-            return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
-    }
-    return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
+    return gpuarena__alloc_plain(arena, ptr, bytes, stream, 0);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    if (!request || request->room_bytes | request->alignment_bytes | request->flags)
-        return gpuarena__alloc_slow(arena, ptr, request);
-    return request->tag ? gpuarena__alloc_tagged(arena, ptr, request->bytes, request->stream, request->tag)
-                        : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
+    return !request || request->room_bytes | request->alignment_bytes | request->flags
+        ? gpuarena__alloc_slow(arena, ptr, request)
+        : gpuarena__alloc_plain(arena, ptr, request->bytes, request->stream, request->tag);
 }
 
 /* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
@@ -13219,23 +13207,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
-   says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_scoped(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
-        return gpuarena__free_slow(arena, ptr, stream);
-    return gpuarena__has_one_heap(arena) ? gpuarena__free_fast(arena, ptr, stream)
-                                         : gpuarena__free_heap(arena, ptr, stream);
-}
-
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && !gpuarena__frames && ptr)) {
+    if (GPUARENA__LIKELY(arena && ptr && (!gpuarena__frames || gpuarena__is_outside()))) {
         if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
         if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
     }
-    return gpuarena__free_scoped(arena, ptr, stream);
+    return gpuarena__free_slow(arena, ptr, stream);  /* which says why it cannot enter */
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
