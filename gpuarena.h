@@ -11557,17 +11557,6 @@ static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpua
     return 1;
 }
 
-/* Tries again to give back imports that nobody has. 0 and an error: something is left. */
-static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
-{
-    uint32_t at = arena->imports.count;
-    int done = 1;
-    while (at-- > 0)
-        if (!arena->imports.list[at].ptr && !gpuarena__import_undo(arena, &arena->imports.list[at], error))
-            done = 0;
-    return done;
-}
-
 /* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: the driver's memory
    cannot be used. */
 static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
@@ -11608,7 +11597,6 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
         || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
         || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
-    (void)gpuarena__imports_tidy(arena, NULL);
     imports = &arena->imports;
     if (!gpuarena__is_lost(arena, &error)
         && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
@@ -11618,7 +11606,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     imports->list[imports->count++] = made;
     if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
     else {
-        (void)gpuarena__imports_tidy(arena, NULL);
+        (void)gpuarena__import_undo(arena, &imports->list[imports->count - 1], NULL);
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
         result = gpuarena__fail(arena, &error, shared->bytes, NULL);
     }
@@ -11735,7 +11723,9 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
         && (!arena->ranges.count                 /* addresses without memory */
             || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.count))
-        && gpuarena__unretire(arena, 0, error) && gpuarena__imports_tidy(arena, error);
+        && gpuarena__unretire(arena, 0, error);
+    while (released && arena->imports.count)     /* those that nobody has */
+        released = gpuarena__import_undo(arena, arena->imports.list, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -13277,31 +13267,27 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* Backs the holes in [begin, end) for a block that grows in place. Pages are obtained in the order of the
-   stages: from plans, by quiet segments that are released, by waits for streams, by a wait for the device;
-   then segments that are not quiet go, which serves the next call. */
+/* Backs the holes in [begin, end) for a block that grows in place. After a failed attempt there are more pages
+   for the next one, in the order of the stages: from plans; from quiet segments, which are released; from
+   waits for streams, event by event; from one wait for the device. 0 and an error: no more can be had. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
-    enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
-    uint32_t step, record = 1;
-    for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
-        uint64_t need = gpuarena__unmapped_pages(arena, begin, end), idle;
-        int quiet = step < GPUARENA__BY_DEVICE;
-        if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
-        if (error->result != GPUARENA_OUT_OF_MEMORY) break;
-        if (step == GPUARENA__BY_RELEASE && gpuarena__plans_yield(arena, 0)) {
-            step--;                              /* what plans had may be quiet */
-            continue;
-        }
-        idle = gpuarena__idle_segments(arena, quiet);
-        if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
-            while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
-            if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
-        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, NULL)) break;
-        if (idle) (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, NULL);
+    uint32_t record = arena->config.streams == GPUARENA_STREAMS_SAME ? UINT32_MAX : 1;
+    int waited = 0;                              /* for the device */
+    while (gpuarena__unmapped_pages(arena, begin, end)
+           && !gpuarena__commit_run(arena, begin, end, 1, stream, error)) {
+        uint64_t before = arena->stats.reserved_bytes, idle = gpuarena__idle_segments(arena, !waited);
+        if (error->result != GPUARENA_OUT_OF_MEMORY) return 0;
+        if (gpuarena__plans_yield(arena, 0)) continue;       /* what plans had may be quiet */
+        if (idle) (void)gpuarena__release_to(arena, before - idle, !waited, stream, NULL);
+        if (arena->stats.reserved_bytes < before) continue;
+        while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
+        if (record < arena->streams.count) continue;
+        if (waited || !gpuarena__wait_device(arena, NULL)) return 0;
+        waited = 1;
     }
-    return 0;
+    return 1;
 }
 
 /* The end to which a live block may be extended: over its room, and over free memory and holes that the
@@ -13446,7 +13432,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
     gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    while (again && !gpuarena__is_lost(arena, error)) {
+    while (!gpuarena__is_lost(arena, error) && again) {
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
@@ -13690,11 +13676,9 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    gpuarena__error error = gpuarena__no_error();
-    uint64_t released = 0;
+    uint64_t released;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
-                                              : gpuarena__trim(arena, keep_bytes, &released);
+    result = gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
 }
