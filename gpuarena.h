@@ -2098,8 +2098,8 @@ typedef struct gpuarena__plans {
 
 /* Memory of another process that is mapped here. */
 typedef struct gpuarena__import {
-    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and a later call
-                                                    gives back what is left of it */
+    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and the driver has
+                                                    refused to take it back: gpuarena_destroy asks again */
     uint64_t base;                               /* of a segment, or of the reserved addresses; */
     uint64_t reserved;                           /*   of these so many bytes; 0: a segment */
     uint64_t mapped, lacks;                      /* bytes of pages, and those still to come */
@@ -5417,7 +5417,7 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 
 /* ---- capture sets */
 
-/* The home record of the capture set with this number; 0: none. */
+/* The home record of the capture set with this number; 0: none, as for number 0. */
 static uint32_t gpuarena__set_find(const gpuarena *arena, uint64_t number)
 {
     uint32_t at = arena->streams.count - 1;
@@ -5438,7 +5438,7 @@ static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
 static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     gpuarena__streams *streams = &arena->streams;
-    uint32_t home = *set ? gpuarena__set_find(arena, *set) : 0, at;
+    uint32_t home = gpuarena__set_find(arena, *set), at;
     uint32_t under = gpuarena__stream_enter(arena, stream);
     int is_new = !home;
     if (!under) return 0;
@@ -13267,7 +13267,7 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* Backs the holes in [begin, end) for a block that grows in place. After a failed attempt there are more pages
+/* Backs the holes in [begin, end) for a block that grows in place. After a failed attempt more pages are had
    for the next one, in the order of the stages: from plans; from quiet segments, which are released; from
    waits for streams, event by event; from one wait for the device. 0 and an error: no more can be had. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
@@ -13614,7 +13614,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
     gpuarena_result result = gpuarena__begin(arena, NULL);
     uint32_t home, to = 0;
     if (result != GPUARENA_OK) return result;
-    home = set ? gpuarena__set_find(arena, set) : 0;
+    home = gpuarena__set_find(arena, set);
     if (!home) result = gpuarena__fail_argument(arena, "set: not one of this arena");
     else if (stream == GPUARENA_OWN_STREAM)
         result = gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
