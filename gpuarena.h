@@ -2101,8 +2101,8 @@ typedef struct gpuarena__plans {
 
 /* Memory of another process that is mapped here. */
 typedef struct gpuarena__import {
-    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and a later call
-                                                    gives back what is left of it */
+    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and the driver has
+                                                    refused to take it back: gpuarena_destroy asks again */
     uint64_t base;                               /* of a segment, or of the reserved addresses; */
     uint64_t reserved;                           /*   of these so many bytes; 0: a segment */
     uint64_t mapped, lacks;                      /* bytes of pages, and those still to come */
@@ -2339,8 +2339,8 @@ static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, 
     gpuarena__frames = frame;
 }
 
-/* 1: this thread is inside no arena. */
-static int gpuarena__is_outside(void)
+/* 1: this thread is inside no arena. Hits ask only if there are frames, so it is not inlined there. */
+GPUARENA__NOINLINE int gpuarena__is_outside(void)
 {
     return !gpuarena__frames || gpuarena__frames == &gpuarena__tagging;
 }
@@ -5368,7 +5368,7 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 
 /* ---- capture sets */
 
-/* The home record of the capture set with this number; 0: none. */
+/* The home record of the capture set with this number; 0: none, as for number 0. */
 static uint32_t gpuarena__set_find(const gpuarena *arena, uint64_t number)
 {
     uint32_t at = arena->streams.count - 1;
@@ -5389,7 +5389,7 @@ static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
 static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     gpuarena__streams *streams = &arena->streams;
-    uint32_t home = *set ? gpuarena__set_find(arena, *set) : 0, at;
+    uint32_t home = gpuarena__set_find(arena, *set), at;
     uint32_t under = gpuarena__stream_enter(arena, stream);
     int is_new = !home;
     if (!under) return 0;
@@ -11490,17 +11490,6 @@ static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpua
     return 1;
 }
 
-/* Tries again to give back imports that nobody has. 0 and an error: something is left. */
-static int gpuarena__imports_tidy(gpuarena *arena, gpuarena__error *error)
-{
-    uint32_t at = arena->imports.count;
-    int done = 1;
-    while (at-- > 0)
-        if (!arena->imports.list[at].ptr && !gpuarena__import_undo(arena, &arena->imports.list[at], error))
-            done = 0;
-    return done;
-}
-
 /* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: the driver's memory
    cannot be used. */
 static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
@@ -11541,7 +11530,6 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
         || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
         || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
-    (void)gpuarena__imports_tidy(arena, NULL);
     imports = &arena->imports;
     if (!gpuarena__is_lost(arena, &error)
         && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
@@ -11551,7 +11539,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     imports->list[imports->count++] = made;
     if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
     else {
-        (void)gpuarena__imports_tidy(arena, NULL);
+        (void)gpuarena__import_undo(arena, &imports->list[imports->count - 1], NULL);
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
         result = gpuarena__fail(arena, &error, shared->bytes, NULL);
     }
@@ -11668,7 +11656,9 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
         && (!arena->ranges.count                 /* addresses without memory */
             || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.count))
-        && gpuarena__unretire(arena, 0, error) && gpuarena__imports_tidy(arena, error);
+        && gpuarena__unretire(arena, 0, error);
+    while (released && arena->imports.count)     /* those that nobody has */
+        released = gpuarena__import_undo(arena, arena->imports.list, error);
     if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK)
         gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
@@ -12587,12 +12577,10 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    alone. All others take the slow path, with the slow-path mutex.
 
        alloc_fast                   a hit without a tag; or alloc_other; where there are heaps, alloc_heap
-       alloc_tagged                 alloc_heap in a tag scope or with a tag, or alloc_slow_plain
        alloc_heap                   heap_alloc, with the heap's lock alone; or alloc_other
        alloc_other                  all else that the short lock alone allows; or alloc_slow_plain
        alloc_slow                   with both locks: alloc_request, which runs the stages
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
-       free_scoped                  free_fast in a tag scope, or free_slow
        free_heap                    heap_free, with the heap's lock alone; or free_other
        free_other                   all else that the short lock alone allows; or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
@@ -12720,14 +12708,6 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, v
     return gpuarena__alloc_slow(arena, ptr, &request);
 }
 
-/* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes)
-{
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, arena->streams.recent.stream));
-}
-
 /* A request of the recent stream, without alignment, room and flags. */
 GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__request *req, uint64_t bytes,
                                             uint32_t tag, uint32_t record)
@@ -12844,9 +12824,10 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     if (GPUARENA__LIKELY(ptr && bytes - 1 < arena->fast.hit_max_bytes
                          && gpuarena__find_plain(arena, NULL, stream))) {
         gpuarena__hit_request(arena, &req, bytes, tag, arena->streams.recent.record);
-        if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
-        if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
-        index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
+        if (GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) {
+            if (arena->plans.now) planned = gpuarena__plan_take(arena, req.bytes, req.record);
+            index = GPUARENA__LIKELY(planned) ? planned : gpuarena__hit_take(arena, &req);
+        }
     }
     if (GPUARENA__LIKELY(index)) {
         node = gpuarena__node_at(arena, index);
@@ -12951,8 +12932,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
                           && gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
     gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent.record);
-    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))) return gpuarena__fail_host(arena, bytes);
-    index = gpuarena__hit(arena, req.record, 0, req.bytes);
+    index = GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))
+        ? gpuarena__hit(arena, req.record, 0, req.bytes) : 0;
     if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent.stream, 0);
     node = gpuarena__node_at(arena, index);
@@ -12962,34 +12943,31 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
     return GPUARENA_OK;
 }
 
-/* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
-   path, which says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                          gpuarena_stream stream, uint32_t tag)
+/* A request without alignment, room and flags. tag 0: that of the thread's scope, if one is set. A call that
+   cannot enter takes the slow path, which says why. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                       gpuarena_stream stream, uint32_t tag)
 {
-    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
-    return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+    if (GPUARENA__LIKELY(arena && (!gpuarena__frames || gpuarena__is_outside()))) {
+        if (GPUARENA__LIKELY(!gpuarena__frames && !tag && gpuarena__has_one_heap(arena)))
+            return gpuarena__alloc_fast(arena, ptr, bytes, stream);
+        if (gpuarena__has_magic(arena, GPUARENA__MAGIC))
+            return gpuarena__alloc_heap(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+    }
+    return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && !gpuarena__frames)) {
-        if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena)))
-            return gpuarena__alloc_fast(arena, ptr, bytes, stream);
-        if (gpuarena__has_magic(arena, GPUARENA__MAGIC))
-            return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
-    }
-    return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
+    return gpuarena__alloc_plain(arena, ptr, bytes, stream, 0);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    if (!request || request->room_bytes | request->alignment_bytes | request->flags)
-        return gpuarena__alloc_slow(arena, ptr, request);
-    return request->tag ? gpuarena__alloc_tagged(arena, ptr, request->bytes, request->stream, request->tag)
-                        : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
+    return !request || request->room_bytes | request->alignment_bytes | request->flags
+        ? gpuarena__alloc_slow(arena, ptr, request)
+        : gpuarena__alloc_plain(arena, ptr, request->bytes, request->stream, request->tag);
 }
 
 /* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
@@ -13156,23 +13134,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
-   says why. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_scoped(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside() || !ptr)
-        return gpuarena__free_slow(arena, ptr, stream);
-    return gpuarena__has_one_heap(arena) ? gpuarena__free_fast(arena, ptr, stream)
-                                         : gpuarena__free_heap(arena, ptr, stream);
-}
-
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (GPUARENA__LIKELY(arena && !gpuarena__frames && ptr)) {
+    if (GPUARENA__LIKELY(arena && ptr && (!gpuarena__frames || gpuarena__is_outside()))) {
         if (GPUARENA__LIKELY(gpuarena__has_one_heap(arena))) return gpuarena__free_fast(arena, ptr, stream);
         if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) return gpuarena__free_heap(arena, ptr, stream);
     }
-    return gpuarena__free_scoped(arena, ptr, stream);
+    return gpuarena__free_slow(arena, ptr, stream);  /* which says why it cannot enter */
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
@@ -13237,31 +13205,27 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* Backs the holes in [begin, end) for a block that grows in place. Pages are obtained in the order of the
-   stages: from plans, by quiet segments that are released, by waits for streams, by a wait for the device;
-   then segments that are not quiet go, which serves the next call. */
+/* Backs the holes in [begin, end) for a block that grows in place. After a failed attempt more pages are had
+   for the next one, in the order of the stages: from plans; from quiet segments, which are released; from
+   waits for streams, event by event; from one wait for the device. 0 and an error: no more can be had. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
-    enum { GPUARENA__BY_RELEASE, GPUARENA__BY_STREAMS, GPUARENA__BY_DEVICE, GPUARENA__BY_PENDING };
-    uint32_t step, record = 1;
-    for (step = GPUARENA__BY_RELEASE; step <= GPUARENA__BY_PENDING; step++) {
-        uint64_t need = gpuarena__unmapped_pages(arena, begin, end), idle;
-        int quiet = step < GPUARENA__BY_DEVICE;
-        if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
-        if (error->result != GPUARENA_OUT_OF_MEMORY) break;
-        if (step == GPUARENA__BY_RELEASE && gpuarena__plans_yield(arena, 0)) {
-            step--;                              /* what plans had may be quiet */
-            continue;
-        }
-        idle = gpuarena__idle_segments(arena, quiet);
-        if (step == GPUARENA__BY_STREAMS && arena->config.streams != GPUARENA_STREAMS_SAME) {
-            while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
-            if (record < arena->streams.count) step--;       /* as long as there is a stream to wait for */
-        } else if (step == GPUARENA__BY_DEVICE && !gpuarena__wait_device(arena, NULL)) break;
-        if (idle) (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, stream, NULL);
+    uint32_t record = arena->config.streams == GPUARENA_STREAMS_SAME ? UINT32_MAX : 1;
+    int waited = 0;                              /* for the device */
+    while (gpuarena__unmapped_pages(arena, begin, end)
+           && !gpuarena__commit_run(arena, begin, end, 1, stream, error)) {
+        uint64_t before = arena->stats.reserved_bytes, idle = gpuarena__idle_segments(arena, !waited);
+        if (error->result != GPUARENA_OUT_OF_MEMORY) return 0;
+        if (gpuarena__plans_yield(arena, 0)) continue;       /* what plans had may be quiet */
+        if (idle) (void)gpuarena__release_to(arena, before - idle, !waited, stream, NULL);
+        if (arena->stats.reserved_bytes < before) continue;
+        while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
+        if (record < arena->streams.count) continue;
+        if (waited || !gpuarena__wait_device(arena, NULL)) return 0;
+        waited = 1;
     }
-    return 0;
+    return 1;
 }
 
 /* The end to which a live block may be extended: over its room, and over free memory and holes that the
@@ -13406,7 +13370,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
     gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    while (again && !gpuarena__is_lost(arena, error)) {
+    while (!gpuarena__is_lost(arena, error) && again) {
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
@@ -13588,7 +13552,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
     gpuarena_result result = gpuarena__begin(arena, NULL);
     uint32_t home, to = 0;
     if (result != GPUARENA_OK) return result;
-    home = set ? gpuarena__set_find(arena, set) : 0;
+    home = gpuarena__set_find(arena, set);
     if (!home) result = gpuarena__fail_argument(arena, "set: not one of this arena");
     else if (stream == GPUARENA_OWN_STREAM)
         result = gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
@@ -13650,11 +13614,9 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    gpuarena__error error = gpuarena__no_error();
-    uint64_t released = 0;
+    uint64_t released;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
-                                              : gpuarena__trim(arena, keep_bytes, &released);
+    result = gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
 }

@@ -52,10 +52,11 @@ static int traits_of(const char *text)
     return 0;
 }
 
-/* `strict`: what is struck says so, but for what frees, and where the driver may be asked again. */
+/* `strict`: what is struck says so, but for what frees, and where the driver may be asked again, or the host has
+   given what it was asked for again. */
 static int must_fail(const char *text, const uint64_t before[ENTRY_COUNT + 1])
 {
-    int by_host = device.struck[ENTRY_host] > before[ENTRY_host];
+    int by_host = device.struck[ENTRY_host] > before[ENTRY_host] && device.host_refused;
     int by_obtain = device.struck[ENTRY_obtain] > before[ENTRY_obtain] && turn.code != SIM_OUT_OF_MEMORY;
     int by_give_back = device.struck[ENTRY_give_back] > before[ENTRY_give_back] && turn.code != SIM_UNLOADING
         && turn.code != SIM_OUT_OF_MEMORY;
