@@ -7418,32 +7418,24 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
    other, each at the lowest address at which no block lies that is there at the same time: the largest first,
    and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
 
-/* Windows of time. A step is cut into 64 spans. At each of seven levels, 64 >> level windows begin 1 << level
-   spans apart, and each is twice as long as that, so that neighbours overlap. So a block lies within a window
-   of at most four times its length. */
-enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
+/* Windows of time. A step is cut into 64 spans: windows 64 to 127. Each window below 64 covers the window of
+   twice its number and the next one, so window 1 is the whole step. */
+enum { GPUARENA__PACK_SPANS = 64, GPUARENA__PACK_WINDOWS = 128 };
 typedef struct gpuarena__packed {
     uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap); from: its number
                                                     in its sequence */
-    uint32_t units;
-    uint64_t offset;                             /* in units */
+    uint64_t offset, units;
 } gpuarena__packed;
-typedef struct gpuarena__pack_piece { uint64_t begin, end; } gpuarena__pack_piece;        /* in units */
 typedef struct gpuarena__pack {
     const gpuarena__sequence *sequence;
-    gpuarena__packed *blocks;
-    const gpuarena__pack_piece *pieces;          /* in which the blocks are to lie: offsets are addresses.
-                                                    Count 0: in one region, which begins at offset 0 */
-    uint32_t piece_count;
-    uint64_t *keys;                              /* to sort them by */
+    gpuarena__packed *blocks;                    /* behind them gaps, which are there all the time */
+    uint64_t *keys;                              /* to sort the blocks by */
     uint32_t *order;
-    uint32_t *tail;                              /* scratch for as many as there are blocks */
-    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window: */
+    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* what was placed and is there in a window, by offset */
     uint32_t counts[GPUARENA__PACK_WINDOWS];
-    uint32_t sorted[GPUARENA__PACK_WINDOWS];     /*   the first so many by offset, the latest behind them */
-    size_t host_bytes;                           /* of the memory that `keys` begins */
-    uint32_t count, span, unit_log2;             /* span: a 64th of a step, or more */
+    uint32_t count, gap_count, span, unit_log2;  /* span: a 64th of a step, or more */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
+    uint64_t end;                                /* what lies above has no memory, in units */
 } gpuarena__pack;
 
 /* Sorts blocks by their keys, in descending order. */
@@ -7452,87 +7444,56 @@ static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t 
     GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
-/* Sorts the latest blocks of a list, and puts them between those that are sorted. A placed block's key is the
-   complement of its offset. */
-static void gpuarena__pack_sort_list(const gpuarena__pack *pack, uint32_t *list, uint32_t sorted,
-                                     uint32_t count)
+/* Enters what was placed into a window's list. */
+static void gpuarena__pack_insert(gpuarena__pack *pack, uint32_t window, uint32_t block)
 {
-    uint32_t left = count - sorted;
-    GPUARENA_ASSERT(left <= pack->count && "a window's list has each block once");
-    gpuarena__pack_sort(pack->keys, list + sorted, left);
-    memcpy(pack->tail, list + sorted, left * sizeof *list);
-    for (; left; left--) {
-        uint32_t last = pack->tail[left - 1], low = 0, high = sorted;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (pack->keys[list[middle]] > pack->keys[last]) low = middle + 1;
-            else high = middle;
-        }
-        memmove(list + low + left, list + low, (sorted - low) * sizeof *list);
-        list[low + left - 1] = last;
-        sorted = low;
-    }
-}
-
-/* The number of a window, by its place in its level: the levels below have 64 + 32 + .. windows. */
-static uint32_t gpuarena__pack_number(uint32_t level, uint64_t at)
-{
-    return 128 - (128u >> level) + (uint32_t)at;
-}
-
-/* The lowest place at an offset or above it that lies within one piece. The last piece has no end. */
-static uint64_t gpuarena__pack_fit(const gpuarena__pack *pack, uint64_t offset, uint32_t units)
-{
-    uint32_t low = 0, high = pack->piece_count;
-    if (!high) return offset;
-    while (low < high) {                         /* the first piece that ends above the offset */
+    uint32_t *list = pack->lists[window], low = 0, high = pack->counts[window];
+    while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (pack->pieces[middle].end <= offset) low = middle + 1;
+        if (pack->blocks[list[middle]].offset < pack->blocks[block].offset) low = middle + 1;
         else high = middle;
     }
-    while (pack->pieces[low].end - gpuarena__max(pack->pieces[low].begin, offset) < units) low++;
-    return gpuarena__max(pack->pieces[low].begin, offset);
+    memmove(list + low + 1, list + low, (pack->counts[window] - low) * sizeof *list);
+    list[low] = block;
 }
 
-/* The lowest offset for a block, `bottom` at least. Only blocks in the smallest window that it lies in can be
-   in its way. */
-static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
+/* The window that is the span of a time. */
+static uint32_t gpuarena__pack_span(const gpuarena__pack *pack, uint32_t time)
 {
-    uint64_t offset = gpuarena__pack_fit(pack, bottom, one->units), step = pack->span;
-    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0, list, at;
-    for (step <<= level; one->to > (one->from / step + 2) * step; step *= 2) level++;
-    list = gpuarena__pack_number(level, one->from / step);
-    gpuarena__pack_sort_list(pack, pack->lists[list], pack->sorted[list], pack->counts[list]);
-    pack->sorted[list] = pack->counts[list];
-    for (at = 0; at < pack->counts[list]; at++) {
-        const gpuarena__packed *other = &pack->blocks[pack->lists[list][at]];
-        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
-              || one->from < other->wrap)) continue;
-        if (other->offset >= offset + one->units) break;
-        if (other->offset + other->units > offset)
-            offset = gpuarena__pack_fit(pack, other->offset + other->units, one->units);
-    }
-    return offset;
+    return GPUARENA__PACK_SPANS + time / pack->span;
 }
 
-/* Enters a block into the lists of the windows in which it is live, into each once; or only counts it. */
+/* Enters a block or a gap into the lists of the windows in which it is there; or only counts it. */
 static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
 {
     const gpuarena__packed *one = &pack->blocks[block];
-    uint32_t level, round;
-    for (level = 0; level < GPUARENA__PACK_LEVELS; level++)
-        for (round = 0; round < 1u + (one->wrap != 0); round++) {
-            uint64_t step = (uint64_t)pack->span << level, first = one->from / step, at, end;
-            first -= first != 0;
-            at = round ? 0 : first;
-            end = 1 + ((round ? one->wrap : one->to) - 1) / step;
-            if (round) end = gpuarena__min(end, first);      /* the others have it already */
-            for (; at < end; at++) {
-                uint32_t window = gpuarena__pack_number(level, at);
-                if (enters) pack->lists[window][pack->counts[window]] = block;
-                pack->counts[window]++;
-            }
+    uint32_t from = gpuarena__pack_span(pack, one->from), last = gpuarena__pack_span(pack, one->to - 1),
+             wrap = one->wrap ? gpuarena__pack_span(pack, one->wrap - 1) : 0,
+             first = gpuarena__pack_span(pack, one->wrap ? 0 : one->from), window;
+    for (; first; first /= 2, from /= 2, last /= 2, wrap /= 2)
+        for (window = first; window <= last; window++) {
+            if (window > wrap && window < from) continue;
+            if (enters) gpuarena__pack_insert(pack, window, block);
+            pack->counts[window]++;
         }
+}
+
+/* The lowest offset for a block, `bottom` at least. Only what is there in the smallest window that it lies in
+   can be in its way. */
+static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
+{
+    uint64_t offset = bottom;
+    uint32_t window = gpuarena__pack_span(pack, one->wrap ? 0 : one->from),
+             last = gpuarena__pack_span(pack, one->to - 1), at;
+    for (; window != last; window /= 2) last /= 2;
+    for (at = 0; at < pack->counts[window]; at++) {
+        const gpuarena__packed *other = &pack->blocks[pack->lists[window][at]];
+        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
+              || one->from < other->wrap)) continue;
+        if (other->offset >= offset + one->units) break;
+        offset = gpuarena__max(offset, other->offset + other->units);
+    }
+    return offset;
 }
 
 /* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size. */
@@ -7542,19 +7503,17 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *one = &pack->blocks[at];
         uint32_t rank = early ? UINT32_MAX - one->from : one->to - one->from + one->wrap;
-        pack->keys[at] = (uint64_t)one->units << 32 | rank;
+        pack->keys[at] = one->units << 32 | rank;
         pack->order[at] = at;
     }
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     pack->top = 0;
     memset(pack->counts, 0, sizeof pack->counts);
-    memset(pack->sorted, 0, sizeof pack->sorted);
 }
 
 static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t offset)
 {
     pack->blocks[block].offset = offset;
-    pack->keys[block] = ~offset;
     pack->top = gpuarena__max(pack->top, offset + pack->blocks[block].units);
     gpuarena__pack_windows(pack, block, 1);
 }
@@ -7570,17 +7529,17 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
         if (one->units <= pack->peak >> 16 && !bottom) {         /* tiny: from here on, above all others */
             bottom = pack->top;
             memset(pack->counts, 0, sizeof pack->counts);
-            memset(pack->sorted, 0, sizeof pack->sorted);
         }
         gpuarena__pack_put(pack, pack->order[at], gpuarena__pack_find(pack, one, bottom));
     }
 }
 
-/* Places all blocks in pieces: where they lay before, if they can stay there, and then the others. */
+/* Places all blocks between the gaps: where they lay before, if they can stay there, and then the others. */
 static void gpuarena__pack_keep(gpuarena__pack *pack)
 {
     uint32_t at, left = 0;
     gpuarena__pack_begin(pack, 0);
+    for (at = 0; at < pack->gap_count; at++) gpuarena__pack_windows(pack, pack->count + at, 1);
     for (at = 0; at < pack->count; at++) {
         uint32_t block = pack->order[at];
         const gpuarena__packed *one = &pack->blocks[block];
@@ -7609,8 +7568,8 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
     memset(freed, 0, (sequence->count + 1) * sizeof *freed);
-    pack->span = sequence->count / 64 + 1;
-    for (pack->count = at = 0; at < sequence->count; at++) {
+    pack->span = sequence->count / GPUARENA__PACK_SPANS + 1;
+    for (at = 0; at < sequence->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->count];
         if (!gpuarena__is_plannable(sequence, at, record)) continue;
         one->from = at;
@@ -7629,11 +7588,45 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
     }
 }
 
+static void gpuarena__pack_gap(gpuarena__pack *pack, uint64_t end)
+{
+    gpuarena__packed *gap = &pack->blocks[pack->count + pack->gap_count++];
+    gap->from = gap->wrap = 0;
+    gap->to = pack->sequence->count;
+    gap->offset = pack->end;
+    gap->units = end - pack->end;
+}
+
+/* The gaps between what a plan may have for a stream: what is free for it, or was allocated in the step that
+   ends, and comes again. A gap has no length where a range ends and the next one begins, and behind the last
+   range: no block lies on both sides. */
+static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, const gpuarena__plan *plan,
+                                uint32_t record)
+{
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        const gpuarena__node *node = at.node;
+        uint64_t offset = node->address >> pack->unit_log2;
+        int usable = (gpuarena__is_free(node) || gpuarena__is_earmarked(node))
+            && (!node->record || node->record == record);
+        if (gpuarena__node_live(node)) {
+            uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
+            usable = node->record == record && number < plan->seen.count
+                && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record);
+        }
+        if (!usable) continue;
+        if (offset != pack->end || !node->prev) gpuarena__pack_gap(pack, offset);
+        pack->end = offset + (gpuarena__node_bytes(node) >> pack->unit_log2);
+    }
+    gpuarena__pack_gap(pack, pack->end);
+}
+
 /* Enters the addresses into the sequence: `base` and the offset's bytes. Sorts the blocks by them. */
 static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
 {
     gpuarena__planned *list = pack->sequence->list;
     uint32_t at, first = 0, below = 0;
+    for (at = 0; at < pack->count; at++) pack->keys[at] = ~pack->blocks[at].offset;
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *block = &pack->blocks[pack->order[at]];
@@ -7649,43 +7642,50 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
     }
 }
 
-/* Packs the blocks of a sequence on one stream: at offsets in a region, or, if there are pieces, in these.
-   0: no host memory. In any case the caller frees what `keys` begins. */
-static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpuarena__sequence *sequence,
-                               uint32_t record)
+/* Places the blocks in a region, and again in another order if that may do better. */
+static void gpuarena__pack_twice(gpuarena__pack *pack)
 {
-    uint32_t count = sequence->count, at, list, *lists;
-    size_t list_bytes = 0;
     uint64_t top;
-    pack->sequence = sequence;
-    pack->unit_log2 = arena->plans.unit_log2;
-    pack->host_bytes = count * (sizeof *pack->blocks + 2 * sizeof *pack->order)
-        + (count + 1) * sizeof *pack->keys;
-    pack->keys = (uint64_t *)gpuarena__host_alloc(arena, pack->host_bytes);
-    if (!pack->keys) return 0;
-    pack->blocks = (gpuarena__packed *)(void *)(pack->keys + count + 1);
-    pack->order = (uint32_t *)(void *)(pack->blocks + count);
-    pack->tail = pack->order + count;
-    gpuarena__pack_fill(pack, record);
-    for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);
-    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack->counts[list] * sizeof *lists;
-    lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
-    if (!lists) return !list_bytes;
-    for (list = at = 0; list < GPUARENA__PACK_WINDOWS; list++) {
-        pack->lists[list] = lists + at;
-        at += pack->counts[list];
-    }
-    if (pack->piece_count) gpuarena__pack_keep(pack);
-    else gpuarena__pack_place(pack, 0);
-    gpuarena__pack_enter(pack, !pack->piece_count);
+    gpuarena__pack_place(pack, 0);
+    gpuarena__pack_enter(pack, 1);
     top = pack->top;
-    if (!pack->piece_count && top > pack->peak + pack->peak / 256) {     /* another order may do better */
-        gpuarena__pack_place(pack, 1);
-        if (pack->top < top) gpuarena__pack_enter(pack, 1);
-        pack->top = gpuarena__min(top, pack->top);
+    if (top <= pack->peak + pack->peak / 256) return;
+    gpuarena__pack_place(pack, 1);
+    if (pack->top < top) gpuarena__pack_enter(pack, 1);
+    pack->top = gpuarena__min(top, pack->top);
+}
+
+/* Packs the blocks of a plan on one stream; keeps 1: where they lay, as far as they can, and otherwise at
+   offsets in a region. 0: no host memory. */
+static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpuarena__plan *plan,
+                               uint32_t record, int keeps)
+{
+    uint32_t count = plan->seen.count, at, *lists,
+             block_count = count + (keeps ? arena->nodes.chunk_count * GPUARENA__CHUNK : 0);
+    size_t bytes = block_count * sizeof *pack->blocks + (count + 1) * sizeof *pack->keys
+        + count * sizeof *pack->order, list_bytes = sizeof *lists;
+    pack->blocks = (gpuarena__packed *)gpuarena__host_alloc(arena, bytes);
+    if (!pack->blocks) return 0;
+    pack->keys = (uint64_t *)(void *)(pack->blocks + block_count);
+    pack->order = (uint32_t *)(void *)(pack->keys + count + 1);
+    pack->sequence = &plan->seen;
+    pack->unit_log2 = arena->plans.unit_log2;
+    gpuarena__pack_fill(pack, record);
+    if (keeps) gpuarena__pack_gaps(arena, pack, plan, record);
+    for (at = 0; at < pack->count + pack->gap_count; at++) gpuarena__pack_windows(pack, at, 0);
+    for (at = 0; at < GPUARENA__PACK_WINDOWS; at++) list_bytes += pack->counts[at] * sizeof *lists;
+    pack->lists[0] = lists = (uint32_t *)gpuarena__host_alloc(arena, list_bytes);
+    if (lists) {
+        for (at = 1; at < GPUARENA__PACK_WINDOWS; at++)
+            pack->lists[at] = pack->lists[at - 1] + pack->counts[at - 1];
+        if (keeps) {
+            gpuarena__pack_keep(pack);
+            gpuarena__pack_enter(pack, 0);
+        } else gpuarena__pack_twice(pack);
+        gpuarena__host_free(arena, lists, list_bytes);
     }
-    gpuarena__host_free(arena, lists, list_bytes);
-    return 1;
+    gpuarena__host_free(arena, pack->blocks, bytes);
+    return lists != NULL;
 }
 
 /* ---- regions */
@@ -7838,34 +7838,6 @@ static int gpuarena__is_planned_stream(const gpuarena *arena, uint32_t record)
     return stream->state == GPUARENA__OPEN && !stream->home && !stream->key;
 }
 
-/* The pieces of memory that a plan may have for a stream: what is free for it, or was allocated in the step
-   that ends, and comes again. Returns their number; and enters them, unless pieces is NULL. */
-static uint32_t gpuarena__plan_pieces(const gpuarena *arena, const gpuarena__plan *plan, uint32_t record,
-                                      gpuarena__pack_piece *pieces)
-{
-    uint32_t unit_log2 = arena->plans.unit_log2, count = 0;
-    uint64_t end = 0;
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
-        const gpuarena__node *node = at.node;
-        int usable = (gpuarena__is_free(node) || gpuarena__is_earmarked(node))
-            && (!node->record || node->record == record);
-        if (gpuarena__node_live(node)) {
-            uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
-            usable = node->record == record && number < plan->seen.count
-                && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record);
-        }
-        if (!usable) continue;
-        if (node->address != end || !node->prev) {
-            if (pieces) pieces[count].begin = node->address >> unit_log2;
-            count++;
-        }
-        end = node->address + gpuarena__node_bytes(node);
-        if (pieces) pieces[count - 1].end = end >> unit_log2;
-    }
-    return count;
-}
-
 /* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
    Places that overlap are earmarked at once. The plan gives up a place whose record has become a capture
    set's or a thread's own stream's: while a plan waits, records are used again. 0: no host memory, or too
@@ -7900,22 +7872,23 @@ static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_
     return done;
 }
 
-/* Earmarks where the packed blocks of a stream lie below `last`, and obtains a region for those above it,
-   which found no place. It may take a 64th of the peak. 0: there is none. */
+/* Earmarks where the packed blocks of a stream lie in memory, and obtains a region for those that found no
+   place. It may take a 64th of the peak. 0: there is none. */
 static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
-                                 uint32_t record, uint64_t last)
+                                 uint32_t record)
 {
-    uint32_t unit_log2 = arena->plans.unit_log2, at;
     uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
-             more = gpuarena__whole(gpuarena__above(pack->top, last) << unit_log2, granule);
+             last = pack->end << pack->unit_log2,
+             more = gpuarena__whole(gpuarena__above(pack->top, pack->end) << pack->unit_log2, granule);
+    uint32_t at;
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
-    if (!gpuarena__plan_earmark(arena, plan, record, last << unit_log2)) return 0;
+    if (!gpuarena__plan_earmark(arena, plan, record, last)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
     for (at = 0; at < plan->seen.count; at++)
-        if (plan->seen.list[at].record == record && plan->seen.list[at].address >= last << unit_log2)
-            plan->seen.list[at].address += region->address - (last << unit_log2);
+        if (plan->seen.list[at].record == record && plan->seen.list[at].address >= last)
+            plan->seen.list[at].address += region->address - last;
     return 1;
 }
 
@@ -7924,24 +7897,12 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
 static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
 {
     gpuarena__pack pack = GPUARENA_INIT;
-    uint32_t count = gpuarena__plan_pieces(arena, plan, record, NULL), at;
-    size_t bytes = (count + 1) * sizeof(gpuarena__pack_piece);
-    gpuarena__pack_piece *pieces = (gpuarena__pack_piece *)gpuarena__host_alloc(arena, bytes);
-    int done = 0;
-    if (!pieces) return 0;
-    (void)gpuarena__plan_pieces(arena, plan, record, pieces);
-    pieces[count].begin = count ? pieces[count - 1].end : 0;
-    pieces[count].end = UINT64_MAX;              /* what is behind them all finds no place */
-    pack.pieces = pieces;
-    pack.piece_count = count + 1;
+    uint32_t at;
     for (at = 0; at < plan->seen.count; at++)
         if (gpuarena__is_plannable(&plan->seen, at, record))
             plan->seen.list[at].address = plan->fresh.list[at].address;
-    if (gpuarena__pack_make(arena, &pack, &plan->seen, record))
-        done = !pack.count || gpuarena__plan_settle(arena, plan, &pack, record, pieces[count].begin);
-    gpuarena__host_free(arena, pack.keys, pack.host_bytes);
-    gpuarena__host_free(arena, pieces, bytes);
-    return done;
+    return gpuarena__pack_make(arena, &pack, plan, record, 1)
+        && (!pack.count || gpuarena__plan_settle(arena, plan, &pack, record));
 }
 
 /* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
@@ -7969,9 +7930,8 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
         gpuarena__pack pack = GPUARENA_INIT;
         if (!gpuarena__is_planned_stream(arena, record)) continue;
-        if (!gpuarena__pack_make(arena, &pack, &plan->seen, record)) count = GPUARENA__PLAN_REGIONS + 1;
-        gpuarena__host_free(arena, pack.keys, pack.host_bytes);
-        if (!pack.top) continue;                 /* nothing to pack, or no host memory */
+        if (!gpuarena__pack_make(arena, &pack, plan, record, 0)) return 0;
+        if (!pack.top) continue;                 /* nothing to pack */
         wanted[count].record = record;
         wanted[count].bytes = gpuarena__whole(pack.top << arena->plans.unit_log2,
                                               gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));

@@ -47,9 +47,9 @@ my @planted = (
     ['what is free beside a planned place is listed as a hole',
      q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__free_insert);@,
      q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__hole_list);@],
-    ['a block that stays into the next step is in the list of a window twice',
-     q@            if (round) end = gpuarena__min(end, first);      /* the others have it already */
-@, q@@],
+    ['the lists of windows have no room for gaps',
+     q@for (at = 0; at < pack->count + pack->gap_count; at++) gpuarena__pack_windows(pack, at, 0);@,
+     q@for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);@],
     ['a tag leaves its block where a plan has it',
      q@if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now)@, q@if (node->size & GPUARENA__TAGGED && !(node->size & GPUARENA__PLANNED)) gpuarena__tag_leave(arena, node);
