@@ -47,7 +47,6 @@ void granules_destroy(granules *all)
         cuts_clear(&all->list[i].patterns);
         granules_drop_bytes(&all->list[i]);
     }
-    cuts_clear(&all->scratch);
     free(all->list);
     free(all->idle);
     memset(all, 0, sizeof *all);
@@ -68,7 +67,7 @@ void granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, u
 {
     static const cuts_kind kind = { granules_replace, granules_are_same, NULL, NULL };
     cuts_part filled = { 0, known, known ? pattern : 0 };
-    cuts_change(&all->list[number].patterns, &all->scratch, from, to, &kind, &filled);
+    cuts_change(&all->list[number].patterns, from, to, &kind, &filled);
 }
 
 uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern)

@@ -21,7 +21,6 @@ typedef struct granules {                        /* zeroed: empty */
     granule  *list;
     uint32_t *idle;                              /* numbers not in use, the latest given back last */
     uint32_t  count, capacity, idle_count;
-    cuts      scratch;
 } granules;
 
 uint32_t granules_take(granules *all);                       /* contents unknown */

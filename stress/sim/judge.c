@@ -252,7 +252,7 @@ static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t fro
     uint32_t count = all->count;
     ARRAY_RESERVE(all->list, all->count, granule + 1);
     if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
-    cuts_change(&all->list[granule], &all->scratch, from, to, &kind, &change);
+    cuts_change(&all->list[granule], from, to, &kind, &change);
     touch_history_drop(&change.replacement);
     return change.result;
 }
@@ -293,7 +293,6 @@ void touches_destroy(touches *all)
         for (uint32_t j = 0; j < all->list[i].count; j++) touch_history_drop(&all->list[i].list[j]);
         cuts_clear(&all->list[i]);
     }
-    cuts_clear(&all->scratch);
     free(all->list);
     memset(all, 0, sizeof *all);
 }

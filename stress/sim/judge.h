@@ -49,7 +49,6 @@ typedef struct touch_history touch_history;      /* shared by parts; NULL: nothi
 typedef struct touches {                         /* zeroed: nothing was touched */
     cuts    *list;                               /* by granule; values: histories, marks: of their owners */
     uint32_t count;
-    cuts     scratch;
 } touches;
 
 typedef struct touch_by {
