@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
 #include "../base/program.h"
 
-/* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of live blocks */
+/* ---- Live blocks in order of address */
 
 void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
@@ -20,46 +19,31 @@ void oracle_map_init(oracle_map *map, uint32_t block_count)
 void oracle_map_clear(oracle_map *map)
 {
     free(map->spans);
-    free(map->order);
     memset(map, 0, sizeof *map);
 }
 
-/* How many blocks begin below the address. */
-static size_t oracle_map_rank(const oracle_map *map, uint64_t address)
-{
-    size_t rank;
-    ARRAY_RANK(&rank, map->count, at, map->spans[map->order[at]].address < address);
-    return rank;
-}
-
+/* Live blocks are apart: if any overlaps, then the last that begins before the end does. */
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
 {
-    size_t rank = oracle_map_rank(map, address);
-    if (rank) {
-        uint32_t below = map->order[rank - 1];
-        *other = below;
-        if (address - map->spans[below].address < map->spans[below].bytes) return 0;
+    oracle_span *added = &map->spans[block];
+    const oracle_span *last = treap_until(&map->order, address + bytes - 1);
+    if (last && last->place.key + last->bytes > address) {
+        *other = (uint32_t)(last - map->spans);
+        return 0;
     }
-    if (rank < map->count) {
-        uint32_t above = map->order[rank];
-        *other = above;
-        if (map->spans[above].address - address < bytes) return 0;
-    }
-    ARRAY_RESERVE(map->order, map->capacity, map->count + 1);
-    memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
-    map->order[rank] = block;
+    const treap_node place = { .key = address, .owner = added };
+    added->bytes = bytes;
+    added->place = place;
+    treap_add(&map->order, &added->place);
     map->count++;
-    map->spans[block].address = address;
-    map->spans[block].bytes = bytes;
     return 1;
 }
 
 void oracle_map_remove(oracle_map *map, uint32_t block)
 {
-    size_t rank = oracle_map_rank(map, map->spans[block].address);
-    map->count--;
-    memmove(map->order + rank, map->order + rank + 1, (map->count - rank) * sizeof *map->order);
+    treap_remove(&map->order, &map->spans[block].place);
     map->spans[block].bytes = 0;
+    map->count--;
 }
 
 /* ---- The checks of the shadow model, each with a name */
@@ -192,7 +176,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    const void *ptr = (const void *)(uintptr_t)span->address;
+    const void *ptr = (const void *)(uintptr_t)span->place.key;
     uint64_t bytes = self->sizes[block];
     int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &why);
     if (same < 0) return oracle_stick(self, op, block, why.text);
