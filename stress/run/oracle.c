@@ -220,34 +220,47 @@ static int oracle_equal(oracle *self, uint64_t op, const char *name, uint64_t ex
     return oracle_report(self, op, ORACLE_NO_BLOCK, name, "expected %" PRIu64 ", found %" PRIu64, expected, found);
 }
 
+PROBLEM_FORMAT(3, 4)
+static int oracle_say(char *text, size_t size, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, size, format, values);
+    va_end(values);
+    return 1;
+}
+
+static int oracle_is_not(uint64_t expected, uint64_t found, const char *name, char *text, size_t size)
+{
+    if (expected == found) return 0;
+    return oracle_say(text, size, "%s: expected %" PRIu64 ", found %" PRIu64, name, expected, found);
+}
+
+static int oracle_is_over(uint64_t limit, uint64_t found, const char *what, char *text, size_t size)
+{
+    if (found <= limit) return 0;
+    return oracle_say(text, size, "over_limit: expected at most %" PRIu64 " bytes %s, found %" PRIu64, limit, what,
+                      found);
+}
+
 int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size)
 {
-    device_counters counted = { .held_bytes = stats->reserved_bytes };
+    uint64_t reserved = stats->reserved_bytes, limit = known->limit_bytes;
+    device_counters counted = { .held_bytes = reserved };
     if (known->holder) device_count(known->holder, &counted);
-    const struct { const char *name; uint64_t expected, found; const char *at_most; } sums[] = {
-        { "requested_bytes", known->requested_bytes, stats->requested_bytes, NULL },
-        { "live_bytes", known->live_bytes, stats->live_bytes, NULL },
-        { "live_count", known->live_count, stats->live_count, NULL },
-        { "alloc_count", known->alloc_count, stats->alloc_count, NULL },
-        { "free_count", known->free_count, stats->free_count, NULL },
-        { "misuse_count", 0, stats->misuse_count, NULL },
-        { "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes, NULL },
-        { "sum_reserved", stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
-          stats->reserved_bytes, NULL },
-        { "over_limit", known->limit_bytes, stats->reserved_bytes, "reserved" },
-        { "over_limit", known->limit_bytes, counted.held_peak_bytes - counted.pool_kept_peak_bytes,
-          "held from the device" },
-        { "device_held", stats->reserved_bytes, counted.held_bytes - counted.pool_kept_bytes, NULL },
-    };
-    for (size_t at = 0; at < sizeof sums / sizeof sums[0]; at++) {
-        const char *at_most = sums[at].at_most;
-        if (at_most ? sums[at].found <= sums[at].expected : sums[at].found == sums[at].expected) continue;
-        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, sums[at].name,
-                 at_most ? "at most " : "", sums[at].expected, at_most ? " bytes " : "", at_most ? at_most : "",
-                 sums[at].found);
-        return 1;
-    }
-    return 0;
+    return oracle_is_not(known->requested_bytes, stats->requested_bytes, "requested_bytes", text, size)
+        || oracle_is_not(known->live_bytes, stats->live_bytes, "live_bytes", text, size)
+        || oracle_is_not(known->live_count, stats->live_count, "live_count", text, size)
+        || oracle_is_not(known->alloc_count, stats->alloc_count, "alloc_count", text, size)
+        || oracle_is_not(known->free_count, stats->free_count, "free_count", text, size)
+        || oracle_is_not(0, stats->misuse_count, "misuse_count", text, size)
+        || oracle_is_not(stats->requested_bytes + stats->slack_bytes, stats->live_bytes, "sum_live", text, size)
+        || oracle_is_not(stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
+                         reserved, "sum_reserved", text, size)
+        || oracle_is_over(limit, reserved, "reserved", text, size)
+        || oracle_is_over(limit, counted.held_peak_bytes - counted.pool_kept_peak_bytes, "held from the device", text,
+                          size)
+        || oracle_is_not(reserved, counted.held_bytes - counted.pool_kept_bytes, "device_held", text, size);
 }
 
 /* What a finding says beyond the operation that the report names anyway. */
