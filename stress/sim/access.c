@@ -78,7 +78,7 @@ static int access_was_remapped(const sim_device *memory, uint64_t offset, const 
     const vspace_mapping *mapped;
     uint64_t end = range->is_launched ? offset + range->bytes : 0;
     for (uint64_t at = offset; at < end && (mapped = vspace_at(&memory->memory.virtual, at)) != NULL;
-         at = mapped->offset + mapped->page->bytes) {
+         at = mapped->end) {
         if (mapped->serial > range->captured_mapping) return 1;
     }
     return 0;
