@@ -1,4 +1,4 @@
-/* A change makes cuts at both of its ends, changes the parts between them in place, and joins what became the same. */
+/* A change cuts at both of its ends, replaces the parts between them in place, and joins what became the same. */
 #include "cuts.h"
 
 #include <stdlib.h>

@@ -65,7 +65,7 @@ typedef struct mapping {                         /* zeroed: nothing mapped */
     size_t     leaf_count;
 } mapping;
 
-/* Offsets are those of granules, or inside them, below the space's end. O(1). An answer is good until the next set. */
+/* Offsets are those of granules, or inside them, below the space's end. O(1). Answers are good until the next set. */
 extern const mapping_slot mapping_nothing;
 void                mapping_set(mapping *map, uint64_t offset, mapping_slot slot);
 const mapping_slot *mapping_get(const mapping *map, uint64_t offset);        /* never NULL */

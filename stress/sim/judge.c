@@ -11,7 +11,7 @@
 /* Touches of earlier tenancies, then those of this one: each part by line and place, the latest touch of each. */
 struct touch_history {
     uint64_t owner;                              /* of this tenancy */
-    uint32_t references, earlier_count, own_count;
+    uint32_t references, room, earlier_count, own_count;
     touch    touches[];
 };
 
@@ -123,19 +123,35 @@ static uint32_t history_merge(touch *list, const touch *one, uint32_t one_count,
     return count;
 }
 
-/* The history after one more touch, kept once. */
-static touch_history *touch_history_next(const touch_history *self, const touch_by *by)
+/* A history of so many touches, kept once more: this one, if it is one part's alone and has the room. */
+static touch_history *touch_history_for(touch_history *self, uint32_t count)
+{
+    if (self && self->references == 1 && count <= self->room) {
+        self->references++;
+        return self;
+    }
+    touch_history *made = program_resize(NULL, 1, sizeof *made + count * sizeof(touch));
+    made->references = 1;
+    made->room = count;
+    return made;
+}
+
+/* The history after one more touch, kept once more. */
+static touch_history *touch_history_next(touches *all, touch_history *self, const touch_by *by)
 {
     uint32_t earlier_count = self ? self->earlier_count : 0, own_count = self ? self->own_count : 0;
-    touch_history *made = program_resize(NULL, 1, sizeof *made + (earlier_count + own_count + 1) * sizeof(touch));
     const touch *earlier = self ? self->touches : NULL, *own = self ? self->touches + earlier_count : NULL;
     int is_handed_over = self && self->owner != by->owner;
+    ARRAY_RESERVE(all->scratch, all->room, earlier_count + own_count + 1);
+    earlier_count = history_merge(all->scratch, earlier, earlier_count, own, is_handed_over ? own_count : 0,
+                                  by->host);
+    own_count = history_merge(all->scratch + earlier_count, own, is_handed_over ? 0 : own_count, &by->latest, 1,
+                              by->host);
+    touch_history *made = touch_history_for(self, earlier_count + own_count);
     made->owner = by->owner;
-    made->references = 1;
-    made->earlier_count = history_merge(made->touches, earlier, earlier_count, own, is_handed_over ? own_count : 0,
-                                        by->host);
-    made->own_count = history_merge(made->touches + made->earlier_count, own, is_handed_over ? 0 : own_count,
-                                    &by->latest, 1, by->host);
+    made->earlier_count = earlier_count;
+    made->own_count = own_count;
+    memcpy(made->touches, all->scratch, (earlier_count + own_count) * sizeof *all->scratch);
     return made;
 }
 
@@ -197,6 +213,7 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
 
 /* The latest history that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
+    touches        *all;
     const touch_by *by;
     int             ending;
     touch          *other;
@@ -227,11 +244,12 @@ static void touches_judge(touch_change *change, const touch_history *history)
 static cuts_part touches_replace(void *user, const cuts_part *part)
 {
     touch_change *change = user;
-    const touch_history *history = touch_history_of(part);
+    touch_history *history = touch_history_of(part);
     if (!change->has_replaced || history != change->replaced) {
         touches_judge(change, history);
         touch_history_drop(&change->replacement);
-        change->replacement = touches_part(change->ending ? NULL : touch_history_next(history, change->by));
+        change->replacement = touches_part(change->ending ? NULL
+                                                          : touch_history_next(change->all, history, change->by));
         change->replaced = history;
         change->has_replaced = 1;
     }
@@ -248,7 +266,7 @@ static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t fro
                                     int ending, touch *other)
 {
     static const cuts_kind kind = { touches_replace, touches_are_same, touch_history_keep, touch_history_drop };
-    touch_change change = { by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    touch_change change = { all, by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
     uint32_t count = all->count;
     ARRAY_RESERVE(all->list, all->count, granule + 1);
     if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
@@ -294,5 +312,6 @@ void touches_destroy(touches *all)
         cuts_clear(&all->list[i]);
     }
     free(all->list);
+    free(all->scratch);
     memset(all, 0, sizeof *all);
 }

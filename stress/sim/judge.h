@@ -48,7 +48,8 @@ typedef struct touch_history touch_history;      /* shared by parts; NULL: nothi
 
 typedef struct touches {                         /* zeroed: nothing was touched */
     cuts    *list;                               /* by granule; values: histories, marks: of their owners */
-    uint32_t count;
+    touch   *scratch;                            /* of a history under way */
+    uint32_t count, room;
 } touches;
 
 typedef struct touch_by {
