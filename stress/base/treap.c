@@ -10,6 +10,12 @@ static int treap_is_before(const treap_node *node, uint64_t key, uint64_t tie)
     return node->key < key || (node->key == key && node->tie < tie);
 }
 
+/* There is this much weight below it now, too. */
+static void treap_raise(treap_node *root, uint64_t weight)
+{
+    if (root->heaviest < weight) root->heaviest = weight;
+}
+
 static uint64_t treap_heaviest_of(const treap_node *root)
 {
     return root ? root->heaviest : 0;
@@ -17,9 +23,9 @@ static uint64_t treap_heaviest_of(const treap_node *root)
 
 static void treap_refresh(treap_node *root)
 {
-    uint64_t left = treap_heaviest_of(root->left), right = treap_heaviest_of(root->right);
-    root->heaviest = root->weight > left ? root->weight : left;
-    if (right > root->heaviest) root->heaviest = right;
+    root->heaviest = root->weight;
+    treap_raise(root, treap_heaviest_of(root->left));
+    treap_raise(root, treap_heaviest_of(root->right));
 }
 
 /* Everything in left comes before everything in right. */
@@ -27,12 +33,12 @@ static treap_node *treap_merge(treap_node *left, treap_node *right)
 {
     if (!left || !right) return left ? left : right;
     if (left->rank > right->rank) {
+        treap_raise(left, right->heaviest);
         left->right = treap_merge(left->right, right);
-        treap_refresh(left);
         return left;
     }
+    treap_raise(right, left->heaviest);
     right->left = treap_merge(left, right->left);
-    treap_refresh(right);
     return right;
 }
 
@@ -51,19 +57,22 @@ static void treap_part(treap_node *root, const treap_node *border, treap_node **
     }
 }
 
-void treap_add(treap *self, treap_node *added)
-{
-    treap_node *before, *behind;
-    treap_part(self->root, added, &before, &behind);
-    added->rank = splitmix64_next(&self->drawn);
-    added->left = added->right = NULL;
-    treap_refresh(added);
-    self->root = treap_merge(treap_merge(before, added), behind);
-}
-
 static treap_node **treap_side(treap_node *root, const treap_node *sought)
 {
     return treap_is_before(root, sought->key, sought->tie) ? &root->right : &root->left;
+}
+
+void treap_add(treap *self, treap_node *added)
+{
+    treap_node **link = &self->root;
+    added->rank = splitmix64_next(&self->drawn);
+    while (*link && (*link)->rank > added->rank) {
+        treap_raise(*link, added->weight);
+        link = treap_side(*link, added);
+    }
+    treap_part(*link, added, &added->left, &added->right);
+    treap_refresh(added);
+    *link = added;
 }
 
 static treap_node *treap_without(treap_node *root, const treap_node *removed)
@@ -71,7 +80,7 @@ static treap_node *treap_without(treap_node *root, const treap_node *removed)
     if (root == removed) return treap_merge(root->left, root->right);
     treap_node **side = treap_side(root, removed);
     *side = treap_without(*side, removed);
-    treap_refresh(root);
+    if (removed->weight && root->heaviest == removed->weight) treap_refresh(root);
     return root;
 }
 

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
 #include "../base/program.h"
 
-/* ---- A sorted array of block numbers: simple enough to be trusted, and fast at tens of thousands of live blocks */
+/* ---- Live blocks in order of address */
 
 void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
@@ -20,46 +19,31 @@ void oracle_map_init(oracle_map *map, uint32_t block_count)
 void oracle_map_clear(oracle_map *map)
 {
     free(map->spans);
-    free(map->order);
     memset(map, 0, sizeof *map);
 }
 
-/* How many blocks begin below the address. */
-static size_t oracle_map_rank(const oracle_map *map, uint64_t address)
-{
-    size_t rank;
-    ARRAY_RANK(&rank, map->count, at, map->spans[map->order[at]].address < address);
-    return rank;
-}
-
+/* Live blocks are apart: if any overlaps, then the last that begins before the end does. */
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
 {
-    size_t rank = oracle_map_rank(map, address);
-    if (rank) {
-        uint32_t below = map->order[rank - 1];
-        *other = below;
-        if (address - map->spans[below].address < map->spans[below].bytes) return 0;
+    oracle_span *added = &map->spans[block];
+    const oracle_span *last = treap_until(&map->order, address + bytes - 1);
+    if (last && last->place.key + last->bytes > address) {
+        *other = (uint32_t)(last - map->spans);
+        return 0;
     }
-    if (rank < map->count) {
-        uint32_t above = map->order[rank];
-        *other = above;
-        if (map->spans[above].address - address < bytes) return 0;
-    }
-    ARRAY_RESERVE(map->order, map->capacity, map->count + 1);
-    memmove(map->order + rank + 1, map->order + rank, (map->count - rank) * sizeof *map->order);
-    map->order[rank] = block;
+    const treap_node place = { .key = address, .owner = added };
+    added->bytes = bytes;
+    added->place = place;
+    treap_add(&map->order, &added->place);
     map->count++;
-    map->spans[block].address = address;
-    map->spans[block].bytes = bytes;
     return 1;
 }
 
 void oracle_map_remove(oracle_map *map, uint32_t block)
 {
-    size_t rank = oracle_map_rank(map, map->spans[block].address);
-    map->count--;
-    memmove(map->order + rank, map->order + rank + 1, (map->count - rank) * sizeof *map->order);
+    treap_remove(&map->order, &map->spans[block].place);
     map->spans[block].bytes = 0;
+    map->count--;
 }
 
 /* ---- The checks of the shadow model, each with a name */
@@ -192,7 +176,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    const void *ptr = (const void *)(uintptr_t)span->address;
+    const void *ptr = (const void *)(uintptr_t)span->place.key;
     uint64_t bytes = self->sizes[block];
     int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &why);
     if (same < 0) return oracle_stick(self, op, block, why.text);
@@ -236,34 +220,47 @@ static int oracle_equal(oracle *self, uint64_t op, const char *name, uint64_t ex
     return oracle_report(self, op, ORACLE_NO_BLOCK, name, "expected %" PRIu64 ", found %" PRIu64, expected, found);
 }
 
+PROBLEM_FORMAT(3, 4)
+static int oracle_say(char *text, size_t size, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, size, format, values);
+    va_end(values);
+    return 1;
+}
+
+static int oracle_is_not(uint64_t expected, uint64_t found, const char *name, char *text, size_t size)
+{
+    if (expected == found) return 0;
+    return oracle_say(text, size, "%s: expected %" PRIu64 ", found %" PRIu64, name, expected, found);
+}
+
+static int oracle_is_over(uint64_t limit, uint64_t found, const char *what, char *text, size_t size)
+{
+    if (found <= limit) return 0;
+    return oracle_say(text, size, "over_limit: expected at most %" PRIu64 " bytes %s, found %" PRIu64, limit, what,
+                      found);
+}
+
 int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size)
 {
-    device_counters counted = { .held_bytes = stats->reserved_bytes };
+    uint64_t reserved = stats->reserved_bytes, limit = known->limit_bytes;
+    device_counters counted = { .held_bytes = reserved };
     if (known->holder) device_count(known->holder, &counted);
-    const struct { const char *name; uint64_t expected, found; const char *at_most; } sums[] = {
-        { "requested_bytes", known->requested_bytes, stats->requested_bytes, NULL },
-        { "live_bytes", known->live_bytes, stats->live_bytes, NULL },
-        { "live_count", known->live_count, stats->live_count, NULL },
-        { "alloc_count", known->alloc_count, stats->alloc_count, NULL },
-        { "free_count", known->free_count, stats->free_count, NULL },
-        { "misuse_count", 0, stats->misuse_count, NULL },
-        { "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes, NULL },
-        { "sum_reserved", stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
-          stats->reserved_bytes, NULL },
-        { "over_limit", known->limit_bytes, stats->reserved_bytes, "reserved" },
-        { "over_limit", known->limit_bytes, counted.held_peak_bytes - counted.pool_kept_peak_bytes,
-          "held from the device" },
-        { "device_held", stats->reserved_bytes, counted.held_bytes - counted.pool_kept_bytes, NULL },
-    };
-    for (size_t at = 0; at < sizeof sums / sizeof sums[0]; at++) {
-        const char *at_most = sums[at].at_most;
-        if (at_most ? sums[at].found <= sums[at].expected : sums[at].found == sums[at].expected) continue;
-        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, sums[at].name,
-                 at_most ? "at most " : "", sums[at].expected, at_most ? " bytes " : "", at_most ? at_most : "",
-                 sums[at].found);
-        return 1;
-    }
-    return 0;
+    return oracle_is_not(known->requested_bytes, stats->requested_bytes, "requested_bytes", text, size)
+        || oracle_is_not(known->live_bytes, stats->live_bytes, "live_bytes", text, size)
+        || oracle_is_not(known->live_count, stats->live_count, "live_count", text, size)
+        || oracle_is_not(known->alloc_count, stats->alloc_count, "alloc_count", text, size)
+        || oracle_is_not(known->free_count, stats->free_count, "free_count", text, size)
+        || oracle_is_not(0, stats->misuse_count, "misuse_count", text, size)
+        || oracle_is_not(stats->requested_bytes + stats->slack_bytes, stats->live_bytes, "sum_live", text, size)
+        || oracle_is_not(stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
+                         reserved, "sum_reserved", text, size)
+        || oracle_is_over(limit, reserved, "reserved", text, size)
+        || oracle_is_over(limit, counted.held_peak_bytes - counted.pool_kept_peak_bytes, "held from the device", text,
+                          size)
+        || oracle_is_not(reserved, counted.held_bytes - counted.pool_kept_bytes, "device_held", text, size);
 }
 
 /* What a finding says beyond the operation that the report names anyway. */

@@ -6,25 +6,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/treap.h"
 #include "../device/device.h"
 
 /* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or contents */
 
 #define ORACLE_MAP_NONE UINT32_MAX
 
-typedef struct oracle_span {                     /* by block number; bytes 0: not in the map */
-    uint64_t address, bytes;
+typedef struct oracle_span {
+    uint64_t   bytes;                            /* 0: not in the map */
+    treap_node place;                            /* by address */
 } oracle_span;
 
 typedef struct oracle_map {
     oracle_span *spans;                          /* by block number */
-    uint32_t    *order;                          /* blocks by address: each ends at or before the next begins */
-    size_t       count, capacity;
+    treap        order;                          /* each ends at or before the next begins */
+    size_t       count;
 } oracle_map;
 
 void oracle_map_init(oracle_map *map, uint32_t block_count);
 void oracle_map_clear(oracle_map *map);
-/* 1: done; 0: it would overlap *other, nothing is changed. bytes > 0, block not in the map. */
+/* Both O(log blocks). 1: done; 0: it would overlap *other, nothing is changed. bytes > 0, block not in the map. */
 int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other);
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
 

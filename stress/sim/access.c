@@ -78,7 +78,7 @@ static int access_was_remapped(const sim_device *memory, uint64_t offset, const 
     const vspace_mapping *mapped;
     uint64_t end = range->is_launched ? offset + range->bytes : 0;
     for (uint64_t at = offset; at < end && (mapped = vspace_at(&memory->memory.virtual, at)) != NULL;
-         at = mapped->offset + mapped->page->bytes) {
+         at = mapped->end) {
         if (mapped->serial > range->captured_mapping) return 1;
     }
     return 0;
@@ -96,8 +96,8 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
         return;
     }
     touch other;
-    touch_by use = { { vclock_get(&by->seen, by->line), range->op, by->id, by->line, (uint32_t)range->is_launched,
-                       0 }, range->owner, range->captured_op, &by->seen, &device->sim->streams.host };
+    touch latest = { vclock_get(&by->seen, by->line), range->op, by->id, by->line, range->is_launched != 0, 1, 0 };
+    touch_by use = { latest, range->owner, range->captured_op, &by->seen, &device->sim->streams.host };
     touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
         ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
@@ -138,7 +138,7 @@ static void access_report_at(const sim_device *device, const char *action, uint6
 static touch_by access_host(const sim_device *device)
 {
     const vclock *host = &device->sim->streams.host;
-    const touch_by by = { { 0, 0, 0, 0, 0, 0 }, 0, 0, host, host };
+    const touch_by by = { { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, host, host };
     return by;
 }
 

@@ -1,4 +1,4 @@
-/* Fresh parts are made apart, and then take the place of those that they are made of. */
+/* A change cuts at both of its ends, replaces the parts between them in place, and joins what became the same. */
 #include "cuts.h"
 
 #include <stdlib.h>
@@ -24,54 +24,48 @@ void cuts_clear(cuts *self)
     memset(self, 0, sizeof *self);
 }
 
-/* Adds a fresh part; where it is the same as the last of them, that one goes on. */
-static void cuts_add(cuts *fresh, uint32_t from, cuts_part part, const cuts_kind *kind)
+/* The part that begins at the byte, by a cut if there is none. The granule's end: behind the last. */
+static uint32_t cuts_at(cuts *self, uint32_t byte, const cuts_kind *kind)
 {
-    if (fresh->count > 0 && kind->are_same(&fresh->list[fresh->count - 1], &part)) {
-        if (kind->drop) kind->drop(&part);
-        return;
-    }
-    part.from = from;
-    fresh->list[fresh->count++] = part;
-}
-
-/* Some of a part that stays. */
-static void cuts_add_rest(cuts *fresh, uint32_t from, const cuts_part *part, const cuts_kind *kind)
-{
+    uint32_t index = byte < SIM_GRANULE ? cuts_find(self, byte) : self->count;
+    if (byte == SIM_GRANULE || self->list[index].from == byte) return index;
+    ARRAY_RESERVE(self->list, self->capacity, self->count + 1);
+    cuts_part *part = &self->list[index];
+    memmove(part + 1, part, (self->count++ - index) * sizeof *part);
+    part[1].from = byte;
     if (kind->keep) kind->keep(part);
-    cuts_add(fresh, from, *part, kind);
+    return index + 1;
 }
 
-/* The fresh parts take the place of first..last, and of a neighbour on either side that is the same as theirs. */
-static void cuts_splice(cuts *self, uint32_t first, uint32_t last, const cuts *fresh, const cuts_kind *kind)
+/* Of parts first..last, those that are the same as the one before them go on as that one. */
+static void cuts_join(cuts *self, uint32_t first, uint32_t last, const cuts_kind *kind)
 {
-    uint32_t count = fresh->count;
-    if (first > 0 && kind->are_same(&self->list[first - 1], fresh->list)) {
-        fresh->list->from = self->list[--first].from;
+    uint32_t kept = first;
+    for (uint32_t i = first + 1; i <= last; i++) {
+        if (!kind->are_same(&self->list[kept], &self->list[i])) {
+            self->list[++kept] = self->list[i];
+        } else if (kind->drop) {
+            kind->drop(&self->list[i]);
+        }
     }
-    if (last + 1 < self->count && kind->are_same(&self->list[last + 1], &fresh->list[count - 1])) last++;
-    for (uint32_t i = first; kind->drop && i <= last; i++) kind->drop(&self->list[i]);
-    ARRAY_RESERVE(self->list, self->capacity, self->count + count);
-    memmove(self->list + first + count, self->list + last + 1, (self->count - last - 1) * sizeof *self->list);
-    memcpy(self->list + first, fresh->list, count * sizeof *self->list);
-    self->count = self->count - (last - first + 1) + count;
+    if (kept == last) return;
+    memmove(&self->list[kept + 1], &self->list[last + 1], (self->count - last - 1) * sizeof *self->list);
+    self->count -= last - kept;
 }
 
-void cuts_change(cuts *self, cuts *scratch, uint32_t from, uint32_t to, const cuts_kind *kind, void *user)
+void cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user)
 {
     static const cuts_part nothing;
     if (self->count == 0) {
         ARRAY_RESERVE(self->list, self->capacity, 1);
         self->list[self->count++] = nothing;
     }
-    uint32_t first = cuts_find(self, from), last = cuts_find(self, to - 1);
-    ARRAY_RESERVE(scratch->list, scratch->capacity, last - first + 3);
-    scratch->count = 0;
-    for (uint32_t i = first; i <= last; i++) {
-        const cuts_part *part = &self->list[i];
-        if (part->from < from) cuts_add_rest(scratch, part->from, part, kind);
-        cuts_add(scratch, part->from > from ? part->from : from, kind->replace(user, part), kind);
-        if (cuts_end(self, i) > to) cuts_add_rest(scratch, to, part, kind);
+    uint32_t first = cuts_at(self, from, kind), end = cuts_at(self, to, kind);
+    for (uint32_t i = first; i < end; i++) {
+        cuts_part replaced = self->list[i];
+        self->list[i] = kind->replace(user, &replaced);
+        self->list[i].from = replaced.from;
+        if (kind->drop) kind->drop(&replaced);
     }
-    cuts_splice(self, first, last, scratch, kind);
+    cuts_join(self, first > 0 ? first - 1 : 0, end < self->count ? end : end - 1, kind);
 }

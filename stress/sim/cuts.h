@@ -21,9 +21,8 @@ typedef struct cuts_kind {
     void      (*drop)(const cuts_part *part);
 } cuts_kind;
 
-/* Of bytes [from, to), part by part. scratch: for the change under way, whoever's. O(log parts + parts in the range),
-   moving what lies behind. */
-void     cuts_change(cuts *self, cuts *scratch, uint32_t from, uint32_t to, const cuts_kind *kind, void *user);
+/* Of bytes [from, to), part by part. O(log parts + parts in the range), moving what lies behind. */
+void     cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user);
 uint32_t cuts_find(const cuts *self, uint32_t byte);         /* which part holds it: of those there are */
 uint32_t cuts_end(const cuts *self, uint32_t index);
 void     cuts_clear(cuts *self);                 /* zeroed; what parts have is the caller's */

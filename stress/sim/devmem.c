@@ -52,30 +52,27 @@ static void vspace_destroy(vspace *space)
     free(space->idle);
 }
 
-static void vspace_set_slots(vspace *space, const vspace_mapping *mapped, uint32_t number)
-{
-    uint64_t start = mapped->offset - space->from_offset;
-    for (uint64_t at = start; at < start + mapped->page->bytes; at += SIM_GRANULE) {
-        mapping_set(&space->slots, at, number);
-    }
-}
-
 void vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial)
 {
     if (space->idle_count == 0) {
         ARRAY_RESERVE_BOTH(space->mappings, space->idle, space->capacity, (uint64_t)space->count + 1);
     }
     uint32_t number = space->idle_count > 0 ? space->idle[--space->idle_count] : space->count++;
-    const vspace_mapping made = { offset, serial, page, reservation, 0 };
+    const vspace_mapping made = { offset, offset + page->bytes, serial, page, reservation, 0 };
     space->mappings[number] = made;
-    vspace_set_slots(space, &made, number);
+    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
+        const mapping_slot slot = { serial, page->granules[i], number };
+        mapping_set(&space->slots, offset + i * SIM_GRANULE, slot);
+    }
     page->mapping_count++;
     reservation->mapping_count++;
 }
 
 void vspace_unmap(vspace *space, vspace_mapping *mapped)
 {
-    vspace_set_slots(space, mapped, MAPPING_NONE);
+    for (uint64_t at = mapped->offset; at < mapped->end; at += SIM_GRANULE) {
+        mapping_set(&space->slots, at, mapping_nothing);
+    }
     mapped->page->mapping_count--;
     mapped->reservation->mapping_count--;
     mapped->page = NULL;
@@ -84,8 +81,7 @@ void vspace_unmap(vspace *space, vspace_mapping *mapped)
 
 vspace_mapping *vspace_at(const vspace *space, uint64_t offset)
 {
-    uint32_t number = offset < space->from_offset ? MAPPING_NONE
-                                                  : mapping_get(&space->slots, offset - space->from_offset);
+    uint32_t number = mapping_get(&space->slots, offset)->number;
     return number == MAPPING_NONE ? NULL : &space->mappings[number];
 }
 
@@ -102,7 +98,7 @@ static int vspace_reaches(const vspace *space, uint64_t offset, uint64_t bytes, 
     for (uint64_t at = offset; at < offset + bytes;) {
         const vspace_mapping *mapped = vspace_at(space, at);
         if (!mapped || !(mapped->accessors >> device & 1)) return 0;
-        at = mapped->offset + mapped->page->bytes;
+        at = mapped->end;
     }
     return 1;
 }
@@ -149,7 +145,6 @@ void devmem_destroy(devmem *memory)
         free(page);
     }
     vspace_destroy(&memory->virtual);
-    mapping_destroy(&memory->mapping);
     granules_destroy(&memory->granules);
 }
 
@@ -181,9 +176,9 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     if (offset == ADDRESSES_NONE) return DEVMEM_FULL;
     address_range *range = addresses_insert(&memory->addresses, offset, whole);
     for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
-        uint32_t number = granules_take(&memory->granules);
-        memory->granules.list[number].holder = range;
-        mapping_set(&memory->mapping, at, number);
+        const mapping_slot slot = { 0, granules_take(&memory->granules), MAPPING_NONE };
+        memory->granules.list[slot.granule].holder = range;
+        mapping_set(&memory->virtual.slots, at, slot);
     }
     devmem_hold(memory, whole);
     memory_raise(&memory->high_offset, offset + whole);
@@ -194,8 +189,8 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
 static void devmem_drop_range(devmem *memory, address_range *range)
 {
     for (uint64_t at = range->offset; at < range->offset + range->bytes; at += SIM_GRANULE) {
-        granules_give(&memory->granules, mapping_get(&memory->mapping, at));
-        mapping_set(&memory->mapping, at, MAPPING_NONE);
+        granules_give(&memory->granules, mapping_get(&memory->virtual.slots, at)->granule);
+        mapping_set(&memory->virtual.slots, at, mapping_nothing);
     }
     memory->held_bytes -= range->bytes;
     devmem_destroy_range(memory, range);
@@ -238,9 +233,9 @@ devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, de
 
 int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
 {
-    uint32_t number = mapping_get(&memory->mapping, offset);
-    if (number == MAPPING_NONE) return 0;
-    address_range *range = memory->granules.list[number].holder;
+    const mapping_slot *slot = mapping_get(&memory->virtual.slots, offset);
+    if (slot->granule == MAPPING_NONE || slot->number != MAPPING_NONE) return 0;
+    address_range *range = memory->granules.list[slot->granule].holder;
     address_range *piece = range->slab ? addresses_at(range->slab, offset) : NULL, *held = piece ? piece : range;
     const devmem_place found = { range, piece, held->offset, held->requested_bytes };
     if (range->slab && !piece) return 0;
@@ -252,14 +247,8 @@ devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end)
 {
     uint64_t from = offset % SIM_GRANULE, left = end - offset;
     uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
-    devmem_part part = { offset, end, 0, (uint32_t)from, (uint32_t)to, 0 };
-    const vspace_mapping *mapped = offset < end ? vspace_at(&memory->virtual, offset) : NULL;
-    if (mapped) {
-        part.granule = mapped->page->granules[(offset - mapped->offset) / SIM_GRANULE];
-        part.place = mapped->serial;
-    } else if (offset < end) {
-        part.granule = mapping_get(&memory->mapping, offset);
-    }
+    const mapping_slot *slot = mapping_get(&memory->virtual.slots, offset);
+    const devmem_part part = { offset, end, slot->granule, (uint32_t)from, (uint32_t)to, slot->place };
     return part;
 }
 
@@ -442,7 +431,7 @@ int devmem_share_page(devmem *memory, const vspace_page *page, int file, uint64_
 int devmem_share_range(devmem *memory, const address_range *range, int file, uint64_t place, int keep)
 {
     for (uint64_t at = 0; at < range->bytes; at += SIM_GRANULE) {
-        uint32_t number = mapping_get(&memory->mapping, range->offset + at);
+        uint32_t number = mapping_get(&memory->virtual.slots, range->offset + at)->granule;
         if (granules_share(&memory->granules, number, file, place + at, keep)) return -1;
     }
     return 0;

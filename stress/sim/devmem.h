@@ -27,7 +27,7 @@ struct vspace_page {
 };
 
 typedef struct vspace_mapping {                  /* all of a page, somewhere */
-    uint64_t       offset, serial;               /* serial: never given again, from 1 */
+    uint64_t       offset, end, serial;          /* serial: never given again, from 1 */
     vspace_page   *page;
     address_range *reservation;
     uint64_t       accessors;                    /* bit i: device i may use it */
@@ -37,7 +37,7 @@ typedef struct vspace {
     addresses reserved;
     uint64_t  from_offset, high_offset;          /* of its addresses, and the end of those ever reserved */
     uint64_t  reserved_bytes;
-    mapping   slots;                             /* of granules of addresses, from from_offset on: which mapping */
+    mapping   slots;                             /* what is behind all addresses, obtains' too */
     vspace_mapping *mappings;
     uint32_t *idle;                              /* numbers not in use */
     uint32_t  count, capacity, idle_count;
@@ -62,7 +62,6 @@ uint32_t vspace_mapping_count(const vspace *space);
 typedef struct devmem {
     int       device;                            /* its ordinal */
     addresses addresses;                         /* of obtains */
-    mapping   mapping;
     vspace    virtual;
     vspace_page *pages;
     uint64_t  page_count;

@@ -47,7 +47,6 @@ void granules_destroy(granules *all)
         cuts_clear(&all->list[i].patterns);
         granules_drop_bytes(&all->list[i]);
     }
-    cuts_clear(&all->scratch);
     free(all->list);
     free(all->idle);
     memset(all, 0, sizeof *all);
@@ -68,7 +67,7 @@ void granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, u
 {
     static const cuts_kind kind = { granules_replace, granules_are_same, NULL, NULL };
     cuts_part filled = { 0, known, known ? pattern : 0 };
-    cuts_change(&all->list[number].patterns, &all->scratch, from, to, &kind, &filled);
+    cuts_change(&all->list[number].patterns, from, to, &kind, &filled);
 }
 
 uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern)
@@ -179,32 +178,29 @@ int granules_share(granules *all, uint32_t number, int file, uint64_t place, int
 
 #define MAPPING_LEAF_BYTES (MAPPING_LEAF_SLOTS * SIM_GRANULE)
 
-static size_t mapping_leaf(uint64_t offset)
+const mapping_slot mapping_nothing = { 0, MAPPING_NONE, MAPPING_NONE };
+
+static mapping_slot *mapping_leaf_new(void)
 {
-    return (size_t)(offset / MAPPING_LEAF_BYTES);
+    mapping_slot *made = program_need(MAPPING_LEAF_SLOTS, sizeof *made);
+    for (int i = 0; i < MAPPING_LEAF_SLOTS; i++) made[i] = mapping_nothing;
+    return made;
 }
 
-static size_t mapping_slot(uint64_t offset)
+void mapping_set(mapping *map, uint64_t offset, mapping_slot slot)
 {
-    return (size_t)(offset % MAPPING_LEAF_BYTES / SIM_GRANULE);
-}
-
-void mapping_set(mapping *map, uint64_t offset, uint32_t number)
-{
-    size_t leaf = mapping_leaf(offset), count = map->leaf_count;
+    size_t leaf = (size_t)(offset / MAPPING_LEAF_BYTES), count = map->leaf_count;
     ARRAY_RESERVE(map->leaves, map->leaf_count, leaf + 1);
     for (; count < map->leaf_count; count++) map->leaves[count] = NULL;
-    if (!map->leaves[leaf]) {
-        map->leaves[leaf] = program_need(MAPPING_LEAF_SLOTS, sizeof *map->leaves[leaf]);
-        memset(map->leaves[leaf], 0xFF, MAPPING_LEAF_SLOTS * sizeof *map->leaves[leaf]);     /* MAPPING_NONE */
-    }
-    map->leaves[leaf][mapping_slot(offset)] = number;
+    if (!map->leaves[leaf]) map->leaves[leaf] = mapping_leaf_new();
+    map->leaves[leaf][offset % MAPPING_LEAF_BYTES / SIM_GRANULE] = slot;
 }
 
-uint32_t mapping_get(const mapping *map, uint64_t offset)
+const mapping_slot *mapping_get(const mapping *map, uint64_t offset)
 {
-    const uint32_t *leaf = mapping_leaf(offset) < map->leaf_count ? map->leaves[mapping_leaf(offset)] : NULL;
-    return leaf ? leaf[mapping_slot(offset)] : MAPPING_NONE;
+    size_t leaf = (size_t)(offset / MAPPING_LEAF_BYTES);
+    const mapping_slot *slots = leaf < map->leaf_count ? map->leaves[leaf] : NULL;
+    return slots ? &slots[offset % MAPPING_LEAF_BYTES / SIM_GRANULE] : &mapping_nothing;
 }
 
 void mapping_destroy(mapping *map)

@@ -21,7 +21,6 @@ typedef struct granules {                        /* zeroed: empty */
     granule  *list;
     uint32_t *idle;                              /* numbers not in use, the latest given back last */
     uint32_t  count, capacity, idle_count;
-    cuts      scratch;
 } granules;
 
 uint32_t granules_take(granules *all);                       /* contents unknown */
@@ -48,21 +47,28 @@ void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to)
    granule holds what is in the file. Patterns stay this process's own. -1: no host memory, nothing done. */
 int granules_share(granules *all, uint32_t number, int file, uint64_t place, int keep);
 
-/* ---- Which physical granule lies behind which granule of one device's addresses: a table in two levels */
+/* ---- What lies behind which granule of one device's addresses: a table in two levels */
 
 #define MAPPING_SPACE ((uint64_t)1 << 47)        /* of addresses: half of what 48 bits have, as programs have them */
-#define MAPPING_NONE  UINT32_MAX                 /* nothing is mapped there */
+#define MAPPING_NONE  UINT32_MAX
 
 enum { MAPPING_LEAF_SLOTS = 2048 };
 
+typedef struct mapping_slot {
+    uint64_t place;                              /* the serial of vspace's mapping; 0: it was obtained */
+    uint32_t granule;                            /* physical; MAPPING_NONE: nothing lies there */
+    uint32_t number;                             /* of vspace's mapping; MAPPING_NONE: it was obtained */
+} mapping_slot;
+
 typedef struct mapping {                         /* zeroed: nothing mapped */
-    uint32_t **leaves;                           /* NULL: nothing was ever mapped there */
+    mapping_slot **leaves;                       /* NULL: nothing was ever mapped there */
     size_t     leaf_count;
 } mapping;
 
-/* Offsets are those of granules, or inside them, below the space's end. */
-void     mapping_set(mapping *map, uint64_t offset, uint32_t number);        /* or MAPPING_NONE */
-uint32_t mapping_get(const mapping *map, uint64_t offset);
-void     mapping_destroy(mapping *map);
+/* Offsets are those of granules, or inside them, below the space's end. O(1). Answers are good until the next set. */
+extern const mapping_slot mapping_nothing;
+void                mapping_set(mapping *map, uint64_t offset, mapping_slot slot);
+const mapping_slot *mapping_get(const mapping *map, uint64_t offset);        /* never NULL */
+void                mapping_destroy(mapping *map);
 
 #endif

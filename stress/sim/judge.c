@@ -8,10 +8,10 @@
 #include "../base/array.h"
 #include "../base/program.h"
 
-/* Touches of earlier tenancies, then those of this one: each part by line and place, the latest touch of each. */
+/* By line, by place, and those of earlier tenancies before those of this one: the latest touch of each. */
 struct touch_history {
     uint64_t owner;                              /* of this tenancy */
-    uint32_t references, earlier_count, own_count;
+    uint32_t references, room, count;
     touch    touches[];
 };
 
@@ -91,63 +91,74 @@ static void touch_history_drop(const cuts_part *part)
     if (self && --self->references == 0) free(self);
 }
 
-static uint32_t history_put(touch *list, uint32_t count, const touch *one, const vclock *host)
-{
-    if (vclock_get(host, one->line) < one->position) list[count++] = *one;
-    return count;
-}
-
 static int history_order(const touch *one, const touch *other)
 {
     if (one->line != other->line) return one->line < other->line ? -1 : 1;
-    return one->place < other->place ? -1 : one->place > other->place;
+    if (one->place != other->place) return one->place < other->place ? -1 : 1;
+    return one->is_own - other->is_own;
 }
 
-/* Both by line and place: the later touch of each, unless the host has outlived it. Room for both. */
-static uint32_t history_merge(touch *list, const touch *one, uint32_t one_count, const touch *other,
-                              uint32_t other_count, const vclock *host)
+/* In order, and the later one of two that are alike; unless the host has outlived it. */
+static uint32_t history_put(touch *list, uint32_t count, const touch *one, const vclock *host)
 {
-    uint32_t count = 0, i = 0, j = 0;
-    while (i < one_count || j < other_count) {
-        int order = i == one_count ? 1 : j == other_count ? -1 : history_order(&one[i], &other[j]);
-        if (order < 0) {
-            count = history_put(list, count, &one[i++], host);
-        } else if (order > 0) {
-            count = history_put(list, count, &other[j++], host);
-        } else {
-            count = history_put(list, count, one[i].position > other[j].position ? &one[i] : &other[j], host);
-            i++;
-            j++;
-        }
+    if (vclock_get(host, one->line) >= one->position) return count;
+    if (count > 0 && history_order(&list[count - 1], one) == 0) {
+        if (list[count - 1].position < one->position) list[count - 1] = *one;
+        return count;
     }
-    return count;
+    list[count] = *one;
+    return count + 1;
 }
 
-/* The history after one more touch, kept once. */
-static touch_history *touch_history_next(const touch_history *self, const touch_by *by)
+/* One that was there before. */
+static uint32_t history_put_before(touch *list, uint32_t count, const touch *one, int is_handed_over,
+                                   const vclock *host)
 {
-    uint32_t earlier_count = self ? self->earlier_count : 0, own_count = self ? self->own_count : 0;
-    touch_history *made = program_resize(NULL, 1, sizeof *made + (earlier_count + own_count + 1) * sizeof(touch));
-    const touch *earlier = self ? self->touches : NULL, *own = self ? self->touches + earlier_count : NULL;
-    int is_handed_over = self && self->owner != by->owner;
-    made->owner = by->owner;
+    touch kept = *one;
+    if (is_handed_over) kept.is_own = 0;
+    return history_put(list, count, &kept, host);
+}
+
+/* A history of so many touches, kept once more: this one, if it is one part's alone and has the room. */
+static touch_history *touch_history_for(touch_history *self, uint32_t count)
+{
+    if (self && self->references == 1 && count <= self->room) {
+        self->references++;
+        return self;
+    }
+    touch_history *made = program_resize(NULL, 1, sizeof *made + count * sizeof(touch));
     made->references = 1;
-    made->earlier_count = history_merge(made->touches, earlier, earlier_count, own, is_handed_over ? own_count : 0,
-                                        by->host);
-    made->own_count = history_merge(made->touches + made->earlier_count, own, is_handed_over ? 0 : own_count,
-                                    &by->latest, 1, by->host);
+    made->room = count;
+    return made;
+}
+
+/* The history after one more touch, kept once more. */
+static touch_history *touch_history_next(touches *all, touch_history *self, const touch_by *by)
+{
+    uint32_t count = 0, i = 0, before_count = self ? self->count : 0;
+    int is_handed_over = self && self->owner != by->owner;
+    ARRAY_RESERVE(all->scratch, all->room, before_count + 1);
+    for (; i < before_count && history_order(&self->touches[i], &by->latest) <= 0; i++) {
+        count = history_put_before(all->scratch, count, &self->touches[i], is_handed_over, by->host);
+    }
+    count = history_put(all->scratch, count, &by->latest, by->host);
+    for (; i < before_count; i++) {
+        count = history_put_before(all->scratch, count, &self->touches[i], is_handed_over, by->host);
+    }
+    touch_history *made = touch_history_for(self, count);
+    made->owner = by->owner;
+    made->count = count;
+    memcpy(made->touches, all->scratch, count * sizeof *all->scratch);
     return made;
 }
 
 /* The first touch that this one does not come after; NULL: none. ending: the tenancy's own count, too. */
 static const touch *touch_history_unordered(const touch_history *self, const touch_by *by, int ending)
 {
-    if (!self) return NULL;
-    uint32_t count = self->earlier_count + (ending || self->owner != by->owner ? self->own_count : 0);
-    for (uint32_t i = 0; i < count; i++) {
-        if (vclock_get(by->seen, self->touches[i].line) < self->touches[i].position) {
-            return &self->touches[i];
-        }
+    for (uint32_t i = 0; self && i < self->count; i++) {
+        const touch *one = &self->touches[i];
+        int counts = !one->is_own || ending || self->owner != by->owner;
+        if (counts && vclock_get(by->seen, one->line) < one->position) return one;
     }
     return NULL;
 }
@@ -155,10 +166,10 @@ static const touch *touch_history_unordered(const touch_history *self, const tou
 /* A touch by the present owner, another one and no graph, since this graph was captured; NULL: none. */
 static const touch *touch_history_taken(const touch_history *self, const touch_by *by)
 {
-    uint32_t own_count = self && by->latest.is_launched && self->owner != by->owner ? self->own_count : 0;
-    for (uint32_t i = 0; i < own_count; i++) {
-        const touch *own = &self->touches[self->earlier_count + i];
-        if (!own->is_launched && own->op > by->captured_op) return own;
+    if (!self || !by->latest.is_launched || self->owner == by->owner) return NULL;
+    for (uint32_t i = 0; i < self->count; i++) {
+        const touch *one = &self->touches[i];
+        if (one->is_own && !one->is_launched && one->op > by->captured_op) return one;
     }
     return NULL;
 }
@@ -166,29 +177,23 @@ static const touch *touch_history_taken(const touch_history *self, const touch_b
 /* The first touch through the place that the host has not outlived; NULL: none. */
 static const touch *touch_history_pending(const touch_history *self, uint64_t place, const vclock *host)
 {
-    uint32_t count = self ? self->earlier_count + self->own_count : 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; self && i < self->count; i++) {
         const touch *one = &self->touches[i];
         if (one->place == place && vclock_get(host, one->line) < one->position) return one;
     }
     return NULL;
 }
 
-static int history_same_touch(const touch *one, const touch *other)
-{
-    return one->line == other->line && one->place == other->place && one->position == other->position;
-}
-
 /* A position on a line is one command, of one operation on one stream. */
 static int touch_history_equal(const touch_history *one, const touch_history *other)
 {
     if (one == other) return 1;
-    if (!one || !other || one->owner != other->owner || one->earlier_count != other->earlier_count
-        || one->own_count != other->own_count) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < one->earlier_count + one->own_count; i++) {
-        if (!history_same_touch(&one->touches[i], &other->touches[i])) return 0;
+    if (!one || !other || one->owner != other->owner || one->count != other->count) return 0;
+    for (uint32_t i = 0; i < one->count; i++) {
+        if (history_order(&one->touches[i], &other->touches[i]) != 0
+            || one->touches[i].position != other->touches[i].position) {
+            return 0;
+        }
     }
     return 1;
 }
@@ -197,6 +202,7 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
 
 /* The latest history that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
+    touches        *all;
     const touch_by *by;
     int             ending;
     touch          *other;
@@ -227,11 +233,12 @@ static void touches_judge(touch_change *change, const touch_history *history)
 static cuts_part touches_replace(void *user, const cuts_part *part)
 {
     touch_change *change = user;
-    const touch_history *history = touch_history_of(part);
+    touch_history *history = touch_history_of(part);
     if (!change->has_replaced || history != change->replaced) {
         touches_judge(change, history);
         touch_history_drop(&change->replacement);
-        change->replacement = touches_part(change->ending ? NULL : touch_history_next(history, change->by));
+        change->replacement = touches_part(change->ending ? NULL
+                                                          : touch_history_next(change->all, history, change->by));
         change->replaced = history;
         change->has_replaced = 1;
     }
@@ -248,11 +255,11 @@ static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t fro
                                     int ending, touch *other)
 {
     static const cuts_kind kind = { touches_replace, touches_are_same, touch_history_keep, touch_history_drop };
-    touch_change change = { by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    touch_change change = { all, by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
     uint32_t count = all->count;
     ARRAY_RESERVE(all->list, all->count, granule + 1);
     if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
-    cuts_change(&all->list[granule], &all->scratch, from, to, &kind, &change);
+    cuts_change(&all->list[granule], from, to, &kind, &change);
     touch_history_drop(&change.replacement);
     return change.result;
 }
@@ -293,7 +300,7 @@ void touches_destroy(touches *all)
         for (uint32_t j = 0; j < all->list[i].count; j++) touch_history_drop(&all->list[i].list[j]);
         cuts_clear(&all->list[i]);
     }
-    cuts_clear(&all->scratch);
     free(all->list);
+    free(all->scratch);
     memset(all, 0, sizeof *all);
 }

@@ -40,7 +40,8 @@ void     vclock_destroy(vclock *clock);                      /* zeroed afterward
 typedef struct touch {
     uint64_t position, op, stream;
     uint32_t line;
-    uint32_t is_launched;                        /* 1: by a graph */
+    uint16_t is_launched;                        /* 1: by a graph */
+    uint16_t is_own;                             /* 1: in this tenancy, as it is made; 0: in an earlier one */
     uint64_t place;                              /* through which addresses, of several that the bytes may have */
 } touch;
 
@@ -48,8 +49,8 @@ typedef struct touch_history touch_history;      /* shared by parts; NULL: nothi
 
 typedef struct touches {                         /* zeroed: nothing was touched */
     cuts    *list;                               /* by granule; values: histories, marks: of their owners */
-    uint32_t count;
-    cuts     scratch;
+    touch   *scratch;                            /* of a history under way */
+    uint32_t count, room;
 } touches;
 
 typedef struct touch_by {

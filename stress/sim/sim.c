@@ -265,35 +265,41 @@ uint64_t sim_finding_count(const sim *machine)
 }
 
 /* Where the address is, as that device sees it: in its own memory, or in a bank. NULL: there is no such device. */
-static sim_device *sim_find_memory(const sim *machine, int device, const void *ptr)
+static sim_device *sim_find_memory(const sim *machine, int device, const void *ptr, uint64_t *offset)
 {
-    sim_device *found = engine_device(machine, device), *owner = engine_owner(machine, (uint64_t)(uintptr_t)ptr);
-    return found && owner && owner->bank ? owner : found;
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    sim_device *found = engine_device(machine, device);
+    sim_device *bank = found && address < ENGINE_FIRST_ADDRESS ? engine_owner(machine, address) : NULL;
+    if (bank) found = bank;
+    if (found) engine_offset(found, address, offset);
+    return found;
+}
+
+static int sim_serves(const sim_device *memory, uint64_t offset, uint64_t bytes)
+{
+    return bytes == 0 || devmem_serves(&memory->memory, offset, bytes, memory->memory.device);
 }
 
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
 {
-    const sim_device *found = sim_find_memory(machine, device, ptr);
     uint64_t offset;
-    if (bytes == 0) return 1;
-    return found && engine_offset(found, (uint64_t)(uintptr_t)ptr, &offset)
-        && devmem_serves(&found->memory, offset, bytes, found->memory.device);
+    const sim_device *found = sim_find_memory(machine, device, ptr, &offset);
+    return bytes == 0 || (found && sim_serves(found, offset, bytes));
 }
 
 /* The device, and the offset of a range that it holds; else NULL and a finding. */
 static sim_device *sim_touch(sim *machine, int device, const char *action, const void *ptr, uint64_t bytes,
                              uint64_t *offset)
 {
-    sim_device *found = sim_find_memory(machine, device, ptr);
+    sim_device *found = sim_find_memory(machine, device, ptr, offset);
     if (!found) {
         judge_report(&machine->judge, device, "%s on a device that does not exist", action);
+    } else if (!sim_serves(found, *offset, bytes)) {
+        judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
+                     engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
         return NULL;
     }
-    engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);
-    if (sim_holds(machine, device, ptr, bytes)) return found;
-    judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
-                 engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
-    return NULL;
+    return found;
 }
 
 void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern)

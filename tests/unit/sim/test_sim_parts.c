@@ -98,22 +98,28 @@ static void test_slab_equals_an_array(void)
     devmem_destroy(&memory);
 }
 
+static uint32_t behind(const mapping *map, uint64_t offset)
+{
+    return mapping_get(map, offset)->granule;
+}
+
 static void test_mapping(void)
 {
     static mapping map;
     uint64_t last = MAPPING_SPACE - SIM_GRANULE, border = GIB(4) - SIM_GRANULE;
-    CHECK(mapping_get(&map, 0) == MAPPING_NONE && mapping_get(&map, MAPPING_SPACE) == MAPPING_NONE);
-    mapping_set(&map, border, 1);
-    mapping_set(&map, border + SIM_GRANULE, 2);
-    mapping_set(&map, last, 3);
-    CHECK(mapping_get(&map, border) == 1 && mapping_get(&map, border + SIM_GRANULE - 1) == 1);
-    CHECK(mapping_get(&map, border + SIM_GRANULE) == 2 && mapping_get(&map, MAPPING_SPACE - 1) == 3);
-    CHECK(mapping_get(&map, border - 1) == MAPPING_NONE);
-    CHECK(mapping_get(&map, border + 2 * SIM_GRANULE) == MAPPING_NONE);
-    mapping_set(&map, border, MAPPING_NONE);
-    CHECK(mapping_get(&map, border) == MAPPING_NONE);
+    CHECK(behind(&map, 0) == MAPPING_NONE && behind(&map, MAPPING_SPACE) == MAPPING_NONE);
+    for (uint32_t i = 0; i < 3; i++) {
+        const mapping_slot slot = { 0, i + 1, MAPPING_NONE };
+        mapping_set(&map, i < 2 ? border + i * SIM_GRANULE : last, slot);
+    }
+    CHECK(behind(&map, border) == 1 && behind(&map, border + SIM_GRANULE - 1) == 1);
+    CHECK(behind(&map, border + SIM_GRANULE) == 2 && behind(&map, MAPPING_SPACE - 1) == 3);
+    CHECK(behind(&map, border - 1) == MAPPING_NONE);
+    CHECK(behind(&map, border + 2 * SIM_GRANULE) == MAPPING_NONE);
+    mapping_set(&map, border, mapping_nothing);
+    CHECK(behind(&map, border) == MAPPING_NONE);
     mapping_destroy(&map);
-    CHECK(mapping_get(&map, last) == MAPPING_NONE);
+    CHECK(behind(&map, last) == MAPPING_NONE);
 }
 
 static void test_granule_numbers_are_reused(void)
