@@ -54,9 +54,9 @@
      >>block    split, join, take, free                >>share    between processes and devices
      >>driver   how its entries are called             >>life     create, destroy
      >>limit    what may be reserved, here and above   >>slow     the stages of an allocation
-     >>range    segments: obtained, released           >>memory   alloc, free
+     >>range    what the driver gives, and back        >>memory   alloc, free
      >>stream   what waits for what; captures          >>resize   in place, or not at all
-     >>growth   how much to ask for                    >>public   every other call, thin
+     >>growth   segments: how much, obtained, released >>public   every other call, thin
                                                        >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
