@@ -54,9 +54,9 @@
      >>block    split, join, take, free                >>share    between processes and devices
      >>driver   how its entries are called             >>life     create, destroy
      >>limit    what may be reserved, here and above   >>slow     the stages of an allocation
-     >>range    segments: obtained, released           >>memory   alloc, free
+     >>range    what the driver gives, and back        >>memory   alloc, free
      >>stream   what waits for what; captures          >>resize   in place, or not at all
-     >>growth   how much to ask for                    >>public   every other call, thin
+     >>growth   segments: how much, obtained, released >>public   every other call, thin
                                                        >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
@@ -1847,13 +1847,14 @@ typedef struct gpuarena__ranges {                /* disjoint. Without paged rang
     uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
 
-/* Addresses in whole pages; a handle that is mapped nowhere; and the data that all paged ranges share. A
-   handle is memory of one page or more that the driver created in one piece, maps in one piece, and takes
-   back in one piece. Its pages are adjacent wherever it is mapped. A handle is large if it has several pages.
+/* Addresses that are reserved for nothing; a handle that is mapped nowhere; and the data that all paged
+   ranges share. A handle is memory of one page or more that the driver created in one piece, maps in one
+   piece, and takes back in one piece. Its pages are adjacent wherever it is mapped. A handle is large if it
+   has several pages.
    Invariants:
      idle_count    the pages of the handles that lie inside single free blocks
      large_count   the number of mapped large handles */
-typedef struct gpuarena__page_run { uint64_t address, page_count; } gpuarena__page_run;
+typedef struct gpuarena__retired { uint64_t address, bytes; } gpuarena__retired;
 typedef struct gpuarena__handle { uint64_t id, page_count; } gpuarena__handle;    /* id: the driver's */
 static const uint32_t GPUARENA__INSIDE = (uint32_t)1 << 31;
 typedef struct gpuarena__paged {
@@ -1873,7 +1874,7 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    gpuarena__page_run *retired;                 /* debug GUARD: addresses of past segments, oldest first */
+    gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
 
@@ -4351,11 +4352,10 @@ static int gpuarena__is_guarded(const gpuarena *arena) { return arena->config.de
 /* Gives the oldest retired addresses back until `count` are left. 0: the driver refused. */
 static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *error)
 {
-    gpuarena__page_run *oldest = arena->paged.retired;
+    gpuarena__retired *oldest = arena->paged.retired;
     while (arena->paged.retired_count > count) {
         if (!GPUARENA__ASK(arena, error, vm, release,
-                           (&arena->driver, gpuarena__pointer(oldest->address),
-                            oldest->page_count * arena->driver.page_bytes))) return 0;
+                           (&arena->driver, gpuarena__pointer(oldest->address), oldest->bytes))) return 0;
         memmove(oldest, oldest + 1, --arena->paged.retired_count * sizeof *oldest);
     }
     return 1;
@@ -4364,13 +4364,13 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
 /* Retires addresses. Their place in the table is reserved. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
-    gpuarena__page_run *list = arena->paged.retired;
+    gpuarena__retired *list = arena->paged.retired;
     if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, NULL)) {
         arena->stats.driver_error_count++;       /* the oldest addresses are lost */
         memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
     }
     list[arena->paged.retired_count].address = address;
-    list[arena->paged.retired_count++].page_count = bytes / arena->driver.page_bytes;
+    list[arena->paged.retired_count++].bytes = bytes;
 }
 
 /* Obtains a guarded segment. 1 with range->guarded GUARDED: it is complete. 1 with another value, and an
@@ -4380,7 +4380,7 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
                                   gpuarena__error *error)
 {
     uint64_t page = arena->driver.page_bytes, bytes = range->bytes;
-    if (!GPUARENA__RESERVE(arena, gpuarena__page_run, arena->paged.retired, arena->paged.retired_count,
+    if (!GPUARENA__RESERVE(arena, gpuarena__retired, arena->paged.retired, arena->paged.retired_count,
                            GPUARENA__RETIRED - arena->paged.retired_count, arena->paged.retired_room))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!GPUARENA__ASK(arena, error, vm, reserve,
@@ -6779,12 +6779,14 @@ static uint64_t gpuarena__headroom_lack(gpuarena *arena)
 static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, uint64_t count,
                                     gpuarena__error *error)
 {
+    gpuarena__error said = gpuarena__no_error();
     uint64_t gone;
     if (!commit->may_move || commit->is_last || arena->lost) return 0;
-    gone = gpuarena__large_release(arena, count, commit->begin, commit->end, NULL);
+    gone = gpuarena__large_release(arena, count, commit->begin, commit->end, &said);
     commit->before = gpuarena__above(commit->before, gone * arena->paged.page_bytes);
     commit->is_last = !gone;
     if (gone) *error = gpuarena__no_error();
+    else if (said.result == GPUARENA_HOST_MEMORY) *error = said;
     return 0;
 }
 
