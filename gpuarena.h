@@ -7840,38 +7840,22 @@ static int gpuarena__is_planned_stream(const gpuarena *arena, uint32_t record)
     return stream->state == GPUARENA__OPEN && !stream->home && !stream->key;
 }
 
-/* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all.
-   Places that overlap are earmarked at once. The plan gives up a place whose record has become a capture
-   set's or a thread's own stream's: while a plan waits, records are used again. 0: no host memory, or too
-   many streams. */
+/* Earmarks the places of a plan that begin below an address: those of a stream, or with record 0 of all. The
+   plan gives up a place whose record has become a capture set's or a thread's own stream's: while a plan
+   waits, records are used again. 0: no host memory, or too many streams. */
 static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_t record, uint64_t below)
 {
-    uint32_t count = plan->seen.count, at, of = 0;
-    size_t bytes = count * sizeof *plan->seen.list;
-    uint64_t begin = 0, end = 0;
-    gpuarena__planned *list = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
-    int done = list != NULL;
-    if (!list) return 0;
-    for (at = 0; at < count; at++) {
-        const gpuarena__stream *stream = &arena->streams.list[plan->seen.list[at].record];
-        if (stream->home || stream->key) plan->seen.list[at].address = 0;
-    }
-    memcpy(list, plan->seen.list, bytes);
-    GPUARENA__SORT(gpuarena__planned, list, count, one.address < other.address);
-    for (at = 0; done && at < count; at++) {
-        const gpuarena__planned *place = &list[at];
+    uint32_t at;
+    for (at = 0; at < plan->seen.count; at++) {
+        gpuarena__planned *place = &plan->seen.list[at];
+        const gpuarena__stream *stream = &arena->streams.list[place->record];
+        if (stream->home || stream->key) place->address = 0;
         if (!place->address || place->address >= below || (record && place->record != record)) continue;
-        if (place->record != of || place->address > end) {
-            if (of) done = gpuarena__earmark_begin(arena, of, begin, end);
-            done = done && gpuarena__region_of(arena, place->record);
-            of = place->record;
-            begin = end = place->address;
-        }
-        end = gpuarena__max(end, place->address + ((uint64_t)place->units << arena->plans.unit_log2));
+        if (!gpuarena__region_of(arena, place->record)
+            || !gpuarena__earmark_begin(arena, place->record, place->address,
+                    place->address + ((uint64_t)place->units << arena->plans.unit_log2))) return 0;
     }
-    if (done && of) done = gpuarena__earmark_begin(arena, of, begin, end);
-    gpuarena__host_free(arena, list, bytes);
-    return done;
+    return 1;
 }
 
 /* Earmarks where the packed blocks of a stream lie in memory, and obtains a region for those that found no

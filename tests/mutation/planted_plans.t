@@ -96,8 +96,8 @@ my @rare = (
     else gpuarena__plan_forget(plan);@],
     ['a plan that yields counts as packed', q@        plan->packed = 0;                        /* no region is its own now */
 @, q@@],
-    ['places of two streams are earmarked as one', q@if (place->record != of || place->address > end) {@,
-     q@if (!of || place->address > end) {@],
+    ['places of one stream are earmarked for another', q@gpuarena__earmark_begin(arena, place->record, place->address,@,
+     q@gpuarena__earmark_begin(arena, 1, place->address,@],
     ['plans of other arenas end though none can help', q@for (most = !reclaim->predicts; most >= 0; most--)@,
      q@for (most = 0; most >= 0; most--)@],
     ['plans end for idle memory that the device lacks', q@    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
@@ -114,7 +114,7 @@ planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', 
 # Those that take captures beside.
 my @crossed = (
     ['a plan that waits has a capture set whose record was its stream\'s',
-     q@if (stream->home || stream->key) plan@, q@if (stream->key) plan@],
+     q@if (stream->home || stream->key) place@, q@if (stream->key) place@],
     ['a plan that waits is packed while a stream is captured, by whatever stream',
      q@if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);@, q@if (0) done = 0;@],
 );
