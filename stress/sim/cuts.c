@@ -24,11 +24,12 @@ void cuts_clear(cuts *self)
     memset(self, 0, sizeof *self);
 }
 
-/* The part that begins at the byte, by a cut if there is none. The granule's end: behind the last. */
+/* The part that begins at the byte, by a cut if there is none; behind the last, at the granule's end. */
 static uint32_t cuts_at(cuts *self, uint32_t byte, const cuts_kind *kind)
 {
-    uint32_t index = byte < SIM_GRANULE ? cuts_find(self, byte) : self->count;
-    if (byte == SIM_GRANULE || self->list[index].from == byte) return index;
+    if (byte % SIM_GRANULE == 0) return byte == 0 ? 0 : self->count;
+    uint32_t index = cuts_find(self, byte);
+    if (self->list[index].from == byte) return index;
     ARRAY_RESERVE(self->list, self->capacity, self->count + 1);
     cuts_part *part = &self->list[index];
     memmove(part + 1, part, (self->count++ - index) * sizeof *part);
