@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # The policy cub-library: CUB's own allocator among the others, on a simulated device and on the libcudart substitute.
-# What its rows say: cases/passes.case. It must not test CUB's bins and cache call by call: test_like_cub_library does.
+# What its rows say: cases/passes.case. It must not test CUB's bins and cache call by call: cases/models.case does.
 use strict;
 use warnings;
 no warnings 'qw';
