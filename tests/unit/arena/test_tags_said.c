@@ -1,5 +1,5 @@
-/* Tags: names, their bounds, what observer and report tell of them. What failures say of them: sentences.golden.
-   It must not know how tags are counted. */
+/* Tags: names, their bounds, what observers are told of them. What failures say of them: sentences.golden; reports:
+   test_walk_report.c. It must not know how tags are counted. */
 #include "arena_state.h"
 
 static fake_device device;
@@ -74,43 +74,6 @@ static void test_observer(void)
     state_end(arena, &device, "observer");
 }
 
-typedef struct page { char text[8192]; size_t length; } page;
-
-static gpuarena_result write_page(const char *text, size_t bytes, void *user)
-{
-    page *out = user;
-    if (out->length + bytes >= sizeof out->text) return GPUARENA_STOPPED;
-    memcpy(out->text + out->length, text, bytes);
-    out->length += bytes;
-    out->text[out->length] = '\0';
-    return GPUARENA_OK;
-}
-
-static void test_report(void)
-{
-    gpuarena *arena = arena_with("");
-    page out = { "", 0 };
-    char line[200];
-    state_alloc(arena, KIB(1));
-    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_page, &out), ==, GPUARENA_OK);
-    CHECK_MSG(!strstr(out.text, "\"tags\""), "JSON: no tags where none was used");
-    uint32_t quoted = gpuarena_tag("a \"b\" \\");
-    void *ptr = tagged(arena, KIB(2), quoted);
-    out.length = 0;
-    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_page, &out), ==, GPUARENA_OK);
-    snprintf(line, sizeof line, "\"tags\":[\n{\"tag\":0,\"name\":\"\",\"live_bytes\":1024,\"live_peak_bytes\":1024,"
-             "\"live_count\":1,\"alloc_count\":1},\n{\"tag\":%" PRIu32 ",\"name\":\"a \\\"b\\\" "
-             "\\\\\",\"live_bytes\":2048,",
-             quoted);
-    if (!CHECK_MSG(strstr(out.text, line), "JSON: figures of each tag")) printf("# %s\n", line);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    out.length = 0;
-    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_page, &out), ==, GPUARENA_OK);
-    CHECK_MSG(strstr(out.text, "\n  tag (none): 1024 bytes live in 1 blocks, peak 1024, 1 allocations\n"
-                     "  tag a \"b\" \\: 0 bytes live in 0 blocks, peak 2048, 1 allocations\n"), "text: the same");
-    state_end(arena, &device, "report");
-}
-
 /* Last: there is no way back. */
 static void test_full(void)
 {
@@ -139,7 +102,6 @@ int main(void)
 {
     test_names();
     test_observer();
-    test_report();
     test_full();
     return tap_done();
 }

@@ -166,22 +166,32 @@ static void test_text(void)
     state_end(arena, &device, "text");
 }
 
-/* Where all blocks have a tag, untagged ones stand in the JSON alone, with zeros. */
-static void test_tagged_only(void)
+/* Tags stand where there are any; untagged blocks among them have zeros in the JSON, and no line in the text. */
+static void test_tags(void)
 {
     gpuarena_request request = GPUARENA_INIT;
+    char line[200];
     void *ptr;
     fake_open(&device, GIB(1));
     gpuarena_config config = fake_config(&device);
     gpuarena *arena = state_arena(&config);
-    request.bytes = KIB(64);
-    request.tag = gpuarena_tag("named");
+    CHECK_MSG(!strstr(report(arena, GPUARENA_FORMAT_JSON), "\"tags\""), "JSON: no tags where none was used");
+    request.bytes = KIB(2);
+    request.tag = gpuarena_tag("a \"b\" \\");
     CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
     CHECK_MSG(!strstr(report(arena, GPUARENA_FORMAT_TEXT), "tag (none)"), "text: no line of untagged blocks");
     CHECK_MSG(strstr(report(arena, GPUARENA_FORMAT_JSON), "{\"tag\":0,\"name\":\"\",\"live_bytes\":0,") != NULL,
               "JSON: untagged blocks, none");
+    state_alloc(arena, KIB(1));
+    snprintf(line, sizeof line, "\"tags\":[\n{\"tag\":0,\"name\":\"\",\"live_bytes\":1024,\"live_peak_bytes\":1024,"
+             "\"live_count\":1,\"alloc_count\":1},\n{\"tag\":%" PRIu32 ",\"name\":\"a \\\"b\\\" "
+             "\\\\\",\"live_bytes\":2048,", request.tag);
+    CHECK_MSG(strstr(report(arena, GPUARENA_FORMAT_JSON), line), "JSON: figures of each tag");
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    state_end(arena, &device, "tagged only");
+    CHECK_MSG(strstr(report(arena, GPUARENA_FORMAT_TEXT),
+                     "\n  tag (none): 1024 bytes live in 1 blocks, peak 1024, 1 allocations\n"
+                     "  tag a \"b\" \\: 0 bytes live in 0 blocks, peak 2048, 1 allocations\n"), "text: the same");
+    state_end(arena, &device, "tags");
 }
 
 /* Each segment has a line with its own figures: a free one, then a live one. */
@@ -261,7 +271,7 @@ int main(void)
     test_stopped_writer();
     test_no_host_memory();
     test_text();
-    test_tagged_only();
+    test_tags();
     test_text_of_segments();
     check_json("plain", 1);
     check_json("quote \" back\\slash / <&>", 2);
