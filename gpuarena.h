@@ -13560,9 +13560,11 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__begin(arena, NULL);
-    uint64_t released;
+    gpuarena__error error = gpuarena__no_error();
+    uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__trim(arena, keep_bytes, &released);
+    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
+                                              : gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
 }
