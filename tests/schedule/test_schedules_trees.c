@@ -283,9 +283,10 @@ static const scenario scenarios[] = {
       { another_asks, part_reserves, reserve_for_part }, end_refused, 0 },
     { "an allocation beside a free", four_in_all, make_refused,
       { another_asks, part_allocates, free_in_part }, end_refused, 0 },
-    { "a half beside a half that moves", eight_in_all, make_halves, { half_is_asked_for, half_moves }, end_refused, 0 },
-    { "a quarter beside one that moves", eight_in_all, make_quarters, { quarter_is_asked_for, quarter_moves },
-      end_quarters, 0 },
+    { "a half beside a half that moves", eight_in_all, make_halves,
+      { half_is_asked_for, half_moves }, end_refused, 0 },
+    { "a quarter beside one that moves", eight_in_all, make_quarters,
+      { quarter_is_asked_for, quarter_moves }, end_quarters, 0 },
 };
 
 int main(void)
