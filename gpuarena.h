@@ -322,7 +322,7 @@
        memory goes back (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is
        forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       scrub or debug, and none is made or packed while a stream is captured.
+       scrub or debug, and none is packed while a stream is captured.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
    for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough
@@ -7430,7 +7430,7 @@ typedef struct gpuarena__packed {
 } gpuarena__packed;
 typedef struct gpuarena__pack {
     const gpuarena__sequence *sequence;
-    gpuarena__packed *blocks;                    /* behind them gaps, which are there all the time */
+    gpuarena__packed *blocks;                    /* behind them gaps, by offset: memory that no block gets */
     uint64_t *keys;                              /* to sort the blocks by */
     uint32_t *order;
     uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* what was placed and is there in a window, by offset */
@@ -7465,7 +7465,7 @@ static uint32_t gpuarena__pack_span(const gpuarena__pack *pack, uint32_t time)
     return GPUARENA__PACK_SPANS + time / pack->span;
 }
 
-/* Enters a block or a gap into the lists of the windows in which it is there; or only counts it. */
+/* Enters a block into the lists of the windows in which it is there; or only counts it. */
 static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
 {
     const gpuarena__packed *one = &pack->blocks[block];
@@ -7480,11 +7480,26 @@ static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int ent
         }
 }
 
+/* The lowest offset, `offset` at least, at which so many units meet no gap. */
+static uint64_t gpuarena__pack_past_gaps(const gpuarena__pack *pack, uint64_t offset, uint64_t units)
+{
+    const gpuarena__packed *gaps = pack->blocks + pack->count;
+    uint32_t low = 0, high = pack->gap_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (gaps[middle].offset + gaps[middle].units <= offset) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < pack->gap_count && gaps[low].offset < offset + units; low++)
+        offset = gpuarena__max(offset, gaps[low].offset + gaps[low].units);
+    return offset;
+}
+
 /* The lowest offset for a block, `bottom` at least. Only what is there in the smallest window that it lies in
-   can be in its way. */
+   can be in its way, and the gaps. */
 static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
 {
-    uint64_t offset = bottom;
+    uint64_t offset = gpuarena__pack_past_gaps(pack, bottom, one->units), end;
     uint32_t window = gpuarena__pack_span(pack, one->wrap ? 0 : one->from),
              last = gpuarena__pack_span(pack, one->to - 1), at;
     for (; window != last; window /= 2) last /= 2;
@@ -7493,7 +7508,8 @@ static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__
         if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
               || one->from < other->wrap)) continue;
         if (other->offset >= offset + one->units) break;
-        offset = gpuarena__max(offset, other->offset + other->units);
+        end = other->offset + other->units;
+        if (end > offset) offset = gpuarena__pack_past_gaps(pack, end, one->units);
     }
     return offset;
 }
@@ -7541,7 +7557,6 @@ static void gpuarena__pack_keep(gpuarena__pack *pack)
 {
     uint32_t at, left = 0;
     gpuarena__pack_begin(pack, 0);
-    for (at = 0; at < pack->gap_count; at++) gpuarena__pack_windows(pack, pack->count + at, 1);
     for (at = 0; at < pack->count; at++) {
         uint32_t block = pack->order[at];
         const gpuarena__packed *one = &pack->blocks[block];
@@ -7593,8 +7608,6 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
 static void gpuarena__pack_gap(gpuarena__pack *pack, uint64_t end)
 {
     gpuarena__packed *gap = &pack->blocks[pack->count + pack->gap_count++];
-    gap->from = gap->wrap = 0;
-    gap->to = pack->sequence->count;
     gap->offset = pack->end;
     gap->units = end - pack->end;
 }
@@ -7674,7 +7687,7 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
     pack->unit_log2 = arena->plans.unit_log2;
     gpuarena__pack_fill(pack, record);
     if (keeps) gpuarena__pack_gaps(arena, pack, plan, record);
-    for (at = 0; at < pack->count + pack->gap_count; at++) gpuarena__pack_windows(pack, at, 0);
+    for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);
     for (at = 0; at < GPUARENA__PACK_WINDOWS; at++) list_bytes += pack->counts[at] * sizeof *lists;
     pack->lists[0] = lists = (uint32_t *)gpuarena__host_alloc(arena, list_bytes);
     if (lists) {
