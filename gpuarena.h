@@ -742,8 +742,9 @@ typedef struct gpuarena_action {
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
 /* Called when a request cannot be served: see CALLBACKS. Return 0 to let it fail, or nonzero to have it tried
-   again. If the new attempt fails, this is called again only if something was freed or released, or the limit
-   changed, meanwhile. It may be called during a capture, and must not wait for the device then. */
+   again. If the new attempt fails, this is called again only if meanwhile, in this arena or another of its
+   tree, a block or a part of one was freed, a capture set was released, reserved memory fell or a limit
+   changed. It may be called during a capture, and must not wait for the device then. */
 typedef int             gpuarena_pressure_fn(gpuarena *arena, const gpuarena_failure *failure, void *user);
 typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
@@ -2162,7 +2163,7 @@ struct gpuarena {
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
-    uint64_t shrink_count;                       /* parts of blocks that were freed */
+    uint64_t other_free_count;                   /* parts of blocks freed, capture sets released */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
                                                     asked */
     uint64_t growing;                            /* charged for growth in progress, and for
@@ -11158,7 +11159,7 @@ static uint64_t gpuarena__family_frees(const gpuarena *arena, const gpuarena__re
     uint64_t number = UINT64_MAX, frees = 0;
     gpuarena *at;
     while ((at = gpuarena__family_enter(arena, reclaim->apart, root, &number)) != NULL) {
-        frees += at->stats.free_count + at->shrink_count;
+        frees += at->stats.free_count + at->other_free_count;
         (void)gpuarena__end(at, GPUARENA_OK);
     }
     return frees;
@@ -11957,8 +11958,8 @@ typedef struct gpuarena__miss {
     gpuarena_failure *failure;                   /* of the call, if it fails */
     gpuarena__reclaim reclaim;                   /* from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
-    uint64_t pressure_freed, pressure_reserved, pressure_limit;  /* stats.free_count, reserved bytes and limit
-                                                    at the last call of config.pressure */
+    uint64_t pressure_changes, pressure_reserved, pressure_limit;    /* at the last call of config.pressure:
+                                                    what may make room, reserved bytes, and the limit */
     uint32_t retries;                            /* rounds made because of other threads' frees */
     uint32_t again;                              /* 1: run the stages again */
     uint32_t over;                               /* 1: no stage of this round can help any more */
@@ -12345,18 +12346,33 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
+/* Counts frees here and in the tree's other arenas, whose reserved memory and limits count, too. The locks
+   are open meanwhile. */
+static uint64_t gpuarena__pressure_changes(gpuarena *arena, const gpuarena__reclaim *reclaim)
+{
+    uint64_t changes = arena->stats.free_count + arena->other_free_count;
+    if (!arena->has_family || gpuarena__is_tied()) return changes;
+    gpuarena__unlock_all(arena);
+    changes += gpuarena__family_frees(arena, reclaim)
+        + gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
+    gpuarena__relock_all(arena);
+    return changes;
+}
+
 /* Calls config.pressure, without any lock. Later rounds call it again only if something has changed. What a
    round obtains and gives back, because it does not serve the request, is no change. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
     gpuarena__frame frame;
+    uint64_t changes;
     (void)req;
     if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
-        || miss->error.reason == GPUARENA_REASON_TOO_LARGE
-        || (arena->stats.free_count == miss->pressure_freed && arena->limit == miss->pressure_limit
-            && arena->stats.reserved_bytes >= miss->pressure_reserved)) return 0;
-    miss->pressure_freed = arena->stats.free_count;
+        || miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
+    changes = gpuarena__pressure_changes(arena, &miss->reclaim);
+    if (changes == miss->pressure_changes && arena->limit == miss->pressure_limit
+        && arena->stats.reserved_bytes >= miss->pressure_reserved) return 0;
+    miss->pressure_changes = changes;
     miss->pressure_reserved = arena->stats.reserved_bytes;
     miss->pressure_limit = arena->limit;
     arena->stats.pressure_count++;
@@ -12516,7 +12532,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
     gpuarena__miss miss = GPUARENA_INIT;
     uint32_t at = 0, index = 0;
     miss.failure = failure;
-    miss.pressure_freed = UINT64_MAX;
+    miss.pressure_changes = UINT64_MAX;
     while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
         const struct gpuarena__stage *stage = &gpuarena__stages[at++];
         if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
@@ -13145,7 +13161,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
     arena->stats.live_count++;
     arena->stats.free_count--;
-    arena->shrink_count++;
+    arena->other_free_count++;
     gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0, 0);
 }
 
@@ -13522,6 +13538,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
     else {
         if (arena->streams.list[to].home) to = arena->streams.list[to].under;
         gpuarena__set_release(arena, home, to);
+        arena->other_free_count++;
         if (to) gpuarena__record_own(arena, to);
     }
     return gpuarena__end(arena, result);

@@ -47,10 +47,6 @@ my @planted = (
     ['what is free beside a planned place is listed as a hole',
      q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__free_insert);@,
      q@at.index = gpuarena__block_carve(arena, at.index, low, high - low, gpuarena__hole_list);@],
-    ['a gap that ends where a block begins is passed over, with those behind it',
-     q@if (gaps[middle].offset + gaps[middle].units <= offset) low = middle + 1;@, q@if (1) low = middle + 1;@],
-    ['gaps are not looked at again where a block moves up',
-     q@if (end > offset) offset = gpuarena__pack_past_gaps(pack, end, one->units);@, q@if (end > offset) offset = end;@],
     ['a tag leaves its block where a plan has it',
      q@if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
     if (arena->plans.now)@, q@if (node->size & GPUARENA__TAGGED && !(node->size & GPUARENA__PLANNED)) gpuarena__tag_leave(arena, node);
@@ -103,6 +99,10 @@ my @rare = (
      q@for (most = 0; most >= 0; most--)@],
     ['plans end for idle memory that the device lacks', q@    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
      q@    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped@],
+    ['a gap that ends where a block begins is passed over, with those behind it',
+     q@if (gaps[middle].offset + gaps[middle].units <= offset) low = middle + 1;@, q@if (1) low = middle + 1;@],
+    ['gaps are not looked at again where a block moves up',
+     q@if (end > offset) offset = gpuarena__pack_past_gaps(pack, end, one->units);@, q@if (end > offset) offset = end;@],
     ['plans end for a dedicated block', q@    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what@, q@    if (0        /* what@],
     ['a plan keeps what is idle above a lowered limit',
      q@    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
