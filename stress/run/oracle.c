@@ -27,7 +27,7 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
 {
     oracle_span *added = &map->spans[block];
     const oracle_span *last = treap_until(&map->order, address + bytes - 1);
-    if (last && last->place.key + last->bytes > address) {
+    if (last && (last->place.key > address || address - last->place.key < last->bytes)) {
         *other = (uint32_t)(last - map->spans);
         return 0;
     }

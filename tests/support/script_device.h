@@ -62,7 +62,8 @@ static struct {
     int holder_count;
     int has_turn;                                /* the fault of the turn is set */
     int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
-    int host_refused;                            /* the latest request for host memory was struck */
+    uint64_t host_refused;                       /* the size of the request for host memory that was struck last;
+                                                    0: as much was given since */
     device_lie lie;                              /* what the next obtain does */
     uint64_t said_free;                          /* what info answers as free, if is_said */
     int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
@@ -97,7 +98,7 @@ static int device_enter(device_entry entry, uint64_t bytes)
         fault->seen++;
         if (!code && fault->seen >= fault->at && fault->seen - fault->at < fault->length) code = fault->code;
     }
-    if (entry == ENTRY_host) device.host_refused = code != 0;
+    if (entry == ENTRY_host && (code || bytes == device.host_refused)) device.host_refused = code ? bytes : 0;
     if (!code) return 0;
     device.struck[entry]++;
     device.struck[ENTRY_COUNT]++;

@@ -175,7 +175,12 @@ static void test_tags(void)
     fake_open(&device, GIB(1));
     gpuarena_config config = fake_config(&device);
     gpuarena *arena = state_arena(&config);
+    state_alloc(arena, KIB(1));
     CHECK_MSG(!strstr(report(arena, GPUARENA_FORMAT_JSON), "\"tags\""), "JSON: no tags where none was used");
+    state_end(arena, &device, "no tags");
+    fake_open(&device, GIB(1));
+    config = fake_config(&device);
+    arena = state_arena(&config);
     request.bytes = KIB(2);
     request.tag = gpuarena_tag("a \"b\" \\");
     CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
