@@ -987,8 +987,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
      Results    OUT_OF_MEMORY (see failure.reason).
      Failure    may have released idle segments, and made the stream wait for others.
      Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
-                for paged arenas O(free blocks + holes) and a driver call or two for each page; with several
-                streams or at the limit also O(blocks) for each stream that is waited for.
+                for paged arenas O(free blocks + holes + idle pages) and a driver call or two for each page;
+                with several streams or at the limit also O(blocks) for each stream that is waited for.
      Driver     on a miss, entries of all groups. */
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
