@@ -22,7 +22,9 @@ typedef struct face {                            /* codes are the CUDA runtime's
     int    cuda;                                 /* the version; 0: the simulator, where contents are patterns */
     void (*attach)(sim *machine);                /* NULL: nothing to attach; machine NULL: none any more */
     void (*table)(sim *machine, int device, gpuarena_driver *driver);
-    int  (*call)(contract *self, step *at, int *code);       /* NULL, or 0: the step is made as below */
+    void *(*find)(const char *name);             /* a function of CUDA; NULL: there is none */
+    void (*select)(int device);                  /* makes it the runtime's current one */
+    int  (*call)(contract *self, step *at, int *code);       /* 1: it made a call that words cannot; else as below */
     int  (*has)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
     const char *(*settle)(const contract *self, int code, int is_table);     /* after a call: what it left behind that
                                                                                 it must not; NULL: nothing */
@@ -39,7 +41,7 @@ struct step {                                    /* as it is written, and what b
     uint64_t    finding_count;
     char        kind;                            /* of what was made */
     uint64_t    made, bytes;
-    int         is_table;                        /* it called the driver table, or by name */
+    int         is_table;                        /* it called the driver table, or CUDA by name */
 };
 
 struct contract {
@@ -134,26 +136,192 @@ static inline const thing *contract_base(contract *self, const char *text)
     return known ? known : &none;
 }
 
-/* The size that a word says, or that the thing has. */
-static inline uint64_t contract_size(contract *self, const step *at, int word)
+/* ---- one step: `[sim:|cuda:] [NAME =] WORD .. [-> CODE] [! FINDING]`; `!!`: two findings, the latest says this */
+
+static inline void contract_parse(step *at, const char *text, size_t length)
 {
-    return at->words[word] ? contract_value(self, at->words[word]) : contract_base(self, at->words[1])->bytes;
+    memset(at, 0, sizeof *at);
+    snprintf(at->text, sizeof at->text, "%.*s", (int)length, text);
+    char *finding = strstr(at->text, " !"), *rest = at->text;
+    if (finding) {
+        *finding++ = '\0';
+        at->finding_count = strspn(finding, "!");
+        at->finding = finding + at->finding_count + 1;
+    }
+    while (*(rest += strspn(rest, " "))) {
+        char *word = rest;
+        rest += strcspn(rest, " ");
+        if (*rest) *rest++ = '\0';
+        if (at->count > 1 && strcmp(at->words[at->count - 1], "->") == 0) {
+            at->code = word;
+            at->words[--at->count] = NULL;
+        } else if (strcmp(word, "=") == 0) {
+            at->name = at->words[0];
+            at->count = 0;
+            at->words[0] = NULL;
+        } else if (at->count < CONTRACT_WORDS - 1) {
+            at->words[at->count++] = word;
+        }
+    }
 }
 
-/* ---- calls: each answers a code */
+/* The size that a word says, or that the thing of another word has. */
+static inline uint64_t contract_size(contract *self, const step *at, int word, int of)
+{
+    return at->words[word] ? contract_value(self, at->words[word]) : contract_base(self, at->words[of])->bytes;
+}
 
-#define A(word) contract_value(self, at->words[word])
-#define P(word) contract_ptr(self, at->words[word])
-#define S(word) ((gpuarena_stream)contract_ptr(self, at->words[word]))
-#define T       (at->is_table = 1, self->driver)
+/* ---- calls: any function by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
+        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. `.memory.obtain` is an
+        entry of the driver table, which is its first argument; sim_* has the machine. On the machines that this runs
+        on numbers and pointers lie in registers, and a function leaves alone what it is given too much. */
 
-static inline int contract_made(step *at, char kind, const void *made, uint64_t bytes)
+typedef int contract_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static const struct { const char *name; size_t at; } contract_entries[] = {
+#define ENTRY(name) { "." #name, offsetof(gpuarena_driver, name) }
+    ENTRY(memory.info), ENTRY(memory.obtain), ENTRY(memory.give_back), ENTRY(vm.reserve), ENTRY(vm.release),
+    ENTRY(vm.create), ENTRY(vm.destroy), ENTRY(vm.map), ENTRY(vm.access), ENTRY(vm.unmap), ENTRY(ipc.get_handle),
+    ENTRY(ipc.open_handle), ENTRY(ipc.close_handle), ENTRY(fd.from_page), ENTRY(fd.to_page), ENTRY(peer),
+    ENTRY(clear), ENTRY(events.create), ENTRY(events.destroy), ENTRY(events.record), ENTRY(events.query),
+    ENTRY(events.host_wait), ENTRY(events.stream_wait), ENTRY(events.device_wait), ENTRY(capture.active),
+    ENTRY(capture.exchange_mode),
+#undef ENTRY
+};
+
+static const struct { const char *name; void (*function)(void); } contract_simulator[] = {
+#define SIM(name) { #name, (void (*)(void))name }
+    SIM(sim_stream_create), SIM(sim_stream_destroy), SIM(sim_stream_query), SIM(sim_stream_wait),
+    SIM(sim_stream_follow), SIM(sim_work), SIM(sim_capture_begin), SIM(sim_capture_end), SIM(sim_graph_destroy),
+#undef SIM
+};
+
+static inline contract_function *contract_find(const contract *self, const char *name)
+{
+    contract_function *found = NULL;
+    void *of_cuda = self->face->find ? self->face->find(name) : NULL;
+    for (size_t i = 0; i < COUNT(contract_entries); i++)
+        if (!strcmp(contract_entries[i].name, name))
+            memcpy(&found, (const char *)self->driver + contract_entries[i].at, sizeof found);
+    for (size_t i = 0; i < COUNT(contract_simulator); i++)
+        if (!strcmp(contract_simulator[i].name, name))
+            memcpy(&found, &contract_simulator[i].function, sizeof found);
+    if (of_cuda) memcpy(&found, &of_cuda, sizeof found);
+    return found;
+}
+
+static inline uint64_t contract_argument(contract *self, const char *word, int *outputs)
+{
+    static char texts[4][64];
+    if (word[0] == '\'') {
+        snprintf(texts[*outputs], sizeof texts[0], "%.*s", (int)strcspn(word + 1, "'"), word + 1);
+        return (uint64_t)(uintptr_t)texts[*outputs];
+    }
+    if (word[0] != '&') return contract_value(self, word);
+    unsigned char *output = self->outputs[(*outputs)++];
+    uint64_t before = CONTRACT_UNTOUCHED, begin = (uint64_t)(uintptr_t)output;
+    char held[64] = "";
+    memset(output, 0, sizeof self->outputs[0]);
+    memcpy(output, &before, sizeof before);
+    if (word[1]) snprintf(held, sizeof held, "%s", word + 2);
+    for (char *each = strtok(held, ","); each; each = strtok(NULL, ","), output += sizeof before) {
+        before = contract_value(self, each);
+        memcpy(output, &before, sizeof before);
+    }
+    return begin;
+}
+
+static inline int contract_made(step *at, char kind, uint64_t made)
 {
     at->kind = kind;
-    at->made = (uint64_t)(uintptr_t)made;
-    at->bytes = bytes;
+    at->made = made;
     return 0;
 }
+
+/* What it makes is its first output, unless that held something before. */
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
+static inline int contract_by_name(contract *self, step *at)
+{
+    const char *name = at->words[0];
+    contract_function *function = contract_find(self, name);
+    uint64_t values[8] = { 0 }, made;
+    int count = 0, outputs = 0, bare = 0;        /* bare: a bit for each output that held nothing */
+    if (!function) return contract_blame(self, "there is no such word or function"), 0;
+    if (name[0] == '.') values[count++] = (uint64_t)(uintptr_t)self->driver;
+    if (!strncmp(name, "sim_", 4)) values[count++] = (uint64_t)(uintptr_t)self->machine;
+    for (int i = 1; i < at->count && count < 8; i++) {
+        bare |= !strcmp(at->words[i], "&") << outputs;
+        values[count++] = contract_argument(self, at->words[i], &outputs);
+    }
+    at->is_table = 1;
+    int code = function(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]);
+    int writes_null = strstr(name, "EndCapture") || strstr(name, "capture_end") || strstr(name, "cuGetErrorString");
+    for (int i = outputs - 1; i >= 0; i--) {
+        if (!(bare >> i & 1)) continue;
+        memcpy(&made, self->outputs[i], sizeof made);
+        if (code && made == 0 && writes_null) made = CONTRACT_UNTOUCHED;
+        if (code && made != CONTRACT_UNTOUCHED) contract_blame(self, "it failed, and wrote its output");
+        if (i == 0) contract_made(at, 'n', made);
+    }
+    return code;
+}
+
+/* ---- verbs as calls by name: of the table or the simulator, and of CUDA. $1 to $4: the step's words, ?1 to ?4: or
+        0; $S: word 2, or the first thing's size; $R: word 3, or that; $B: word 3, or the second's. $D: the device, $P:
+        as a place. Memory: $K: the first thing's kind, $I: that of a letter; $H: where a handle is. `size`: the word
+        with the size of what is made. */
+
+static const struct { const char *verb; char kind, made; int size; const char *own, *cuda; } contract_calls[] = {
+    { "get", 0, 'm', 1, ".memory.obtain 0 & $1 0", "cudaMalloc & $1" },
+    { "pin", 0, 'p', 1, ".memory.obtain 1 & $1 0", "cudaHostAlloc & $1 0" },
+    { "manage", 0, 'u', 1, ".memory.obtain 2 & $1 0", "cudaMallocManaged & $1 1" },
+    { "draw", 0, 'a', 1, ".memory.obtain 3 & $1 $2", "cudaMallocAsync & $1 $2" },
+    { "free", 'p', 0, 0, ".memory.give_back $K $1 $S 0", "cudaFreeHost $1" },
+    { "free", 0, 0, 0, ".memory.give_back $K $1 $S 0", "cudaFree $1" },
+    { "return", 0, 0, 0, ".memory.give_back 3 $1 $R $2", "cudaFreeAsync $1 $2" },
+    { "info", 0, 0, 0, ".memory.info $I & &; is out1 $2; is out2 $3", "cudaMemGetInfo & &; is out1 $2; is out2 $3" },
+    { "reserve", 0, 'r', 1, ".vm.reserve & $1 ?2", "cuMemAddressReserve & $1 ?2 0 0" },
+    { "release", 0, 0, 0, ".vm.release $1 $S", "cuMemAddressFree $1 $S" },
+    { "create", 0, 'h', 1, ".vm.create & $1 0", "cuMemCreate & $1 &=1,$P 0" },
+    { "shared", 0, 'h', 1, ".vm.create & $1 1", "cuMemCreate & $1 &=4294967297,$P 0" },
+    { "destroy", 0, 0, 0, ".vm.destroy $1 $S", "cuMemRelease $1" },
+    { "map", 0, 0, 0, ".vm.map $1 $B $2", "cuMemMap $1 $B 0 $2 0" },
+    { "access", 0, 0, 0, ".vm.access $1 $2 $3", NULL },
+    { "unmap", 0, 0, 0, ".vm.unmap $1 $2", "cuMemUnmap $1 $2" },
+    { "back", 0, 'h', 2, ".vm.create & $2 0; .vm.map $1 $2 out1; .vm.access $1 $2 1",
+      "cuMemCreate & $2 &=1,$P 0; cuMemMap $1 $2 0 out1 0; cuMemSetAccess $1 $2 &=$P,3 1" },
+    { "describe", 0, 'd', 0, ".ipc.get_handle $1 &", "cudaIpcGetMemHandle & $1" },
+    { "open", 0, 'o', 0, ".ipc.open_handle $H &", NULL },
+    { "close", 0, 0, 0, ".ipc.close_handle $1", "cudaIpcCloseMemHandle $1" },
+    { "export", 0, 'f', 0, ".fd.from_page $1 &", "cuMemExportToShareableHandle & $1 1 0" },
+    { "import", 0, 'h', 2, ".fd.to_page $1 &", "cuMemImportFromShareableHandle & $1 1" },
+    { "peer", 0, 0, 0, ".peer $1", NULL },
+    { "clear", 0, 0, 0, ".clear $1 $2 $3", "cudaMemsetAsync $1 0 $2 $3" },
+    { "fill", 0, 0, 0, NULL, "cudaMemset $1 $3 $2; cudaDeviceSynchronize" },
+    { "event", 0, 'e', 0, ".events.create &", "cudaEventCreateWithFlags & 2" },
+    { "stream", '-', 's', 0, "sim_stream_create $D 1 &", "cudaStreamCreateWithFlags & 0" },
+    { "stream", 0, 's', 0, "sim_stream_create $D 0 &", "cudaStreamCreateWithFlags & 1" },
+    { "drop", 'e', 0, 0, ".events.destroy $1", "cudaEventDestroy $1" },
+    { "drop", 'g', 0, 0, "sim_graph_destroy $1", "cudaGraphDestroy $1" },
+    { "drop", 0, 0, 0, "sim_stream_destroy $D $1", "cudaStreamDestroy $1" },
+    { "query", 'e', 0, 0, ".events.query $1", "cudaEventQuery $1" },
+    { "query", 0, 0, 0, "sim_stream_query $D $1", "cudaStreamQuery $1" },
+    { "sync", '-', 0, 0, ".events.device_wait", "cudaDeviceSynchronize" },
+    { "sync", 'e', 0, 0, ".events.host_wait $1", "cudaEventSynchronize $1" },
+    { "sync", 0, 0, 0, "sim_stream_wait $D $1", "cudaStreamSynchronize $1" },
+    { "record", 0, 0, 0, ".events.record $1 $2", "cudaEventRecord $1 $2" },
+    { "await", 0, 0, 0, ".events.stream_wait $1 $2", "cudaStreamWaitEvent $1 $2 0" },
+    { "follow", 0, 0, 0, "sim_stream_follow $D $1 $2", NULL },
+    { "work", 0, 0, 0, "sim_work $D $1 $2", "cudart_kernel $1 $2 0 0 0" },
+    { "begin", 0, 0, 0, "sim_capture_begin $D $1 $2", "cudaStreamBeginCapture $1 $2" },
+    { "end", 0, 'g', 0, "sim_capture_end $D $1 &", "cudaStreamEndCapture $1 &" },
+    { "launch", 0, 0, 0, NULL, "cudaGraphInstantiateWithFlags & $1 0; cudaGraphLaunch out1 $2" },
+    { "capturing", 0, 0, 0, ".capture.active $1 &; truth out1 $2", "cudaStreamIsCapturing $1 &; truth out1 $2" },
+    { "mode", 0, 0, 0, ".capture.exchange_mode &=$1; is out1 $2",
+      "cudaThreadExchangeStreamCaptureMode &=$1; is out1 $2" },
+};
 
 static inline gpuarena_memory contract_memory(char kind)
 {
@@ -162,230 +330,89 @@ static inline gpuarena_memory contract_memory(char kind)
                                                : GPUARENA_MEMORY_DEVICE;
 }
 
-static inline int contract_obtain(contract *self, step *at, char kind)
+static inline uint64_t contract_term(contract *self, const step *at, char letter)
 {
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    gpuarena_stream stream = at->words[2] ? S(2) : NULL;
-    int code = T->memory.obtain(self->driver, contract_memory(kind), &made, A(1), stream);
-    contract_made(at, kind, made, A(1));
+    switch (letter) {
+    case 'S': return contract_size(self, at, 2, 1);
+    case 'R': return contract_size(self, at, 3, 1);
+    case 'B': return contract_size(self, at, 3, 2);
+    case 'D': return (uint64_t)self->device;
+    case 'P': return 1 + ((uint64_t)self->device << 32);
+    case 'K': return (uint64_t)contract_memory(contract_base(self, at->words[1])->kind);
+    case 'I': return (uint64_t)contract_memory(at->words[1][0]);
+    default:  return (uint64_t)(uintptr_t)self->handles[contract_value(self, at->words[1]) - 1];
+    }
+}
+
+static inline void contract_rewrite(contract *self, const step *at, const char *calls, char *text, size_t room)
+{
+    for (size_t length = 0; *calls; calls++, length = strlen(text)) {
+        char mark = *calls;
+        if (mark != '$' && mark != '?') {
+            snprintf(text + length, room - length, "%c", mark);
+            continue;
+        }
+        const char *word = *++calls <= '4' ? at->words[*calls - '0'] : NULL;
+        if (*calls <= '4' && !word && mark == '$') contract_blame(self, "a word is missing");
+        if (*calls <= '4') snprintf(text + length, room - length, "%s", word ? word : "0");
+        else snprintf(text + length, room - length, "%" PRIu64, contract_term(self, at, *calls));
+    }
+}
+
+static int contract_make(contract *self, step *at);
+
+/* Makes the calls until one fails; what the first one makes is what the step makes. */
+static inline int contract_make_all(contract *self, step *at, const char *calls)
+{
+    char text[CONTRACT_TEXT] = "";
+    int code = 0, is_first = 1;
+    contract_rewrite(self, at, calls, text, sizeof text);
+    for (char *next = text; next && code == 0; is_first = 0) {
+        step one;
+        char *call = next;
+        next = strchr(call, ';');
+        contract_parse(&one, call, next ? (size_t)(next++ - call) : strlen(call));
+        code = contract_make(self, &one);
+        if (is_first) at->made = one.made;
+    }
     return code;
 }
 
-static int call_get(contract *self, step *at)    { return contract_obtain(self, at, 'm'); }
-static int call_pin(contract *self, step *at)    { return contract_obtain(self, at, 'p'); }
-static int call_manage(contract *self, step *at) { return contract_obtain(self, at, 'u'); }
-static int call_draw(contract *self, step *at)   { return contract_obtain(self, at, 'a'); }
-
-static int call_free(contract *self, step *at)
+/* 1: it is one of these. */
+static inline int contract_call(contract *self, step *at, int *code)
 {
-    return T->memory.give_back(self->driver, contract_memory(contract_base(self, at->words[1])->kind), P(1),
-                               contract_size(self, at, 2), NULL);
+    char kind = at->words[1] ? contract_base(self, at->words[1])->kind : '-';
+    int has_table = self->driver->classify != NULL;
+    for (size_t i = 0; i < COUNT(contract_calls); i++) {
+        const char *own = contract_calls[i].own, *calls = contract_calls[i].cuda;
+        if (!self->face->cuda || !calls || (own && own[0] == '.' && has_table)) calls = own;
+        if (strcmp(contract_calls[i].verb, at->words[0]) || !calls) continue;
+        if (contract_calls[i].kind && contract_calls[i].kind != kind) continue;
+        if (calls != own) self->face->select(self->device);
+        *code = contract_make_all(self, at, calls);
+        at->is_table = calls == own ? own[0] == '.' : !has_table;
+        at->kind = contract_calls[i].made;
+        if (contract_calls[i].size) at->bytes = contract_value(self, at->words[contract_calls[i].size]);
+        if (at->kind == 'd' && *code == 0) {     /* handles are kept, and known by their numbers */
+            memcpy(self->handles[self->handle_count++ & 3], self->outputs[0], sizeof self->handles[0]);
+            at->made = (uint64_t)self->handle_count;
+        }
+        return 1;
+    }
+    return 0;
 }
 
-static int call_return(contract *self, step *at)
+/* ---- what is told to the machine, and asked of it */
+
+#define A(word) contract_value(self, at->words[word])
+#define P(word) contract_ptr(self, at->words[word])
+#define S(word) ((gpuarena_stream)contract_ptr(self, at->words[word]))
+
+static int tell_device(contract *self, step *at)
 {
-    return T->memory.give_back(self->driver, GPUARENA_MEMORY_ASYNC, P(1), contract_size(self, at, 3), S(2));
-}
-
-static int call_info(contract *self, step *at)
-{
-    uint64_t free_bytes = CONTRACT_UNTOUCHED, total_bytes = CONTRACT_UNTOUCHED;
-    int code = T->memory.info(self->driver, contract_memory(at->words[1][0]), &free_bytes, &total_bytes);
-    if (code == 0 && (free_bytes != A(2) || total_bytes != A(3)))
-        contract_blame(self, "%" PRIu64 " of %" PRIu64 " are free", free_bytes, total_bytes);
-    contract_made(at, 'n', (void *)(uintptr_t)(free_bytes + total_bytes - CONTRACT_UNTOUCHED), 0);
-    return code;
-}
-
-static int call_reserve(contract *self, step *at)
-{
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = T->vm.reserve(self->driver, &made, A(1), at->words[2] ? A(2) : 0);
-    contract_made(at, 'r', made, A(1));
-    return code;
-}
-
-static int call_release(contract *self, step *at)
-{
-    return T->vm.release(self->driver, P(1), contract_size(self, at, 2));
-}
-
-static int call_create(contract *self, step *at)
-{
-    uint64_t page = CONTRACT_UNTOUCHED;
-    int code = T->vm.create(self->driver, &page, A(1), 0);
-    contract_made(at, 'h', (void *)(uintptr_t)page, A(1));
-    return code;
-}
-
-static int call_destroy(contract *self, step *at)
-{
-    return T->vm.destroy(self->driver, A(1), contract_size(self, at, 2));
-}
-
-static int call_map(contract *self, step *at)
-{
-    uint64_t bytes = at->words[3] ? A(3) : contract_base(self, at->words[2])->bytes;
-    return T->vm.map(self->driver, P(1), bytes, A(2));
-}
-
-static int call_access(contract *self, step *at) { return T->vm.access(self->driver, P(1), A(2), (uint32_t)A(3)); }
-static int call_unmap(contract *self, step *at)  { return T->vm.unmap(self->driver, P(1), A(2)); }
-
-static int call_shared(contract *self, step *at) /* a page that may be exported */
-{
-    uint64_t page = CONTRACT_UNTOUCHED;
-    int code = T->vm.create(self->driver, &page, A(1), GPUARENA_PAGE_SHARED);
-    contract_made(at, 'h', (void *)(uintptr_t)page, A(1));
-    return code;
-}
-
-/* Keeps a new handle of cudaIpc, whose number is made, if the code says that it is one. */
-static inline int contract_handle(contract *self, step *at, const void *handle, int code)
-{
-    if (!code) memcpy(self->handles[self->handle_count++ & 3], handle, sizeof self->handles[0]);
-    contract_made(at, 'd', (void *)(code ? (uintptr_t)CONTRACT_UNTOUCHED : (uintptr_t)self->handle_count), 0);
-    return code;
-}
-
-static int call_describe(contract *self, step *at)
-{
-    unsigned char handle[GPUARENA_IPC_BYTES];
-    int code = T->ipc.get_handle(self->driver, P(1), handle);
-    return contract_handle(self, at, handle, code);
-}
-
-static int call_open(contract *self, step *at)
-{
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = T->ipc.open_handle(self->driver, self->handles[A(1) - 1], &made);
-    contract_made(at, 'o', made, 0);
-    return code;
-}
-
-static int call_close(contract *self, step *at)  { return T->ipc.close_handle(self->driver, P(1)); }
-
-static int call_export(contract *self, step *at)
-{
-    int fd = (int)CONTRACT_UNTOUCHED, code = T->fd.from_page(self->driver, A(1), &fd);
-    contract_made(at, 'f', (void *)(uintptr_t)fd, 0);
-    return code;
-}
-
-static int call_import(contract *self, step *at)
-{
-    uint64_t page = CONTRACT_UNTOUCHED;
-    int code = T->fd.to_page(self->driver, (int)A(1), &page);
-    contract_made(at, 'h', (void *)(uintptr_t)page, A(2));
-    return code;
-}
-
-static int call_peer(contract *self, step *at)   { return T->peer(self->driver, (int32_t)A(1)); }
-
-/* A page of so many bytes, mapped at the address with access. */
-static int call_back(contract *self, step *at)
-{
-    uint64_t page = CONTRACT_UNTOUCHED;
-    int code = T->vm.create(self->driver, &page, A(2), 0);
-    contract_made(at, 'h', (void *)(uintptr_t)page, A(2));
-    if (!code) code = self->driver->vm.map(self->driver, P(1), A(2), page);
-    return code ? code : self->driver->vm.access(self->driver, P(1), A(2), 1);
-}
-
-static int call_clear(contract *self, step *at) { return T->clear(self->driver, P(1), A(2), S(3)); }
-
-static int call_stream(contract *self, step *at)
-{
-    gpuarena_stream made = (gpuarena_stream)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = sim_stream_create(self->machine, self->device, !at->words[1], &made);
-    contract_made(at, 's', made, 0);
-    return code;
-}
-
-/* The harness's own: one stream waits for another; a stream's number. */
-static int call_follow(contract *self, step *at)
-{
-    return sim_stream_follow(self->machine, self->device, S(1), S(2));
-}
-
-static int call_id(contract *self, step *at)
-{
-    uint64_t id = CONTRACT_UNTOUCHED;
-    int code = work_stream_id(&self->machine->devices[self->device], P(1), &id);
-    return contract_made(at, 'n', (void *)(uintptr_t)id, 0), code;
-}
-
-static int call_event(contract *self, step *at)
-{
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = T->events.create(self->driver, &made);
-    contract_made(at, 'e', made, 0);
-    return code;
-}
-
-static int call_drop(contract *self, step *at)
-{
-    char kind = contract_base(self, at->words[1])->kind;
-    if (kind == 'e') return T->events.destroy(self->driver, P(1));
-    if (kind == 'g') return sim_graph_destroy(self->machine, P(1));
-    return sim_stream_destroy(self->machine, self->device, S(1));
-}
-
-static int call_query(contract *self, step *at)
-{
-    if (contract_base(self, at->words[1])->kind == 'e') return T->events.query(self->driver, P(1));
-    return sim_stream_query(self->machine, self->device, S(1));
-}
-
-static int call_sync(contract *self, step *at)
-{
-    if (!at->words[1]) return T->events.device_wait(self->driver);
-    if (contract_base(self, at->words[1])->kind == 'e') return T->events.host_wait(self->driver, P(1));
-    return sim_stream_wait(self->machine, self->device, S(1));
-}
-
-static int call_record(contract *self, step *at) { return T->events.record(self->driver, P(1), S(2)); }
-static int call_await(contract *self, step *at)  { return T->events.stream_wait(self->driver, S(1), P(2)); }
-static int call_work(contract *self, step *at)   { return sim_work(self->machine, self->device, S(1), A(2)); }
-
-static int call_use(contract *self, step *at)
-{
-    if (!self->face->cuda) sim_begin_op(self->machine, self->op);
-    return sim_access(self->machine, self->device, S(1), P(2), A(3), A(4), self->op++);
-}
-
-static int call_begin(contract *self, step *at)
-{
-    return sim_capture_begin(self->machine, self->device, S(1), (int)A(2));
-}
-
-static int call_end(contract *self, step *at)
-{
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
-    int code = sim_capture_end(self->machine, self->device, S(1), &made);
-    if (code && made) contract_blame(self, "a graph, and code %d", code);
-    return contract_made(at, 'g', code ? (void *)(uintptr_t)CONTRACT_UNTOUCHED : made, 0), code;
-}
-
-static int call_launch(contract *self, step *at)
-{
-    sim_begin_op(self->machine, self->op);
-    return sim_graph_launch(self->machine, self->device, P(1), S(2), self->op++);
-}
-
-static int call_capturing(contract *self, step *at)
-{
-    int active = (int)CONTRACT_UNTOUCHED;
-    int code = T->capture.active(self->driver, S(1), &active);
-    if (code == 0 && active != (int)A(2)) contract_blame(self, "capturing: %d", active);
-    return code;
-}
-
-static int call_mode(contract *self, step *at)
-{
-    int mode = (int)A(1), code = T->capture.exchange_mode(self->driver, &mode);
-    if (code == 0 && mode != (int)A(2)) contract_blame(self, "the mode was %d", mode);
-    return code;
+    self->device = (int)A(1);
+    self->driver = &self->drivers[self->device];
+    return 0;
 }
 
 static int call_fill(contract *self, step *at)
@@ -394,13 +421,24 @@ static int call_fill(contract *self, step *at)
     return 0;
 }
 
-/* ---- what is told to the machine, and asked of it */
-
-static int tell_device(contract *self, step *at)
+static int call_use(contract *self, step *at)
 {
-    self->device = (int)A(1);
-    self->driver = &self->drivers[self->device];
-    return 0;
+    if (!self->face->cuda) sim_begin_op(self->machine, self->op);
+    return sim_access(self->machine, self->device, S(1), P(2), A(3), A(4), self->op++);
+}
+
+static int call_launch(contract *self, step *at)
+{
+    sim_begin_op(self->machine, self->op);
+    return sim_graph_launch(self->machine, self->device, P(1), S(2), self->op++);
+}
+
+/* A stream's number. */
+static int call_id(contract *self, step *at)
+{
+    uint64_t id = CONTRACT_UNTOUCHED;
+    int code = work_stream_id(&self->machine->devices[self->device], P(1), &id);
+    return contract_made(at, 'n', id), code;
 }
 
 static int tell_peers(contract *self, step *at)   { self->driver->peers = A(1); return 0; }
@@ -534,7 +572,8 @@ static int ask_has(contract *self, step *at)
     return 0;
 }
 
-static int ask_figure(contract *self, step *at)
+/* 1: it is one. */
+static int ask_figure(contract *self, const step *at)
 {
     static const struct { const char *name; size_t offset; } figures[] = {
 #define FIGURE(name, field) { name, offsetof(sim_counters, field) }
@@ -550,9 +589,10 @@ static int ask_figure(contract *self, step *at)
     for (size_t i = 0; i < COUNT(figures); i++) {
         uint64_t value;
         memcpy(&value, (const char *)&counters + figures[i].offset, sizeof value);
-        if (strcmp(figures[i].name, at->words[0]) == 0) return contract_expect(self, value, A(1));
+        if (strcmp(figures[i].name, at->words[0])) continue;
+        contract_expect(self, value, A(1));
+        return 1;
     }
-    contract_blame(self, "no such word");
     return 0;
 }
 
@@ -575,59 +615,20 @@ static int ask_nothing_left(contract *self, step *at)
 }
 
 static const struct { const char *word; int (*make)(contract *self, step *at); } contract_verbs[] = {
-    { "get", call_get }, { "pin", call_pin }, { "manage", call_manage }, { "draw", call_draw }, { "free", call_free },
-    { "return", call_return }, { "info", call_info }, { "reserve", call_reserve }, { "release", call_release },
-    { "create", call_create }, { "destroy", call_destroy }, { "map", call_map }, { "access", call_access },
-    { "unmap", call_unmap }, { "back", call_back }, { "clear", call_clear }, { "stream", call_stream },
-    { "event", call_event }, { "follow", call_follow }, { "id", call_id },
-    { "drop", call_drop }, { "query", call_query }, { "sync", call_sync },
-    { "record", call_record }, { "await", call_await }, { "work", call_work }, { "use", call_use },
-    { "begin", call_begin }, { "end", call_end }, { "launch", call_launch }, { "capturing", call_capturing },
-    { "mode", call_mode }, { "fill", call_fill }, { "shared", call_shared }, { "describe", call_describe },
-    { "open", call_open }, { "close", call_close }, { "export", call_export }, { "import", call_import },
-    { "peer", call_peer }, { "shut", tell_shut },
+    { "fill", call_fill }, { "use", call_use }, { "launch", call_launch }, { "id", call_id }, { "shut", tell_shut },
     { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
     { "advance", tell_advance }, { "rival", tell_rival }, { "reset", tell_reset }, { "reuse", tell_reuse },
-    { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool },
-    { "fail", tell_fail }, { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth },
-    { "differ", ask_differ },
-    { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks }, { "clock", ask_clock },
-    { "took", ask_took },
-    { "has", ask_has }, { "empty", ask_nothing_left }, { "says", ask_says },
+    { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool }, { "fail", tell_fail },
+    { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth },
+    { "differ", ask_differ }, { "aligned", ask_aligned }, { "holds", ask_holds }, { "lacks", ask_lacks },
+    { "clock", ask_clock }, { "took", ask_took }, { "has", ask_has }, { "empty", ask_nothing_left },
+    { "says", ask_says },
 };
 #undef A
 #undef P
 #undef S
-#undef T
 
-/* ---- one step: `[sim:|cuda:] [NAME =] WORD .. [-> CODE] [! FINDING]`; `!!`: two findings, the latest says this */
-
-static inline void contract_parse(step *at, const char *text, size_t length)
-{
-    memset(at, 0, sizeof *at);
-    snprintf(at->text, sizeof at->text, "%.*s", (int)length, text);
-    char *finding = strstr(at->text, " !"), *rest = at->text;
-    if (finding) {
-        *finding++ = '\0';
-        at->finding_count = strspn(finding, "!");
-        at->finding = finding + at->finding_count + 1;
-    }
-    while (*(rest += strspn(rest, " "))) {
-        char *word = rest;
-        rest += strcspn(rest, " ");
-        if (*rest) *rest++ = '\0';
-        if (at->count > 1 && strcmp(at->words[at->count - 1], "->") == 0) {
-            at->code = word;
-            at->words[--at->count] = NULL;
-        } else if (strcmp(word, "=") == 0) {
-            at->name = at->words[0];
-            at->count = 0;
-            at->words[0] = NULL;
-        } else if (at->count < CONTRACT_WORDS - 1) {
-            at->words[at->count++] = word;
-        }
-    }
-}
+/* ---- a step is made, and judged */
 
 /* A code as scripts name it: CUDA's name without `cudaError`, or the number. */
 static inline int contract_is_code(const char *expected, int code)
@@ -676,14 +677,14 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
     }
 }
 
-/* Makes the step by the face's own way, or by the verb's. */
 static int contract_make(contract *self, step *at)
 {
-    size_t verb = 0;
     int code = 0;
     if (self->face->call && self->face->call(self, at, &code)) return code;
-    while (verb < COUNT(contract_verbs) && strcmp(contract_verbs[verb].word, at->words[0])) verb++;
-    return verb < COUNT(contract_verbs) ? contract_verbs[verb].make(self, at) : ask_figure(self, at);
+    if (contract_call(self, at, &code)) return code;
+    for (size_t i = 0; i < COUNT(contract_verbs); i++)
+        if (!strcmp(contract_verbs[i].word, at->words[0])) return contract_verbs[i].make(self, at);
+    return ask_figure(self, at) ? 0 : contract_by_name(self, at);
 }
 
 /* `twice CALL`: the call is made to fail, which changes nothing, and made again. Which calls were: */
