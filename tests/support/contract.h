@@ -54,6 +54,7 @@ struct contract {
     unsigned char handles[4][GPUARENA_IPC_BYTES];            /* of cudaIpc, by their numbers from 1 */
     int         handle_count;
     uint64_t    marked_ns, op;
+    int         is_astray;                       /* the caller's device need not be what it was */
     unsigned char outputs[4][256];               /* of the latest call by name */
     char        why[400];                        /* what is wrong; "": nothing yet */
 };
@@ -441,6 +442,7 @@ static int call_id(contract *self, step *at)
     return contract_made(at, 'n', id), code;
 }
 
+static int tell_astray(contract *self, step *at)  { (void)at; self->is_astray = 1; return 0; }
 static int tell_peers(contract *self, step *at)   { self->driver->peers = A(1); return 0; }
 static int tell_thread(contract *self, step *at)  { sim_thread(self->machine, A(1)); return 0; }
 static int tell_op(contract *self, step *at)      { self->op = A(1); sim_begin_op(self->machine, A(1)); return 0; }
@@ -616,7 +618,7 @@ static int ask_nothing_left(contract *self, step *at)
 
 static const struct { const char *word; int (*make)(contract *self, step *at); } contract_verbs[] = {
     { "fill", call_fill }, { "use", call_use }, { "launch", call_launch }, { "id", call_id }, { "shut", tell_shut },
-    { "device", tell_device }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
+    { "device", tell_device }, { "astray", tell_astray }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
     { "advance", tell_advance }, { "rival", tell_rival }, { "reset", tell_reset }, { "reuse", tell_reuse },
     { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool }, { "fail", tell_fail },
     { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth },
@@ -864,7 +866,8 @@ static inline void contract_file(const face *faces, size_t face_count, const cha
         if (!title[0]) memcpy(prologue, steps, sizeof prologue);
         for (size_t i = 0; title[0] && i < face_count; i++) {
             char all[sizeof steps + sizeof prologue];
-            if ((strstr(options, "only-sim") && faces[i].cuda) || (strstr(options, "only-cuda") && !faces[i].cuda)
+            if ((strstr(options, "only-sim") && faces[i].cuda)
+                || (strstr(options, "not-runtime") && !strcmp(faces[i].name, "runtime"))
                 || (strstr(options, "cuda=") && faces[i].cuda < atoi(strstr(options, "cuda=") + 5))) continue;
             snprintf(all, sizeof all, "%s%s", strstr(options, "bare") ? "" : prologue, steps);
             contract_case(&faces[i], title, options, all);

@@ -96,7 +96,7 @@ static const char *settle_table(const contract *self, int code, int is_table)
     cudaGetDevice(&device);
     on(0);
     if (!is_table || is_lost) return NULL;
-    return kept ? "the table left an error" : self->device && device ? "the table left its device current" : NULL;
+    return kept ? "the table left an error" : device && !self->is_astray ? "the table left its device current" : NULL;
 }
 
 static void no_table(sim *machine, int device, gpuarena_driver *driver)
@@ -146,6 +146,7 @@ static void run(void)
     for (size_t i = 0; i < COUNT(files); i++) contract_file(faces, COUNT(faces), files[i]);
     contract_file(faces, 1, "runtime");
     contract_file(faces, 1, "pools");             /* gpuarena.h's table has a pool of its own */
+    contract_file(faces + 1, 1, "table");
     test_all_calls_were_refused();
     for (size_t i = 0; i < COUNT(faces); i++) contract_prohibitions(&faces[i]);
 }

@@ -1,5 +1,5 @@
-/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's current device and last
-   error, codes, memory kinds, clearing, absence. */
+/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's last error, codes, clearing,
+   absence; and arenas over it. What its entries do, and leave of the caller's device: tests/contract. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
@@ -19,20 +19,21 @@ static int current_device(void)
     return device;
 }
 
-static gpuarena *arena_on(int device, uint64_t limit_bytes)
+/* On device 1, by the table that an arena makes itself of the current device; the caller is on device 0 then. */
+static gpuarena *arena_of(gpuarena_config config)
 {
-    gpuarena_driver driver = GPUARENA_INIT;
-    gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena = NULL;
+    gpuarena_device figures;
     config.environment = "";
-    config.limit_bytes = limit_bytes;
-    config.driver = device < 0 ? NULL : &driver;
-    if (device >= 0) CHECK_INT(gpuarena_driver_cuda(device, &driver), ==, GPUARENA_OK);
+    CHECK_DONE(cudaSetDevice(1));
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
     if (!arena) {
         printf("Bail out! no arena\n");
         exit(1);
     }
+    CHECK_INT(gpuarena_get_device(arena, &figures), ==, GPUARENA_OK);
+    CHECK(figures.device == 1 && figures.total_bytes == GIB(1) && current_device() == 1);
+    CHECK_DONE(cudaSetDevice(0));
     return arena;
 }
 
@@ -61,42 +62,13 @@ static void test_devices(void)
     cudart_close(machine);
 }
 
-static void test_current_device(void)
-{
-    sim *machine = machine_attach(NULL);
-    gpuarena_device figures;
-    gpuarena *second = arena_on(1, MIB(64));
-    void *ptr = NULL;
-    CHECK_INT(current_device(), ==, 0);
-    CHECK_INT(gpuarena_alloc(second, &ptr, MIB(30), NULL), ==, GPUARENA_OK);
-    CHECK_U64(machine_held(machine, 0), ==, 0);
-    CHECK_U64(machine_held(machine, 1), >=, MIB(30));
-    CHECK_INT(gpuarena_get_device(second, &figures), ==, GPUARENA_OK);
-    CHECK_INT(figures.device, ==, 1);
-    CHECK_U64(figures.total_bytes, ==, GIB(1));
-    CHECK_INT(current_device(), ==, 0);
-    CHECK_INT(gpuarena_alloc(second, &ptr, MIB(60), NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_INT(current_device(), ==, 0);
-    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
-    gpuarena *current = arena_on(-1, 0);
-    CHECK_INT(gpuarena_get_device(current, &figures), ==, GPUARENA_OK);
-    CHECK_INT(figures.device, ==, 1);
-    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
-    CHECK_INT(gpuarena_reset(second, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(second), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(current), ==, GPUARENA_OK);
-    CHECK_INT(current_device(), ==, 0);
-    CHECK_U64(machine_held(machine, 0) + machine_held(machine, 1), ==, 0);
-    CHECK(sim_finding(machine, 0) == NULL);
-    cudart_close(machine);
-}
-
 /* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and is not forgotten by
    one that fails. */
 static void test_last_error(void)
 {
     sim *machine = machine_attach(NULL);
-    gpuarena *arena = arena_on(1, 0);
+    const gpuarena_config plain = GPUARENA_INIT;
+    gpuarena *arena = arena_of(plain);
     void *ptr = NULL;
     CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(last().driver_code, ==, cudaErrorMemoryAllocation);
@@ -129,33 +101,7 @@ static void test_codes(void)
     CHECK_INT(wrong_code, ==, -2);
     CHECK_STR(driver.code_name(&driver, 2), "cudaErrorMemoryAllocation");
     CHECK_STR(driver.code_name(&driver, 700), "cudaErrorIllegalAddress");
-    cudart_close(machine);
-}
-
-static void test_kinds(void)
-{
-    sim *machine = machine_attach(NULL);
-    gpuarena_driver driver = GPUARENA_INIT;
-    void *ptr = &driver;
-    uint64_t free_bytes = 5, total_bytes = 6;
-    gpuarena_memory none = (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1);
-    gpuarena_driver_cuda(0, &driver);
-    CHECK_INT(driver.memory.obtain(&driver, none, &ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
-    CHECK_INT(driver.memory.give_back(&driver, none, ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
-    CHECK_INT(driver.memory.info(&driver, none, &free_bytes, &total_bytes), ==, cudaErrorNotSupported);
-    CHECK(ptr == &driver && free_bytes == 5 && total_bytes == 6);
-    for (int kind = GPUARENA_MEMORY_DEVICE; kind <= GPUARENA_MEMORY_ASYNC; kind++) {
-        static const enum cudaMemoryType types[] = { cudaMemoryTypeDevice, cudaMemoryTypeHost, cudaMemoryTypeManaged,
-                                                     cudaMemoryTypeDevice };
-        gpuarena_memory memory = (gpuarena_memory)kind;
-        struct cudaPointerAttributes described;
-        CHECK_INT(driver.memory.info(&driver, memory, &free_bytes, &total_bytes), ==, 0);
-        CHECK(free_bytes <= total_bytes && total_bytes > MIB(2));
-        CHECK_INT(driver.memory.obtain(&driver, memory, &ptr, MIB(2), NULL), ==, 0);
-        CHECK(!cudaPointerGetAttributes(&described, ptr) && described.type == types[kind]);
-        CHECK_INT(driver.memory.give_back(&driver, memory, ptr, MIB(2), NULL), ==, 0);
-    }
-    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, 0);
+    CHECK_STR(driver.code_name(&driver, -1), "the caller's device could not be made current again");
     cudart_close(machine);
 }
 
@@ -208,48 +154,12 @@ static void test_absence(void)
     }
 }
 
-/* The caller's device cannot be made current again: memory that was obtained goes back, what was freed is freed. */
-static void test_return_fails(void)
-{
-    sim *machine = machine_attach("cudaSetDevice:2=46;cudaSetDevice:5=46");
-    gpuarena_driver driver = GPUARENA_INIT;
-    void *ptr = &driver;
-    gpuarena_driver_cuda(1, &driver);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, -1);
-    CHECK_STR(driver.code_name(&driver, -1), "the caller's device could not be made current again");
-    CHECK(ptr == &driver);
-    CHECK_U64(machine_held(machine, 1), ==, 0);
-    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);                            /* the third */
-    ptr = NULL;
-    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 0);
-    CHECK_INT(cudaSetDevice(0), ==, 46);                                     /* fails: still on 1 */
-    CHECK_INT(cudaGetLastError(), ==, 46);
-    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
-    CHECK_U64(machine_held(machine, 1), ==, 0);
-    CHECK(sim_finding(machine, 0) == NULL);
-    cudart_close(machine);
-}
-
-static void test_info_return_fails(void)
-{
-    sim *machine = machine_attach("cudaSetDevice:2=46;cudaMemGetInfo:2=46");
-    gpuarena_driver driver = GPUARENA_INIT;
-    uint64_t free_bytes = 5, total_bytes = 6;
-    gpuarena_driver_cuda(1, &driver);
-    CHECK_INT(driver.memory.info(&driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, -1);
-    CHECK_INT(driver.memory.info(&driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, 46);
-    CHECK(free_bytes == 5 && total_bytes == 6);
-    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    cudart_close(machine);
-}
-
 /* What is wrong with the caller's device is not wrong with the arena's. */
 static void test_wrong_caller(void)
 {
     sim *machine = machine_attach("cudaSetDevice:4=2");
-    gpuarena *arena = arena_on(1, 0);            /* two to look at the memory */
+    const gpuarena_config plain = GPUARENA_INIT;
+    gpuarena *arena = arena_of(plain);
     void *ptr = NULL;
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_DRIVER_ERROR);
     CHECK_INT(last().driver_code, ==, -1);
@@ -257,19 +167,6 @@ static void test_wrong_caller(void)
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    cudart_close(machine);
-}
-
-static void test_give_back_return_fails(void)
-{
-    sim *machine = machine_attach("cudaSetDevice:4=46");
-    gpuarena_driver driver = GPUARENA_INIT;
-    void *ptr = NULL;
-    gpuarena_driver_cuda(1, &driver);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 0);
-    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
-    CHECK_U64(machine_held(machine, 1), ==, 0);
-    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
     cudart_close(machine);
 }
 
@@ -286,17 +183,12 @@ static uint64_t left_behind(gpuarena_scrub scrub, gpuarena_backing backing)
 {
     enum { BYTES = 100000 };
     static unsigned char bytes[BYTES];
-    gpuarena_driver driver = GPUARENA_INIT;
     gpuarena_config config = GPUARENA_INIT;
-    gpuarena *arena = NULL;
     void *ptr = NULL, *again = NULL;
     uint64_t count = 0;
-    gpuarena_driver_cuda(1, &driver);
-    config.environment = "";
-    config.driver = &driver;
     config.scrub = scrub;
     config.backing = backing;
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    gpuarena *arena = arena_of(config);
     CHECK_INT(gpuarena_alloc(arena, &ptr, BYTES, NULL), ==, GPUARENA_OK);
     memset(bytes, 0xA5, BYTES);
     copy(ptr, bytes, BYTES, cudaMemcpyHostToDevice);
@@ -325,60 +217,12 @@ static void test_scrub(void)
     cudart_close(machine);
 }
 
-/* Access is enabled by the peer, which is made current for it. Where it was enabled before, nothing is wrong. */
-static void test_peers(void)
-{
-    sim *machine = machine_attach(NULL);
-    gpuarena_driver driver = GPUARENA_INIT;
-    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_OK);
-    for (int caller = 0; caller < 2; caller++) {
-        CHECK_INT(cudaSetDevice(caller), ==, cudaSuccess);
-        CHECK_INT(driver.peer(&driver, 1), ==, 0);
-        CHECK_INT(current_device(), ==, caller);
-        CHECK_INT(driver.peer(&driver, 0), ==, cudaErrorNotSupported);
-        CHECK_INT(driver.peer(&driver, 7), ==, cudaErrorNotSupported);
-        CHECK_INT(current_device(), ==, caller);
-        CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    }
-    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
-    CHECK_INT(cudaDeviceEnablePeerAccess(0, 0), ==, cudaErrorPeerAccessAlreadyEnabled);
-    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
-    CHECK_INT(cudaDeviceEnablePeerAccess(1, 0), ==, cudaSuccess);
-    CHECK_INT(cudaGetLastError(), ==, cudaErrorPeerAccessAlreadyEnabled);
-    cudart_close(machine);
-}
-
-/* What the caller's device cannot be made current after is undone. */
-static void test_open_return_fails(void)
-{
-    sim *machine = machine_attach("cudaSetDevice:5=46");
-    gpuarena_driver driver = GPUARENA_INIT;
-    unsigned char handle[GPUARENA_IPC_BYTES];
-    void *block = NULL, *opened = NULL;
-    CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &block, MIB(2), NULL), ==, 0);
-    CHECK_INT(driver.ipc.get_handle(&driver, block, handle), ==, 0);
-    CHECK_INT(driver.ipc.open_handle(&driver, handle, &opened), !=, 0);
-    CHECK(opened == NULL);
-    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, block, MIB(2), NULL), ==, 0);
-    CHECK(sim_finding(machine, 0) == NULL);
-    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    cudart_close(machine);
-}
-
 static void run(void)
 {
-    test_peers();
-    test_open_return_fails();
     test_devices();
-    test_current_device();
     test_last_error();
     test_codes();
-    test_kinds();
     test_absence();
-    test_return_fails();
-    test_give_back_return_fails();
-    test_info_return_fails();
     test_wrong_caller();
     test_error_before_absence();
     test_scrub();
