@@ -28,6 +28,7 @@ typedef struct face {                            /* codes are the CUDA runtime's
     int  (*has)(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
     const char *(*settle)(const contract *self, int code, int is_table);     /* after a call: what it left behind that
                                                                                 it must not; NULL: nothing */
+    void (*other)(contract *self, const char *text, size_t length);          /* a step of another process */
 } face;
 
 typedef struct thing { char name[16], kind; uint64_t value, bytes; } thing;
@@ -54,7 +55,7 @@ struct contract {
     unsigned char handles[4][GPUARENA_IPC_BYTES];            /* of cudaIpc, by their numbers from 1 */
     int         handle_count;
     uint64_t    marked_ns, op;
-    int         is_astray;                       /* the caller's device need not be what it was */
+    int         is_astray, is_over;              /* the caller's device need not be what it was; no step follows */
     unsigned char outputs[4][256];               /* of the latest call by name */
     char        why[400];                        /* what is wrong; "": nothing yet */
 };
@@ -270,9 +271,9 @@ static inline int contract_by_name(contract *self, step *at)
 }
 
 /* ---- verbs as calls by name: of the table or the simulator, and of CUDA. $1 to $4: the step's words, ?1 to ?4: or
-        0; $S: word 2, or the first thing's size; $R: word 3, or that; $B: word 3, or the second's. $D: the device, $P:
-        as a place. Memory: $K: the first thing's kind, $I: that of a letter; $H: where a handle is. `size`: the word
-        with the size of what is made. */
+        0; $S: word 2, or the first thing's size; $R: word 3, or that; $B: word 3, or the second's. $D: the device,
+        $P: as a place. Memory: $K: the first thing's kind, $I: that of a letter; $H: where a handle is. `size`: the
+        word with the size of what is made. */
 
 static const struct { const char *verb; char kind, made; int size; const char *own, *cuda; } contract_calls[] = {
     { "get", 0, 'm', 1, ".memory.obtain 0 & $1 0", "cudaMalloc & $1" },
@@ -360,6 +361,14 @@ static inline void contract_rewrite(contract *self, const step *at, const char *
     }
 }
 
+/* Handles are kept, and known by their numbers: the last four. */
+static inline void contract_handle(contract *self, step *at, const void *handle)
+{
+    at->kind = 'd';
+    at->made = 1 + (uint64_t)(self->handle_count & 3);
+    memcpy(self->handles[self->handle_count++ & 3], handle, sizeof self->handles[0]);
+}
+
 static int contract_make(contract *self, step *at);
 
 /* Makes the calls until one fails; what the first one makes is what the step makes. */
@@ -394,10 +403,7 @@ static inline int contract_call(contract *self, step *at, int *code)
         at->is_table = calls == own ? own[0] == '.' : !has_table;
         at->kind = contract_calls[i].made;
         if (contract_calls[i].size) at->bytes = contract_value(self, at->words[contract_calls[i].size]);
-        if (at->kind == 'd' && *code == 0) {     /* handles are kept, and known by their numbers */
-            memcpy(self->handles[self->handle_count++ & 3], self->outputs[0], sizeof self->handles[0]);
-            at->made = (uint64_t)self->handle_count;
-        }
+        if (at->kind == 'd' && *code == 0) contract_handle(self, at, self->outputs[0]);
         return 1;
     }
     return 0;
@@ -618,7 +624,8 @@ static int ask_nothing_left(contract *self, step *at)
 
 static const struct { const char *word; int (*make)(contract *self, step *at); } contract_verbs[] = {
     { "fill", call_fill }, { "use", call_use }, { "launch", call_launch }, { "id", call_id }, { "shut", tell_shut },
-    { "device", tell_device }, { "astray", tell_astray }, { "peers", tell_peers }, { "thread", tell_thread }, { "op", tell_op },
+    { "device", tell_device }, { "astray", tell_astray }, { "peers", tell_peers }, { "thread", tell_thread },
+    { "op", tell_op },
     { "advance", tell_advance }, { "rival", tell_rival }, { "reset", tell_reset }, { "reuse", tell_reuse },
     { "takes", tell_takes }, { "chunk", tell_chunk }, { "rule", tell_pool }, { "fail", tell_fail },
     { "calls", ask_calls }, { "spent", ask_spent }, { "is", ask_is }, { "truth", ask_truth },
@@ -719,6 +726,10 @@ static inline void contract_step(contract *self, const char *text, size_t length
     uint64_t before[CONTRACT_DEVICES * 5] = { 0 }, findings = sim_finding_count(self->machine);
     size_t skip = strspn(text, " \n");
     if (skip >= length) return;
+    if (self->face->other && !strncmp(text + skip, "other: ", 7)) {
+        self->face->other(self, text + skip + 7, length - skip - 7);
+        return;
+    }
     contract_parse(&at, text + skip, length - skip);
     if (contract_begins(&at, self->face->cuda ? "sim:" : "cuda:")) return;
     (void)contract_begins(&at, self->face->cuda ? "cuda:" : "sim:");
@@ -738,7 +749,7 @@ static inline void contract_step(contract *self, const char *text, size_t length
 
 static inline void contract_steps(contract *self, const char *steps)
 {
-    while (*steps && !self->why[0]) {
+    while (*steps && !self->why[0] && !self->is_over) {
         size_t length = strcspn(steps, ";\n");
         contract_step(self, steps, length);
         steps += length + (steps[length] != '\0');

@@ -1,12 +1,22 @@
 /* The contract of a CUDA device, asked of the libcudart substitute: by the calls of the runtime and of libcuda, and
    through gpuarena.h's driver table over them. Besides, what each call leaves in the last-error slot: the runtime's
-   its code, libcuda's and the table's nothing; and the table leaves the caller's device current.
-   It must not know what the cases say: tests/contract. */
+   its code, libcuda's and the table's nothing; and the table leaves the caller's device current. Another process's
+   steps are made by children that were forked before any call: the substitute serves none that was forked later.
+   It must not know what the cases say: tests/contract; nor how contents are shared, but for what a handle says. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE                              /* memfd_create */
+#endif
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
 #include <cuda.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "contract.h"
 
@@ -56,12 +66,150 @@ static int open_handle(contract *self, step *at)
     return code;
 }
 
+/* ---- another process, of the same face: it has a machine of its own, and is told handles and descriptors by name */
+
+enum { OTHERS = 12, TOLD = 12 };
+
+static struct { int socket; pid_t process; } others[OTHERS];
+static int other, case_number;                   /* of others: who is asked now */
+
+typedef struct message {
+    int   case_number, is_table, leaves;
+    char  text[CONTRACT_TEXT];
+    thing things[TOLD];                          /* handles, and the one descriptor that comes along */
+    unsigned char handles[4][GPUARENA_IPC_BYTES];
+} message;
+
+typedef struct answer { char why[400]; thing made; unsigned char handle[GPUARENA_IPC_BYTES]; } answer;
+
+/* Sends bytes, with a descriptor unless it is -1; or receives both. */
+static int pass(int socket, int sends, void *bytes, size_t length, int *fd)
+{
+    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } extra;
+    struct iovec piece = { bytes, length };
+    struct msghdr about;
+    memset(&about, 0, sizeof about);
+    memset(&extra, 0, sizeof extra);
+    about.msg_iov = &piece;
+    about.msg_iovlen = 1;
+    if (!sends || *fd >= 0) {
+        about.msg_control = &extra;
+        about.msg_controllen = sizeof extra;
+    }
+    extra.header.cmsg_level = SOL_SOCKET;
+    extra.header.cmsg_type = SCM_RIGHTS;
+    extra.header.cmsg_len = CMSG_LEN(sizeof *fd);
+    if (sends) memcpy(CMSG_DATA(&extra.header), fd, sizeof *fd);
+    ssize_t passed = sends ? sendmsg(socket, &about, MSG_NOSIGNAL) : recvmsg(socket, &about, MSG_WAITALL);
+    if (!sends) {
+        *fd = -1;
+        if (about.msg_controllen > 0) memcpy(fd, CMSG_DATA(&extra.header), sizeof *fd);
+    }
+    return passed == (ssize_t)length;
+}
+
+static void ask_other(contract *self, const char *text, size_t length)
+{
+    message told;
+    answer back;
+    step at;
+    int fd = -1, none = -1, count = 0;
+    memset(&told, 0, sizeof told);
+    told.case_number = case_number;
+    told.is_table = self->driver->classify != NULL;
+    snprintf(told.text, sizeof told.text, "%.*s", (int)length, text);
+    memcpy(told.handles, self->handles, sizeof told.handles);
+    contract_parse(&at, told.text, length);
+    for (int i = 0; i < at.count; i++) {
+        const thing *named = contract_base(self, at.words[i]);
+        if (!strchr("df", named->kind) || count == TOLD) continue;
+        told.things[count++] = *named;
+        if (named->kind == 'f') fd = (int)named->value;
+    }
+    int passed = pass(others[other].socket, 1, &told, sizeof told, &fd)
+              && pass(others[other].socket, 0, &back, sizeof back, &none);
+    if (!passed) contract_blame(self, "there is no other process");
+    else if (back.why[0]) contract_blame(self, "%s", back.why);
+    else if (back.made.kind == 'd') {
+        contract_handle(self, &at, back.handle);
+        back.made.value = at.made;
+        self->things[self->thing_count++] = back.made;
+    }
+}
+
+/* The other process ends, as a program that crashes; the next one is asked from now on. */
+static void leave(void)
+{
+    message told;
+    int none = -1;
+    memset(&told, 0, sizeof told);
+    told.leaves = 1;
+    (void)pass(others[other].socket, 1, &told, sizeof told, &none);
+    close(others[other].socket);
+    waitpid(others[other++].process, NULL, 0);
+}
+
+/* ---- what no function of CUDA does */
+
+/* The other process may not look into this one any more. Where that cannot be had, the case ends here. */
+static void hide(contract *self)
+{
+    ask_other(self, "stranger", 8);
+    self->is_over = self->why[0] || prctl(PR_SET_DUMPABLE, 0);
+    self->why[0] = '\0';
+}
+
+static int limit_files(uint64_t most)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return -1;
+    limit.rlim_cur = most ? (rlim_t)most : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static uint64_t standard_count(void)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < 3; i++) count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+/* A handle like another one, of a file of 4 MiB with this name that begins with it, and says so many bytes; and of
+   another process. */
+static void forge(contract *self, step *at)
+{
+    enum { WORD_PROCESS = 1, WORD_BYTES = 5, WORD_FILE = 6, WORDS = 8 };
+    uint64_t words[WORDS];
+    int file = memfd_create(at->words[2], MFD_CLOEXEC);
+    memcpy(words, self->handles[contract_value(self, at->words[1]) - 1], sizeof words);
+    words[WORD_BYTES] = contract_value(self, at->words[3]);
+    words[WORD_FILE] = (uint64_t)file;
+    if (at->words[4]) words[WORD_PROCESS] = contract_value(self, at->words[4]);
+    if (file < 0 || ftruncate(file, MIB(4)) || pwrite(file, words, sizeof words, 0) != (ssize_t)sizeof words)
+        contract_blame(self, "there is no file to forge with");
+    contract_handle(self, at, words);
+}
+
 static int call(contract *self, step *at, int *code)
 {
-    int is_open = !strcmp(at->words[0], "open"), is_access = !strcmp(at->words[0], "access");
-    if (self->driver->classify || !(is_open || is_access || !strcmp(at->words[0], "cudaIpcOpenMemHandle"))) return 0;
-    at->is_table = 1;
-    *code = is_access ? set_access(self, at) : open_handle(self, at);
+    const char *verb = at->words[0];
+    *code = 0;
+    if (!strcmp(verb, "leave")) leave();
+    else if (!strcmp(verb, "daemon")) close(0), close(1), close(2);
+    else if (!strcmp(verb, "standard")) contract_expect(self, standard_count(), contract_value(self, at->words[1]));
+    else if (!strcmp(verb, "files")) *code = limit_files(contract_value(self, at->words[1]));
+    else if (!strcmp(verb, "stranger")) *code = geteuid() == 0 ? setresuid(65534, 65534, 65534) : 0;
+    else if (!strcmp(verb, "hide")) hide(self);
+    else if (!strcmp(verb, "show")) *code = prctl(PR_SET_DUMPABLE, 1);
+    else if (!strcmp(verb, "forge")) forge(self, at);
+    else if (!strcmp(verb, "sealed"))
+        *code = !ftruncate((int)contract_value(self, at->words[1]), 0) || errno != EPERM;
+    else {
+        int is_access = !strcmp(verb, "access"), is_open = !strcmp(verb, "open") || strstr(verb, "IpcOpenMemHandle");
+        if (self->driver->classify || !(is_access || is_open)) return 0;
+        at->is_table = 1;
+        *code = is_access ? set_access(self, at) : open_handle(self, at);
+    }
     return 1;
 }
 
@@ -115,10 +263,64 @@ static void header_table(sim *machine, int device, gpuarena_driver *driver)
     }
 }
 
+static void attach(sim *machine)
+{
+    case_number += machine != NULL;
+    cudart_attach(machine);
+}
+
 static const face faces[] = {
-    { "runtime", CUDART_VERSION, cudart_attach, no_table, find, on, call, has, settle_runtime },
-    { "table", CUDART_VERSION, cudart_attach, header_table, find, on, call, has, settle_table },
+    { "runtime", CUDART_VERSION, attach, no_table, find, on, call, has, settle_runtime, ask_other },
+    { "table", CUDART_VERSION, attach, header_table, find, on, call, has, settle_table, ask_other },
 };
+
+static void serve(int socket)
+{
+    contract self;
+    message told;
+    answer back;
+    int fd = -1, number = 0;
+    while (pass(socket, 0, &told, sizeof told, &fd) && !told.leaves) {
+        memset(&back, 0, sizeof back);
+        if (told.case_number != number) {
+            if (number) contract_close(&self);
+            contract_open(&self, &faces[told.is_table], "");
+            self.thing_count = TOLD;
+            number = told.case_number;
+        }
+        memcpy(self.things, told.things, sizeof told.things);
+        for (int i = 0; i < TOLD; i++) if (self.things[i].kind == 'f') self.things[i].value = (uint64_t)fd;
+        memcpy(self.handles, told.handles, sizeof self.handles);
+        self.handle_count = 3;                   /* its own */
+        int count = self.thing_count;
+        self.why[0] = '\0';
+        contract_step(&self, told.text, strlen(told.text));
+        memcpy(back.why, self.why, sizeof back.why);
+        if (self.thing_count > count) back.made = self.things[count];
+        memcpy(back.handle, self.handles[3], sizeof back.handle);
+        if (fd >= 0) close(fd);
+        fd = -1;
+        if (!pass(socket, 1, &back, sizeof back, &fd)) break;
+    }
+    _exit(0);
+}
+
+static void start_others(void)
+{
+    for (int i = 0; i < OTHERS; i++) {
+        int ends[2] = { -1, -1 };
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || (others[i].process = fork()) < 0) {
+            printf("Bail out! no other process: %s\n", strerror(errno));
+            exit(1);
+        }
+        if (others[i].process == 0) {
+            close(ends[0]);
+            serve(ends[1]);
+        }
+        close(ends[1]);
+        others[i].socket = ends[0];
+    }
+}
 
 /* Kernels cannot run, so that what is theirs fails anyhow; host functions and versions: test_cudart_calls.c. */
 static void test_all_calls_were_refused(void)
@@ -142,13 +344,15 @@ static void test_all_calls_were_refused(void)
 
 static void run(void)
 {
-    static const char *const files[] = { "memory", "virtual", "share", "streams", "captures" };
+    static const char *const files[] = { "memory", "virtual", "share", "processes", "streams", "captures" };
+    start_others();
     for (size_t i = 0; i < COUNT(files); i++) contract_file(faces, COUNT(faces), files[i]);
     contract_file(faces, 1, "runtime");
     contract_file(faces, 1, "pools");             /* gpuarena.h's table has a pool of its own */
     contract_file(faces + 1, 1, "table");
     test_all_calls_were_refused();
     for (size_t i = 0; i < COUNT(faces); i++) contract_prohibitions(&faces[i]);
+    while (other < OTHERS) leave();
 }
 #endif
 

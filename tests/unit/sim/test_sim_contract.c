@@ -27,7 +27,7 @@ static void test_what_is_wrong_is_found(const face *asked)
 int main(void)
 {
     static const char *const files[] = { "memory", "virtual", "share", "streams", "captures", "pools" };
-    static const face simulator = { "sim", 0, NULL, sim_driver, NULL, NULL, NULL, NULL, NULL };
+    static const face simulator = { "sim", 0, NULL, sim_driver, NULL, NULL, NULL, NULL, NULL, NULL };
     for (size_t i = 0; i < COUNT(files); i++) contract_file(&simulator, 1, files[i]);
     contract_prohibitions(&simulator);
     test_what_is_wrong_is_found(&simulator);
