@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BLOCK_MIB = 300, PATTERN = 7 };
+enum { BLOCK_MIB = 40, PATTERN = 7 };
 
 /* Sends or receives the length of a handle's pages, with its descriptor. */
 static int pass_fd(int socket, int sends, int *fd, uint64_t *bytes)

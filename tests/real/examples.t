@@ -115,7 +115,7 @@ my %promised = (
     '15_nvtx' => [qr/^14 segments, 240 blocks$/m],
     '16_two_processes' => [
         qr/^exporter: free -> still_in_use\n    arena: the block is exported; call gpuarena_export_end first$/m,
-        qr/^(?:importer: 300 MiB, as they were written|importer: import -> not_supported\n.*)$/m,
+        qr/^(?:importer: 40 MiB, as they were written|importer: import -> not_supported\n.*)$/m,
         qr/^exporter: the importer answers (?:ok|not_supported)$/m,
     ],
     '12_two_devices' => [
@@ -245,10 +245,10 @@ sub check_on_cuda {
     unlike($two, qr/one device only/, '12_two_devices does not miss the second');
 
     like(scalar `env $on_substitute '$examples/16_two_processes' one`,
-         qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
+         qr/^importer: 40 MiB, as they were written\nexporter: the importer answers ok$/m,
          '16_two_processes imports what it exports, in one process');
     my $by_segment = (run_example('16_two_processes', $on_substitute, 'GPUARENA_SIM=vm=off'))[1];
-    like($_, qr/^importer: 300 MiB, as they were written\nexporter: the importer answers ok$/m,
+    like($_, qr/^importer: 40 MiB, as they were written\nexporter: the importer answers ok$/m,
          '16_two_processes imports what another process exports') for $printed{'16_two_processes'}, $by_segment;
 
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
