@@ -1,5 +1,5 @@
-/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's last error, codes, clearing,
-   absence; and arenas over it. What its entries do, and leave of the caller's device: tests/contract. */
+/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's last error, codes,
+   clearing, absence; and arenas over it. What its entries do, and leave of the caller's device: tests/contract. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
