@@ -1,8 +1,9 @@
-# Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t, planted_pages.t, planted_plans.t and planted_space.t share.
-# planted(test => PATH, environment => 'NAME=VALUE', arguments => 'WORD', seconds => of processor time (300), found => CODE,
-#         mistakes => [[NAME, TEXT, INSTEAD, ..], ..], goes_on => 1 if another call follows)
-# Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N` or `does not end`, and
-# returns by what it has found the mistake, or nothing; without it, a failed check or a crash is what it has found.
+# Plants mistakes in copies of gpuarena.h and runs a test on each: what planted*.t share.
+# planted(mistakes => [[NAME, TEXT, INSTEAD, ..], ..], test => PATH, else tests/property/test_space.c, environment => 'NAME=VALUE',
+#         arguments => 'WORD', seconds => of processor time, else 300, found => CODE)
+# INSTEAD stands in the place of TEXT, which must be in the header exactly once. found gets what the test printed, behind
+# `status N` or `does not end`, and returns by what it has found the mistake, or nothing; without it, a failed check or a
+# crash is what it has found.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -55,7 +56,7 @@ sub build_and_run {
     my $program = "$folder/program";
     return "does not compile\n" . slurp("$program.err")
         if compile($folder, "-DGPUARENA_STATIC $test", $program);
-    my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program $arguments 2>&1`;
+    my $out = `ulimit -t $seconds; GPUARENA_SPACE_SHRINK=0 $environment perl -e 'alarm 900; exec \@ARGV' $program $arguments 2>&1`;
     return ($out =~ /^Killed$/m ? 'does not end' : "status $?") . "\n$out";
 }
 
@@ -72,8 +73,8 @@ sub run_all {
                 my $path = "$scratch/planted$call.$number/gpuarena.h";
                 link_sources("$scratch/planted$call.$number");
                 my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
-                    || build_and_run($path, $asked->{test}, $asked->{environment} // '', $asked->{arguments} // '',
-                                     $asked->{seconds} // 300);
+                    || build_and_run($path, $asked->{test} // 'tests/property/test_space.c', $asked->{environment} // '',
+                                     $asked->{arguments} // '', $asked->{seconds} // 300);
                 open my $file, '>', "$scratch/result$call.$number" or die $!;
                 print $file $text;
                 close $file;
@@ -107,7 +108,8 @@ sub planted {
         my $found = ($asked{found} // \&finding)->($result);
         ok($found, $asked{mistakes}[$number][0]) ? note($found) : diag($result);
     }
-    done_testing() if !$asked{goes_on};
 }
+
+END { done_testing() if $call && !$? }
 
 1;

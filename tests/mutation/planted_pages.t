@@ -4,12 +4,8 @@
 # It must not know the test. Run: prove tests/mutation/planted_pages.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
-use FindBin;
-
-chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
 
-# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a large handle goes back while its end is live',
      q@        if (range->parts[*high - 1 - back] > back + 1) *high -= back + 1;
@@ -65,6 +61,5 @@ my @rare = (
     (void)gpuarena__spares_part(arena);@],
 );
 
-my %asked = (test => 'tests/property/test_space.c');
-planted(%asked, environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_OPS=60000', mistakes => \@planted, goes_on => 1);
-planted(%asked, environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_SEED=2400 GPUARENA_SPACE_OPS=60000', mistakes => \@rare);
+planted(environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_OPS=60000', mistakes => \@planted);
+planted(environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_SEED=2400 GPUARENA_SPACE_OPS=60000', mistakes => \@rare);

@@ -5,12 +5,8 @@
 # It must not know the test. Run: prove tests/mutation/planted_plans.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
-use FindBin;
-
-chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
 
-# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a planned address is given twice',
      q@node->size == (bytes | GPUARENA__EARMARKED)@, q@gpuarena__node_bytes(node) == bytes@],
@@ -110,8 +106,7 @@ my @rare = (
     ['plans end for a block that cannot grow', q@return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end@, q@return error->reason == GPUARENA_REASON_NEIGHBOUR@],
 );
 
-planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare,
-        goes_on => 1);
+planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare);
 # Those that take captures beside.
 my @crossed = (
     ['a plan that waits has a capture set whose record was its stream\'s',
@@ -120,7 +115,5 @@ my @crossed = (
      q@if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);@, q@if (0) done = 0;@],
 );
 
-planted(test => 'tests/property/test_space.c', mistakes => \@crossed,
-        environment => 'GPUARENA_SPACE_KIND=crossed GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=700000', goes_on => 1);
-planted(test => 'tests/property/test_space.c', mistakes => \@planted,
-        environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_SHRINK=0 GPUARENA_SPACE_OPS=700000');
+planted(mistakes => \@crossed, environment => 'GPUARENA_SPACE_KIND=crossed GPUARENA_SPACE_OPS=700000');
+planted(mistakes => \@planted, environment => 'GPUARENA_SPACE_KIND=steps GPUARENA_SPACE_OPS=700000');

@@ -4,12 +4,8 @@
 # It must not know the tests. Run: prove tests/mutation/planted_share.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
-use FindBin;
-
-chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
 
-# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @exports = (
     ['hits free an exported block', q@        | GPUARENA__EXPORTED;@, q@;@],
     ['a free under the short lock frees an exported block',
@@ -60,5 +56,5 @@ my @peers = (
     ['an arena is its own peer', q@config->peers &= ~((uint64_t)1 << device);@, q@(void)device;@],
 );
 
-planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'share', mistakes => \@exports, goes_on => 1);
+planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'share', mistakes => \@exports);
 planted(test => 'tests/unit/arena/test_peers.c', mistakes => \@peers);

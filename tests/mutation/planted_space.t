@@ -4,15 +4,11 @@
 # It must not know the test. Run: prove tests/mutation/planted_space.t (PLANTED=REGEX: only those)
 use strict;
 use warnings;
-use FindBin;
 use Test::More;
-
-chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
 our ($library, $scratch);
 my ($operations, $most_ops) = (200_000, 12);
 
-# A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['growth passes the limit by a granule',
      q@gpuarena__above(at->limit, at->family.reserved + at->family.growing);@,

@@ -4,12 +4,8 @@
 # It must not know the tests. Run: prove tests/mutation/planted_threads.t (PLANTED=REGEX: only those)
 use strict;
 use warnings;
-use FindBin;
-
-chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 require './tests/mutation/planted.pl';
 
-# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @about_plans = (
     ['what is recorded late is taken for later than what was recorded before',
      q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
@@ -52,10 +48,8 @@ my @about_trees = (
      q@else if (!(changed || moved) || ++reclaim->races > 8)@, q@else@],
 );
 
-planted(test => 'tests/threads/test_plans_threads.c', environment => '', mistakes => \@about_plans,
-        goes_on => 1);
-planted(test => 'tests/threads/test_threads_taken.c', environment => '', mistakes => \@about_hits,
-        goes_on => 1);
-planted(test => 'tests/schedule/test_schedules_trees.c', environment => '', mistakes => \@about_trees, goes_on => 1);
-planted(test => 'tests/threads/test_spin.c', environment => '', seconds => 5, mistakes => \@about_locks,
+planted(test => 'tests/threads/test_plans_threads.c', mistakes => \@about_plans);
+planted(test => 'tests/threads/test_threads_taken.c', mistakes => \@about_hits);
+planted(test => 'tests/schedule/test_schedules_trees.c', mistakes => \@about_trees);
+planted(test => 'tests/threads/test_spin.c', seconds => 5, mistakes => \@about_locks,
         found => sub { finding($_[0]) // ($_[0] =~ /^does not end$/m && 'it takes long') });
