@@ -85,8 +85,8 @@ for (['gcc', 'C'], ['clang', 'C'], ['g++', 'C++'], ['clang++', 'C++']) {
 }
 my $has_clang = grep { $_->{name} eq 'clang' } @compilers;
 my %standards = (
-    'C'   => [map { ["-std=$_"] } qw(c99 c11 c17)],
-    'C++' => [['-std=c++98', '-Wno-long-long'], map { ["-std=$_"] } qw(c++11 c++17 c++20)],
+    'C'   => [map { ["-std=$_"] } qw(c99 c17)],
+    'C++' => [['-std=c++98', '-Wno-long-long'], map { ["-std=$_"] } qw(c++17 c++20)],      # C++11: cuda_life.t
 );
 
 # ---- the matrix: every mode by every compiler. A mode is a file and what is added for it.

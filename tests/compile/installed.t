@@ -18,7 +18,7 @@ $folder = abs_path($folder);
 # The build is taken as it is, whatever flags made it; so make cannot see that the page is older.
 unlink "$build/gpuarena-stress.1";
 sub make {
-    my @built = map { "-o$_" } grep { -e } "$build/stress", "$build/sim/libcudart.so", glob("$build/libcub-*.so $build/libcudart-sim.so $build/libgpuarena-*.so");
+    my @built = map { "-o$_" } glob("$build/{stress,sim/libcudart.so,stamp.*,gpuarena-sim,libcub-*.so,libcudart-sim.so,libgpuarena*.so}");
     my @words = ('make', @built, "BUILD=$build", defined $cuda_home ? "CUDA_HOME=$cuda_home" : (), @_);
     my $said = qx{@{[map { "'$_'" } @words]} 2>&1};
     is($?, 0, "make @_") or print "#   $_\n" for (split /\n/, $said)[-1];
