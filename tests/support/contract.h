@@ -328,8 +328,7 @@ static const struct { const char *verb; char kind, made; int size; const char *o
 static inline gpuarena_memory contract_memory(char kind)
 {
     return kind == 'p' ? GPUARENA_MEMORY_PINNED : kind == 'u' ? GPUARENA_MEMORY_MANAGED
-         : kind == 'a' ? GPUARENA_MEMORY_ASYNC : kind == '?' ? (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1)
-                                               : GPUARENA_MEMORY_DEVICE;
+         : kind == 'a' ? GPUARENA_MEMORY_ASYNC : GPUARENA_MEMORY_DEVICE;
 }
 
 static inline uint64_t contract_term(contract *self, const step *at, char letter)

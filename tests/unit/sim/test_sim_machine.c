@@ -10,14 +10,6 @@ static void test_table_is_filled(void)
     CHECK(driver->now_ns && driver->classify(driver, 719) == GPUARENA_STATUS_LOST);
     CHECK_STR(driver->code_name(driver, 600), "cudaErrorNotReady");
     CHECK(driver->per_thread == (gpuarena_stream)(uintptr_t)2 && !driver->null_is_per_thread);
-    CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
-    CHECK(driver->ipc.get_handle && driver->ipc.open_handle && driver->ipc.close_handle && driver->peer
-          && driver->fd.from_page && driver->fd.to_page);
-    CHECK(driver->vm.reserve && driver->vm.release && driver->vm.create && driver->vm.destroy && driver->vm.map
-          && driver->vm.access && driver->vm.unmap);
-    CHECK(driver->capture.active && driver->capture.exchange_mode);
-    CHECK(driver->events.create && driver->events.destroy && driver->events.record && driver->events.query
-          && driver->events.host_wait && driver->events.stream_wait && driver->events.device_wait);
     gpuarena_driver none;
     memset(&none, 0xFF, sizeof none);
     sim_driver(bench.machine, 1, &none);
@@ -38,34 +30,18 @@ static void test_a_device_without_virtual_memory(void)
     bench_close(&bench);
 }
 
-static void test_arguments(void)
+static void test_devices_that_do_not_exist(void)
 {
     sim_bench bench = bench_open_sized(MIB(64), NULL);
-    const gpuarena_driver *driver = &bench.driver;
-    uint64_t bytes = 77;
     gpuarena_stream stream;
-    void *ptr = &bench;
-    int active = 5;
-    const gpuarena_memory none = (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1);
-    CHECK_INT(driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->memory.obtain(driver, none, &ptr, MIB(2), NULL), ==, SIM_NOT_SUPPORTED);
-    CHECK_INT(driver->memory.give_back(driver, none, ptr, MIB(2), NULL), ==, SIM_NOT_SUPPORTED);
-    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, NULL, &bytes), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &bytes, NULL), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->vm.reserve(driver, NULL, MIB(2), 0), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->vm.create(driver, NULL, MIB(2), 0), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->capture.active(driver, NULL, NULL), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->capture.exchange_mode(driver, NULL), ==, SIM_INVALID_VALUE);
-    CHECK_INT(driver->events.create(driver, NULL), ==, SIM_INVALID_VALUE);
-    CHECK(ptr == &bench && bytes == 77 && active == 5);
+    sim_counters nobody;
     CHECK_INT(sim_stream_create(bench.machine, 2, 1, &stream), ==, SIM_INVALID_VALUE);
-    CHECK_INT(sim_access(bench.machine, 5, NULL, ptr, 1, 1, 3), ==, SIM_INVALID_VALUE);
-    CHECK(!sim_holds(bench.machine, 7, ptr, 1));
+    CHECK_INT(sim_access(bench.machine, 5, NULL, &bench, 1, 1, 3), ==, SIM_INVALID_VALUE);
+    CHECK(!sim_holds(bench.machine, 7, &bench, 1));
     CHECK_INT(sim_pool_chunk(bench.machine, 7, MIB(4)), ==, -1);
     CHECK_U64(sim_finding_count(bench.machine), ==, 0);
-    sim_fill(bench.machine, 5, ptr, 1, 5);
+    sim_fill(bench.machine, 5, &bench, 1, 5);
     CHECK_STR(sim_finding(bench.machine, 0), "before the first op: device 5: fill on a device that does not exist");
-    sim_counters nobody;
     sim_get_counters(bench.machine, 9, &nobody);
     CHECK_U64(nobody.held_bytes, ==, 0);
     sim_reset_counters(bench.machine, 9);
@@ -170,7 +146,7 @@ int main(void)
 {
     test_table_is_filled();
     test_a_device_without_virtual_memory();
-    test_arguments();
+    test_devices_that_do_not_exist();
     test_bad_configurations();
     test_deterministic();
     test_the_clock();

@@ -72,56 +72,80 @@ static void expect(bench *bed, const char *name)
     bench_close(bed);
 }
 
-static void test_placement(void)
+/* Steps, of which the last is the wrong one. Numbers are an op's, a block's, and bytes. a: at, or `-` for NULL, so
+   many bytes; f, t: a free, a touch; n: refused, with so much free; r: the free answers double_free. x: at, so many
+   bytes are written by someone. h: the arena says it holds so much, l: that more is live; s: it is asked, S: it is
+   not; e: the end, with so much reserved. */
+static const struct { verify_mode verify; int with_arena; const char *steps, *name, *said; } trials[] = {
+    { VERIFY_FULL, 0, "a 0 0 0 1000; a 1 1 1024 1000; a 2 2 768 100", "overlap", "" },
+    { VERIFY_SAMPLE, 0, "a 0 0 4096 1000; a 1 1 0 4097", "overlap", "" },
+    { VERIFY_FULL, 0, "a 0 3 128 100", "misaligned", "" },
+    { VERIFY_FULL, 0, "a 0 3 15M 2M", "not_held", "" },
+    { VERIFY_FULL, 0, "a 0 3 - 100", "null_block", "" },
+    { VERIFY_FULL, 0, "a 0 3 0 0", "null_block", "" },
+    { VERIFY_FULL, 0, "a 0 7 0 3M; t 1 7; x 2097157 1; f 1 7", "content", "2097157" },
+    { VERIFY_FULL, 0, "a 0 7 0 3M; x 0 1; t 5 7", "content", "" },
+    { VERIFY_SAMPLE, 0, "a 0 7 0 100; a 1 64 256 100; x 0 512; f 2 7; f 3 64", "content", "" },      /* one in 64 */
+    { VERIFY_FULL, 1, "h 18M; s 0", "device_held", "" },
+    { VERIFY_FULL, 1, "h 66M; s 0", "over_limit", "" },
+    { VERIFY_SAMPLE, 1, "h 66M; s 63; s 64", "over_limit", "" },
+    { VERIFY_FULL, 0, "n 0 0 1000 1023; n 0 0 18446744073709551615 18446744073709551615; n 0 0 1000 1024", "spurious",
+      "" },
+    { VERIFY_OFF, 0, "r 4 9", "result", "block 9: expected ok of free, found double_free" },
+    { VERIFY_FULL, 0, "x 17M 1; s 0", "device", "" },
+    { VERIFY_FULL, 1, "l; S 0; x 17M 1; S 0", "device", "" },
+    { VERIFY_FULL, 0, "a 0 0 0 1000; e 1 0", "live_at_end", "" },
+    { VERIFY_FULL, 0, "e 1 2M", "reserved_at_end", "" },
+    { VERIFY_FULL, 0, "e 1 0", "held_at_end", "" },
+    { VERIFY_OFF, 0, "a 0 0 - 1; f 1 0; s 1; e 1 5", NULL, "" },
+};
+
+static int take_step(bench *bed, const char *step, uint64_t *op)
 {
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000, NULL);
-    oracle_alloc(bed.oracle, 1, 1, bed.base + 1024, 1000, NULL);
-    CHECK(oracle_violation(bed.oracle) == NULL);
-    oracle_alloc(bed.oracle, 2, 2, bed.base + 768, 100, NULL);
-    expect(&bed, "overlap");
-    bench_open(&bed, VERIFY_SAMPLE, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base + 4096, 1000, NULL);
-    oracle_alloc(bed.oracle, 1, 1, bed.base, 4097, NULL);
-    expect(&bed, "overlap");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base + 128, 100, NULL);
-    expect(&bed, "misaligned");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base + 15 * MIB, 2 * MIB, NULL);
-    expect(&bed, "not_held");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, NULL, 100, NULL);
-    expect(&bed, "null_block");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base, 0, NULL);
-    expect(&bed, "null_block");
+    char words[4][24] = { "0", "0", "0", "0" };
+    uint64_t numbers[4];
+    sscanf(step + 1, " %23[^ ;] %23[^ ;] %23[^ ;] %23[^ ;]", words[0], words[1], words[2], words[3]);
+    for (int i = 0; i < 4; i++) numbers[i] = strtoull(words[i], NULL, 10) << (strchr(words[i], 'M') ? 20 : 0);
+    char *ptr = words[2][0] == '-' ? NULL : bed->base + numbers[2];
+    uint32_t block = (uint32_t)numbers[1];
+    *op = numbers[0];
+    switch (step[0]) {
+    case 'a': return oracle_alloc(bed->oracle, *op, block, ptr, numbers[3], NULL);
+    case 'f': return oracle_free(bed->oracle, *op, block);
+    case 't': return oracle_touch(bed->oracle, *op, block);
+    case 'n': return oracle_refusal(bed->oracle, *op, block, numbers[2], numbers[3]);
+    case 'r': return oracle_result(bed->oracle, *op, block, "free", "double_free");
+    case 's': return oracle_settle(bed->oracle, *op, &bed->stats);
+    case 'S': return oracle_settle(bed->oracle, *op, NULL);
+    case 'e': return oracle_end(bed->oracle, *op, numbers[1]);
+    case 'x': sim_fill(bed->machine, 0, bed->base + numbers[0], numbers[1], 99); return 0;
+    case 'h': bed->stats.reserved_bytes = bed->stats.cached_bytes = numbers[0]; return 0;
+    default:  bed->stats.live_bytes++; return 0;
+    }
 }
 
-static void test_content(void)
+/* All but the last step are right. A violation stays, whatever follows; and it is the policy's: nobody is stuck. */
+static void test_trial(size_t at)
 {
     bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB, NULL);
-    CHECK_INT(oracle_touch(bed.oracle, 1, 7), ==, 0);
-    sim_fill(bed.machine, 0, bed.base + 2 * MIB + 5, 1, 99);
-    CHECK_INT(oracle_free(bed.oracle, 1, 7), ==, -1);
-    CHECK(strstr(oracle_violation(bed.oracle), "2097157") != NULL);
-    expect(&bed, "content");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB, NULL);
-    sim_fill(bed.machine, 0, bed.base, 1, 99);
-    oracle_touch(bed.oracle, 5, 7);
-    CHECK(strncmp(oracle_violation(bed.oracle), "op 5: ", 6) == 0);
-    expect(&bed, "content");
-    bench_open(&bed, VERIFY_SAMPLE, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 100, NULL);
-    oracle_alloc(bed.oracle, 1, 64, bed.base + 256, 100, NULL);
-    sim_fill(bed.machine, 0, bed.base, 512, 99);
-    CHECK_MSG(oracle_free(bed.oracle, 2, 7) == 0, "sample: block 7 is not one in 64");
-    oracle_free(bed.oracle, 3, 64);
-    expect(&bed, "content");
+    uint64_t op = 0;
+    char start[64];
+    int answers = 0, code = 0;
+    bench_open(&bed, trials[at].verify, trials[at].with_arena);
+    for (const char *step = trials[at].steps; step; step = strchr(step, ';') ? strchr(step, ';') + 2 : NULL) {
+        answers |= code;
+        code = take_step(&bed, step, &op);
+    }
+    const char *found = oracle_violation(bed.oracle);
+    snprintf(start, sizeof start, "op %" PRIu64 ": %s: ", op, trials[at].name ? trials[at].name : "");
+    CHECK_MSG(!answers && code == (trials[at].name ? -1 : 0) && !oracle_is_stuck(bed.oracle), "%s", trials[at].steps);
+    if (!trials[at].name) CHECK(!found);
+    else CHECK_MSG(found && strstr(found, start) == found && strstr(found, trials[at].said), "%s: %s", start,
+                   found ? found : "(nothing)");
+    CHECK_INT(oracle_alloc(bed.oracle, 70, 99, bed.base, 1, NULL), ==, code);
+    CHECK_INT(oracle_settle(bed.oracle, 71, &bed.stats), ==, code);
+    CHECK(oracle_violation(bed.oracle) == found);
+    bench_close(&bed);
 }
 
 /* Each statistic wrong by one, in turn. */
@@ -150,89 +174,6 @@ static void test_statistics(void)
         oracle_settle(bed.oracle, 1, &bed.stats);
         expect(&bed, fields[index].name);
     }
-}
-
-static void test_reserved(void)
-{
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 1);
-    bed.stats.reserved_bytes = bed.stats.cached_bytes = 18 * MIB;
-    oracle_settle(bed.oracle, 0, &bed.stats);
-    expect(&bed, "device_held");
-    bench_open(&bed, VERIFY_FULL, 1);
-    bed.stats.reserved_bytes = bed.stats.cached_bytes = 66 * MIB;
-    oracle_settle(bed.oracle, 0, &bed.stats);
-    expect(&bed, "over_limit");
-    bench_open(&bed, VERIFY_SAMPLE, 1);
-    bed.stats.reserved_bytes = bed.stats.cached_bytes = 66 * MIB;
-    CHECK_MSG(oracle_settle(bed.oracle, 63, &bed.stats) == 0, "sample: op 63 is not one in 64");
-    oracle_settle(bed.oracle, 64, &bed.stats);
-    expect(&bed, "over_limit");
-}
-
-static void test_refusals_and_results(void)
-{
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    CHECK_INT(oracle_refusal(bed.oracle, 0, 0, 1000, 1023), ==, 0);
-    CHECK_INT(oracle_refusal(bed.oracle, 0, 0, UINT64_MAX, UINT64_MAX), ==, 0);
-    oracle_refusal(bed.oracle, 0, 0, 1000, 1024);
-    expect(&bed, "spurious");
-    bench_open(&bed, VERIFY_OFF, 0);
-    oracle_result(bed.oracle, 4, 9, "free", "double_free");
-    CHECK_STR(oracle_violation(bed.oracle), "op 4: result: block 9: expected ok of free, found double_free");
-    expect(&bed, "result");
-    bench_open(&bed, VERIFY_FULL, 0);
-    sim_fill(bed.machine, 0, bed.base + 17 * MIB, 1, 1);
-    oracle_settle(bed.oracle, 0, &bed.stats);
-    expect(&bed, "device");
-    bench_open(&bed, VERIFY_FULL, 1);
-    bed.stats.live_bytes++;
-    CHECK_MSG(oracle_settle(bed.oracle, 0, NULL) == 0, "the policy was not called: nobody asks it");
-    sim_fill(bed.machine, 0, bed.base + 17 * MIB, 1, 1);
-    oracle_settle(bed.oracle, 0, NULL);
-    expect(&bed, "device");
-}
-
-static void test_end(void)
-{
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000, NULL);
-    oracle_end(bed.oracle, 1, 0);
-    expect(&bed, "live_at_end");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_end(bed.oracle, 1, 2 * MIB);
-    expect(&bed, "reserved_at_end");
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_end(bed.oracle, 1, 0);
-    expect(&bed, "held_at_end");
-}
-
-/* The first violation stays, whatever follows; and off is off. */
-static void test_first_stays(void)
-{
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL);
-    CHECK_INT(oracle_alloc(bed.oracle, 1, 1, bed.base, 1, NULL), ==, -1);
-    CHECK_INT(oracle_settle(bed.oracle, 1, &bed.stats), ==, -1);
-    expect(&bed, "null_block");
-    bench_open(&bed, VERIFY_OFF, 0);
-    CHECK_INT(oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL) | oracle_free(bed.oracle, 1, 0)
-              | oracle_settle(bed.oracle, 1, &bed.stats) | oracle_end(bed.oracle, 1, 5), ==, 0);
-    bench_close(&bed);
-}
-
-/* A violation is the policy's, being stuck is not. */
-static void test_violation_is_not_stuck(void)
-{
-    bench bed;
-    bench_open(&bed, VERIFY_FULL, 0);
-    CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
-    oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL);
-    CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
-    expect(&bed, "null_block");
 }
 
 #ifdef GPUARENA_NO_CUDA
@@ -331,14 +272,8 @@ static void test_map(void)
 
 int main(void)
 {
-    test_placement();
-    test_content();
+    for (size_t at = 0; at < sizeof trials / sizeof trials[0]; at++) test_trial(at);
     test_statistics();
-    test_reserved();
-    test_refusals_and_results();
-    test_end();
-    test_first_stays();
-    test_violation_is_not_stuck();
     test_stuck();
     test_check();
     test_map();

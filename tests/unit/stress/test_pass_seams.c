@@ -85,8 +85,8 @@ static void test_forgotten(void)
     }
 }
 
-/* A policy that hands one stream's memory to another is found out, by the work that the pass adds where a thread's ops
-   have none, whatever another thread's have; where none has any it is not the workload's mistake. */
+/* A policy that hands one stream's memory to another is found out, by the work that the pass adds where a thread's
+   ops have none, whatever another thread's have. Where none has any it is not the workload's mistake. */
 static void test_lie(int others_have_kernels)
 {
     static uint8_t threads[OPS];
@@ -108,8 +108,8 @@ static void test_lie(int others_have_kernels)
     seam.lies = 1;
     const pass_result *result = run(&bed, "segments", NULL);
     CHECK_INT(result->status, ==, PASS_VERIFY_FAILED);
-    CHECK_MSG(strstr(result->message, "op 2: device: stream 2 uses 3145728 bytes at +0x200000: not ordered after op 0 "
-                     "on stream 1") == result->message, "%s", result->message);
+    CHECK_MSG(strstr(result->message, "op 2: device: stream 2 uses 3145728 bytes at +0x200000: not ordered after "
+                     "op 0 on stream 1") == result->message, "%s", result->message);
     CHECK_INT(strstr(result->message, "or the workload's") != NULL, ==, others_have_kernels);
 }
 
