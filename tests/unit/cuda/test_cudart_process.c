@@ -283,13 +283,14 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
     { "skip_kernels", skip_kernels }, { "print_first", print_first },
 };
 
-/* ---- what becomes of it, with this GPUARENA_SIM (NULL: none): its status, and all that it says; or, where there is a
-        `|`, how that begins, and what else is in it */
+/* ---- what becomes of it, with this GPUARENA_SIM (NULL: none): its status, and all that it says; or, where there is
+        a `|`, how that begins, and what else is in it */
 
 static const struct { const char *name, *text; int status; const char *said; } ends[] = {
     { "held", "device=1G", 0, "" },
     { "double_free", "device=1G", 3, "gpuarena sim: 1 finding:\n"
-      "  op 3: device 0: cudaFree of +0x200000, which is not held now: given back already?\nno newline, not flushed:" },
+      "  op 3: device 0: cudaFree of +0x200000, which is not held now: given back already?\n"
+      "no newline, not flushed:" },
     { "double_free", "findings=pass", 0, "gpuarena sim: 1 finding:|" },
     { "many_findings", "device=1G", 3, "gpuarena sim: 70 findings:\n  op 1: |\n  op 64: |\n  and 6 more\n" },
     { "leave_at_once", "device=1G", 5, "" },
