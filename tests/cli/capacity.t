@@ -45,14 +45,6 @@ for my $rate (1, 1000000000) {
 }
 ok($waits{1} == 0 && $waits{1000000000} > 0, "at the rate at which they come: $waits{1} waits, and $waits{1000000000}");
 
-# ---- a policy that completes with 24 to 28 MiB, fails with 30, and completes with more: what it grows by depends on the
-# limit. One of the two ends is found.
-my $gaps = spew('gaps.trace', join("\n", 'gpuarena-trace 1', 'a 1 7340032 0', 'f 1', 'a 2 3145728 0', 'a 3 11534336 0',
-    'f 2', 'f 3', 'a 4 12582912 0', 'a 5 9437184 0', 'f 4', 'a 6 7340032 0', 'a 7 3145728 0', 'f 5', 'a 8 11534336 0', "f 7\n"));
-my @gapped = ('-w', "replay:$gaps", '-p', 'segments:growth=step,step=8M');
-my (undef, $gap) = capacity(@gapped);
-confirm($gap);
-
 # ---- failures of the run without a limit, of the run that counts, of a probe
 sub fails {
     my ($name, $code, $pattern, @words) = @_;
