@@ -55,44 +55,24 @@ sub linked {
     return is(system(@command), 0, "$made is linked") || diag("@command") && 0;
 }
 
-sub budgets {
-    linked('budget', "$clients/07_budget.c", "$FindBin::Bin/clients/budget_main.c") or return;
-    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
-    my $output = qx("$dir/budget" 2>&1);
-    is($?, 0, 'and runs') or diag($output);
-    is($output, "5000 and 11264 MiB, 16264 of 16264 in all\n", 'each tenant has its limit to the byte');
-}
+# What is linked with its client and runs on the substitute, with each GPUARENA_SIM, and what it prints.
+my @runs = (
+    ['06_capture.c', 'capture', ['work=0', 'work=1000000'], qr/\Alive 0, failures 0\n\z/, 'leaves nothing, with no finding'],
+    ['07_budget.c', 'budget', [''], qr/\A5000 and 11264 MiB, 16264 of 16264 in all\n\z/, 'each tenant has its limit to the byte'],
+    ['08_llm.c', 'llm', ['device=2G'], qr/\A(?=.*^gpuarena_live_bytes\{arena="serve"\}\ ([1-9]\d*)$)(?=.*^gpuarena_limit_bytes\{arena="serve"\}\ \1$)
+        .*^kv:\ (\d+)\ blocks,\ \2\ allocations\n\z/msx, 'fills its limit with its cache, and its tag knows every block'],
+    ['13_resize_scopes.c', 'scopes', [''], qr/\A16384 MiB in place, then 1; 2 blocks freed by their scope; the arena has ended\n\z/,
+     'grows in place, frees its scope, and ends'],
+);
 
-sub captures {
-    linked('capture', "$clients/06_capture.c", "$FindBin::Bin/clients/capture_main.c") or return;
-    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
-    for my $work (0, 1_000_000) {
-        local $ENV{GPUARENA_SIM} = "work=$work";
-        my $output = qx("$dir/capture" 2>&1);
-        is($?, 0, "and runs, work=$work") or diag($output);
-        is($output, "live 0, failures 0\n", "and leaves nothing, with no finding, work=$work");
+sub runs {
+    my ($client, $name, $sims, $prints, $what) = @_;
+    linked($name, "$clients/$client", "$FindBin::Bin/clients/${name}_main.c") or return;
+    for my $sim (@$sims) {
+        local @ENV{qw(LD_LIBRARY_PATH GPUARENA_SIM)} = ("$build/sim", $sim);
+        my $output = qx("$dir/$name" 2>&1);
+        ok($? == 0 && $output =~ $prints, "$name $sim: $what") or diag("status $?\n", $output);
     }
-}
-
-sub scopes {
-    linked('scopes', "$clients/13_resize_scopes.c", "$FindBin::Bin/clients/scopes_main.c") or return;
-    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
-    my $output = qx("$dir/scopes" 2>&1);
-    is($?, 0, 'and runs') or diag($output);
-    is($output, "16384 MiB in place, then 1; 2 blocks freed by their scope; the arena has ended\n",
-       'and grows in place, frees its scope, and ends');
-}
-
-sub serves {
-    linked('llm', "$clients/08_llm.c", "$FindBin::Bin/clients/llm_main.c") or return;
-    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
-    local $ENV{GPUARENA_SIM} = 'device=2G';
-    my @output = qx("$dir/llm" 2>&1);
-    is($?, 0, 'and runs') or diag(@output);
-    my ($live) = map { /^gpuarena_live_bytes\{arena="serve"\} (\d+)$/ } @output;
-    my ($limit) = map { /^gpuarena_limit_bytes\{arena="serve"\} (\d+)$/ } @output;
-    ok($live && $live == $limit, 'and fills its limit with its cache') or diag(@output);
-    like($output[-1], qr/^kv: (\d+) blocks, \1 allocations$/, 'and its tag knows every block');
 }
 
 # As PyTorch does, the library is loaded, and called by its names alone. What a refusal says goes to stderr.
@@ -126,12 +106,11 @@ for my $client (sort keys %needs) {
         compiles($client);
     }
 }
-my %runs = ('06_capture.c' => \&captures, '07_budget.c' => \&budgets, '08_llm.c' => \&serves, '13_resize_scopes.c' => \&scopes);
-for my $client (sort keys %runs) {
+for my $run (@runs) {
     SKIP: {
         skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
-        skip("$client: not there", 1) unless -e "$clients/$client";
-        $runs{$client}->();
+        skip("$run->[0]: not there", 1) unless -e "$clients/$run->[0]";
+        runs(@$run);
     }
 }
 SKIP: {
