@@ -20,16 +20,6 @@ sub pictures {
     return \%made;
 }
 
-sub well_formed {
-    my ($text, $name) = @_;
-    my @all = eval { xml_elements($text) };
-    ok(!$@, "$name: well-formed" . ($@ ? ": $@" : ''));
-    my @addresses = grep { $_ ne 'http://www.w3.org/2000/svg' } $text =~ m{(?:https?:)?//[^"'\s<>)]*|url\([^)]*\)}g;
-    is("@addresses", '', "$name: no address but the namespace's");
-    is(scalar(grep { $_->{name} =~ /^(?:script|image|foreignObject|use|link)$/ } @all), 0, "$name: nothing that loads or runs");
-    return @all;
-}
-
 # ---- numbers are the CSV's
 sub numbers_agree {
     my ($made, $name, @figures) = @_;

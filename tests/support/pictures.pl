@@ -1,6 +1,6 @@
 # Reads pictures for tests/*.t: a strict reader of XML, and what a figure says of its numbers.
 # It must not know what should be in a picture.
-# Used by: require './tests/support/pictures.pl'
+# Used by, behind stress_run.pl: require './tests/support/pictures.pl'
 use strict;
 use warnings;
 
@@ -48,6 +48,18 @@ sub unescape {
     $text =~ s/&#x([0-9A-Fa-f]+);/chr hex $1/ge;
     $text =~ s/&#(\d+);/chr $1/ge;
     return $text;
+}
+
+# A page or a picture -> its elements; it asks for nothing, and nothing in it runs.
+sub well_formed {
+    my ($text, $name) = @_;
+    my @all = eval { xml_elements($text) };
+    ok(!$@, "$name: well-formed" . ($@ ? ": $@" : ''));
+    my @addresses = grep { $_ ne 'http://www.w3.org/2000/svg' } $text =~ m{(?:https?:|data:)?//[^"'\s<>)]*|url\([^)]*\)}g;
+    is("@addresses", '', "$name: no address but the namespace's");
+    is(join(' ', grep { /^(?:script|img|iframe|object|embed|link|image|foreignObject|use|a|form)$/ } map { $_->{name} } @all), '',
+       "$name: nothing that loads or runs");
+    return @all;
 }
 
 # Elements -> the figures: { title, axes, lines => [..], marks => how many are drawn }
