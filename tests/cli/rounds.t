@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# --rounds: a workload several times on one pool: columns, files that others read, and times.
+# --rounds and --repeat: a workload several times, on one pool or on pools of its own: columns, files that others read, times.
 # Which rounds fail, and where: cases/passes.case. batch's --repeat: batch.t.
 use strict;
 use warnings;
@@ -47,4 +47,21 @@ is($warm->{cases}[0]{lat}{alloc}{n}, 100, '--warmup: passes that are dropped lea
 my $many = JSON::PP->new->decode(stress(qw(run -w uniform:n=100 -p segments --threads 2 --warmup 2 -q --out json=-))->{out});
 is($many->{cases}[0]{lat}{alloc}{n}, 200, '.. nor of threads');
 
+# ---- repeats in JSON: their histograms are added up bucket by bucket; and what a shard's JSON says
+my $odd = spew("odd \"name\"\nof two lines.trace", "gpuarena-trace 1\na 1 100 0\nf 1\n");
+my $repeated = JSON::PP->new->utf8->decode(stress('run', '-w', "uniform:n=300,uniform:n=20,replay:$odd", '-p', 'raw,segments', '--repeat', 3, '--rate', 1000000,
+                                               '--no-timing', '-q', '--out', 'json=-')->{out});
+is(join(' ', map { "$_->{policy} $_->{repeats} $_->{rate}{waited}{n}" } @{$repeated->{repeats}}),
+   'raw 3 1800 segments 3 1800 raw 3 120 segments 3 120 raw 3 6 segments 3 6', 'three times as many samples as one row has');
+for my $of (@{$repeated->{repeats}}[0, 4]) {
+    my %sum;
+    for my $case (grep { $_->{workload} eq $of->{workload} && $_->{policy} eq $of->{policy} } @{$repeated->{cases}}) { $sum{$_->[0]} += $_->[1] for @{$case->{rate}{waited}{bins}} }
+    is(join(' ', map { "$_->[0]:$_->[1]" } @{$of->{rate}{waited}{bins}}), join(' ', map { "$_:$sum{$_}" } sort { $a <=> $b } keys %sum), 'bucket by bucket');
+    is($of->{rate}{waited}{p99} // 'null', $of->{rate}{waited}{n} < 1000 ? 'null' : $of->{rate}{waited}{p99}, 'a percentile where there are enough of all');
+}
+my $times = JSON::PP->new->utf8->decode(stress('run', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 8, '-q', '--shard', '1/2', '--out', 'json=-')->{out});
+is(join(' ', map { $times->{repeats}[0]{lat}{$_}{n} } qw(alloc hit miss free)), '1200 0 1200 1200', 'measured latencies, too');
+is($times->{repeats}[0]{host_ns_per_op}{n}, 4, 'and the median of all');
+is($times->{shard}, 'shard 1/2: 4 of 8 rows', 'a shard says that it has not all rows');
+ok(JSON::PP->new->canonical->encode($times->{host}) =~ /"cpus":/ && !exists $repeated->{host}, 'times stand beside where they were measured');
 done();

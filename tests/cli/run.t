@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# What `stress run` measures, that it depends on nothing else, and what it finds in recordings of others.
-# What it answers where nothing is timed: cases/*.case.
+# What `stress run` measures, on real threads too, that nothing else depends on it, and what it finds in recordings of others.
+# What it answers where nothing is timed: cases/*.case. How turns of threads are drawn: test_workload_mix.c.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -40,6 +40,37 @@ my %told_points;
 push @{$told_points{"$_->{workload} $_->{call}"}}, $_->{per_mille} for rows($few_points->{out});
 is(join('|', map { join ' ', @{$told_points{"uniform:n=$_ alloc"} // []} } sort { $a <=> $b } keys %points), join('|', map { $points{$_} } sort { $a <=> $b } keys %points),
    'so in latency: a percentile where ten samples lie above it');
+
+# ---- times of real threads
+my ($threaded, @real) = csv(qw(-w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4));
+is($threaded->{code}, 0, 'real threads complete, and the sums are exact');
+for my $row (@real) {
+    my @missing = grep { $row->{$_} !~ /^\d+(?:\.\d)?$/ } @timed;
+    ok(!@missing, "$row->{workload}/$row->{policy}: all times are there") or print "#   not: @missing\n";
+}
+my $verified = stress(qw(run -w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4 -q --no-timing --out csv=-));
+my @plain = rows($verified->{out});
+is(join(' ', map { $_->{hit_p50_ns} eq '' ? '-' : '+' } @real), '- + + - + +', 'hits and misses apart: raw has no hits');
+ok($_->{miss_p50_ns} ne '', 'and misses alone') for @real[0, 3];
+is(join('', map { @$_{@timed, @apart} } @plain), '', 'without times none of them');
+for my $row (@real, @plain) { delete @$row{@timed, @apart} }
+is(join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @real),
+   join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @plain), 'nothing else depends on them');
+my $met = stress(qw(run -w uniform:n=300 --threads 4 -p segments --limit 100M));
+is($met->{code}, 0, 'a limit that is met: threads stop, exit 0');
+my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
+if ($rival->{code} == 77) { skip('cub-library is not in this build') }
+else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
+
+# ---- CUDA, as the substitute has it
+if (built_with_cuda()) {
+    local $ENV{LD_LIBRARY_PATH} = ($ENV{BUILD} || 'build') . '/sim:' . ($ENV{LD_LIBRARY_PATH} // '');
+    my ($cuda, @there) = csv(qw(-w larson:blocks=10,uniform:n=200 --threads 3 -p raw,segments,paged --device cuda:0));
+    is($cuda->{code} . join('', map { " $_->{status}" } @there), '0' . ' ok' x 6, 'threads on a CUDA device');
+    ok((grep { $_->{host_ns_per_op} eq '' } @there) == 0, 'and their times');
+} else {
+    skip('no CUDA in this build');
+}
 
 # ---- real traces
 my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
