@@ -8,70 +8,47 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* Random ranges against a table of owners, one per unit. */
+/* Random ranges against a table of owners, one per unit: where each begins and ends, and which granules some reach. */
 static void test_ranges(void)
 {
-    enum { UNITS = 512, ROUNDS = 20000 };
-    static uint32_t owner[UNITS], length[UNITS];
+    enum { UNITS = 256, UNIT = 64 << 10, IN_GRANULE = 32, ROUNDS = 20000 };
+    static uint32_t owner[UNITS];
+    static uint64_t length[UNITS];
     device_ranges ranges;
     uint64_t random = 9;
     int wrong = 0;
     memset(&ranges, 0, sizeof ranges);
     for (int round = 0; round < ROUNDS; round++) {
-        uint32_t at = (uint32_t)(splitmix64_next(&random) % (UNITS - 16));
-        uint32_t bytes = 1 + (uint32_t)(splitmix64_next(&random) % 16);
-        wrong += device_ranges_hold(&ranges, at, 1) != (owner[at] != 0);
+        uint64_t at = splitmix64_next(&random) % (UNITS - 16), address = at * UNIT, used = 0, granules = 0;
+        uint64_t units = 1 + splitmix64_next(&random) % 16, less = splitmix64_next(&random) % (2 * UNIT);
+        uint64_t bytes = units * UNIT - (less < UNIT ? less : 0);            /* half of them end where a unit does */
+        wrong += device_ranges_hold(&ranges, address, 1) != (owner[at] != 0);
         if (length[at]) {
-            uint32_t last = at + length[at] - 1;
-            wrong += !device_ranges_hold(&ranges, at, length[at]) || device_ranges_hold(&ranges, at, length[at] + 1);
-            wrong += !device_ranges_hold(&ranges, last, 1) || !device_ranges_remove(&ranges, at);
-            for (uint32_t unit = at; unit <= last; unit++) owner[unit] = 0;
+            uint64_t held = length[at];
+            wrong += !device_ranges_hold(&ranges, address, held) || device_ranges_hold(&ranges, address, held + 1);
+            wrong += !device_ranges_hold(&ranges, address + held - 1, 1) || !device_ranges_remove(&ranges, address);
+            for (uint64_t unit = at; unit * UNIT < address + held; unit++) owner[unit] = 0;
             length[at] = 0;
-            continue;
+        } else {
+            wrong += device_ranges_remove(&ranges, address);
+            for (uint64_t unit = at; unit < at + units; unit++) used |= owner[unit];
+            if (used) continue;
+            device_ranges_add(&ranges, address, bytes);
+            for (uint64_t unit = at; unit < at + units; unit++) owner[unit] = 1;
+            length[at] = bytes;
         }
-        wrong += device_ranges_remove(&ranges, at);
-        uint32_t used = 0;
-        for (uint32_t unit = at; unit < at + bytes; unit++) used |= owner[unit];
-        if (used) continue;
-        device_ranges_add(&ranges, at, bytes);
-        for (uint32_t unit = at; unit < at + bytes; unit++) owner[unit] = at + 1;
-        length[at] = bytes;
-        wrong += device_ranges_bytes(&ranges) != 2 * MIB;
+        for (uint64_t first = 0; first < UNITS; first += IN_GRANULE) {
+            uint64_t tenants = 0;
+            for (uint64_t unit = first; unit < first + IN_GRANULE; unit++) tenants += owner[unit];
+            granules += tenants > 0;
+        }
+        wrong += device_ranges_bytes(&ranges) != granules * 2 * MIB;
     }
     CHECK_INT(wrong, ==, 0);
     device_ranges_clear(&ranges);
     for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) device_ranges_add(&ranges, bytes * 16, bytes);
     CHECK_U64(device_ranges_bytes(&ranges), ==, 2 * MIB + 2 * MIB + 4 * MIB);
     CHECK(device_ranges_hold(&ranges, 5, 0) && !device_ranges_hold(&ranges, UINT64_MAX, UINT64_MAX));
-    device_ranges_clear(&ranges);
-}
-
-/* Pieces against a look at every granule: those that share one, those that reach into two, those that are gone. */
-static void test_pieces(void)
-{
-    enum { GRANULES = 8, PLACES = 24, ROUNDS = 20000 };
-    const uint64_t granule_bytes = 2 * MIB, step_bytes = GRANULES * granule_bytes / PLACES;
-    uint64_t random = 10, sizes[PLACES] = { 0 };
-    device_ranges ranges;
-    int wrong = 0;
-    memset(&ranges, 0, sizeof ranges);
-    for (int round = 0; round < ROUNDS; round++) {
-        uint64_t place = splitmix64_next(&random) % PLACES, used = 0;
-        int is_held = sizes[place] != 0;
-        sizes[place] = is_held ? 0 : 1 + splitmix64_next(&random) % (granule_bytes - 1);
-        if (is_held) wrong += !device_ranges_remove(&ranges, place * step_bytes);
-        else device_ranges_add(&ranges, place * step_bytes, sizes[place]);
-        for (uint64_t granule = 0; granule <= GRANULES; granule++) {
-            uint64_t start = granule * granule_bytes, tenants = 0;
-            for (uint64_t at = 0; at < PLACES; at++) {
-                uint64_t address = at * step_bytes;
-                tenants += sizes[at] && address < start + granule_bytes && address + sizes[at] > start;
-            }
-            used += tenants > 0;
-        }
-        wrong += device_ranges_bytes(&ranges) != used * granule_bytes;
-    }
-    CHECK_INT(wrong, ==, 0);
     device_ranges_clear(&ranges);
 }
 
@@ -317,7 +294,6 @@ static void test_cuda(void)
 int main(void)
 {
     test_ranges();
-    test_pieces();
     test_books();
     test_cuda();
     return tap_done();
