@@ -229,38 +229,6 @@ static void test_entry_points(void)
     cudart_close(machine);
 }
 
-static void test_entry_points_by_version(void)
-{
-#if CUDART_VERSION >= 12050
-    static const struct { const char *name; unsigned version; enum cudaDriverEntryPointQueryResult told; } rows[] = {
-        { "cuMemGetInfo", 12000, cudaDriverEntryPointSuccess },
-        { "cuMemGetInfo", 3000, cudaDriverEntryPointVersionNotSufficent },
-        { "cuNothing", 12000, cudaDriverEntryPointSymbolNotFound },
-        { "cuMemAddressReserve", 10020, cudaDriverEntryPointSuccess },
-        { "cuMemAddressFree", 10010, cudaDriverEntryPointVersionNotSufficent },
-        { "cuMemCreate", 10020, cudaDriverEntryPointSuccess },
-        { "cuMemSetAccess", 10010, cudaDriverEntryPointVersionNotSufficent },
-    };
-    sim *machine = cudart_open(1, GIB(1), NULL);
-    enum cudaDriverEntryPointQueryResult told;
-    void *found = NULL;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        CHECK_DONE(cudaGetDriverEntryPointByVersion(rows[i].name, &found, rows[i].version, cudaEnableDefault, &told));
-        CHECK_MSG(told == rows[i].told && !found == (told != 0), "%s of %u", rows[i].name, rows[i].version);
-    }
-    CHECK_CODE(cudaGetDriverEntryPointByVersion("cuInit", &found, CUDART_VERSION + 10, cudaEnableDefault, &told),
-               cudaErrorInvalidValue);
-    CHECK_CODE(cudaGetDriverEntryPointByVersion("cuInit", NULL, 12000, cudaEnableDefault, &told),
-               cudaErrorInvalidValue);
-    sim_fail_call(machine, SIM_CALL_ENTRY_POINT_BY_VERSION, 1, 0, SIM_UNKNOWN);
-    CHECK_CODE(cudaGetDriverEntryPointByVersion("cuInit", &found, 12000, cudaEnableDefault, NULL), cudaErrorUnknown);
-    CHECK_DONE(cudaGetDriverEntryPointByVersion("cuInit", &found, 12000, cudaEnableDefault, NULL));
-    cudart_close(machine);
-#else
-    SKIP("cudaGetDriverEntryPointByVersion: from CUDA 12.5 on");
-#endif
-}
-
 static void test_look_up_by_libcuda(void)
 {
     sim *machine = cudart_open(1, GIB(1), NULL);
@@ -468,7 +436,6 @@ static void run(void)
     test_elapsed();
     test_many_handles();
     test_entry_points();
-    test_entry_points_by_version();
     test_look_up_by_libcuda();
     test_what_is_not_there();
     test_host_functions();

@@ -8,7 +8,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* Random ranges against a table of owners, one per unit: where each begins and ends, and which granules some reach. */
+/* Random ranges against a table of owners, one per unit: where each begins and ends, and their granules. */
 static void test_ranges(void)
 {
     enum { UNITS = 256, UNIT = 64 << 10, IN_GRANULE = 32, ROUNDS = 20000 };
