@@ -322,7 +322,7 @@ static void start_others(void)
     }
 }
 
-/* Kernels cannot run, so that what is theirs fails anyhow; host functions and versions: test_cudart_calls.c. */
+/* Kernels cannot run, so that what is theirs fails anyhow; host functions and look-ups: test_cudart_calls.c. */
 static void test_all_calls_were_refused(void)
 {
     static const char *const elsewhere[] = {
