@@ -106,7 +106,7 @@ static int take_step(bench *bed, const char *step, uint64_t *op)
     uint64_t numbers[4];
     sscanf(step + 1, " %23[^ ;] %23[^ ;] %23[^ ;] %23[^ ;]", words[0], words[1], words[2], words[3]);
     for (int i = 0; i < 4; i++) numbers[i] = strtoull(words[i], NULL, 10) << (strchr(words[i], 'M') ? 20 : 0);
-    char *ptr = words[2][0] == '-' ? NULL : bed->base + numbers[2];
+    char *ptr = words[2][0] == '-' || step[0] != 'a' ? NULL : bed->base + numbers[2];
     uint32_t block = (uint32_t)numbers[1];
     *op = numbers[0];
     switch (step[0]) {
