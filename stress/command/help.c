@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +19,6 @@
 #include "../result/row.h"
 #include "../sim/costs.h"
 #include "../workload/workload.h"
-
-static int help_plain(FILE *out, const char *text)
-{
-    fputs(text, out);
-    return 0;
-}
-
-/* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME` are made */
-
-/* 1: there is such a column */
-static int help_column(FILE *out, const char *name)
-{
-    const row_column found = column_find(name);
-    if (found == COLUMN_COUNT) return 0;
-    fprintf(out, "%s, a column of --out csv: %s\n", name, row_table[found].note);
-    return 1;
-}
 
 /* ---- Lists of what there is, a line a thing: policies, devices, workloads */
 
@@ -60,17 +44,17 @@ static void help_wrapped(FILE *out, int at, const char *text)
 }
 
 /* A line of a list, cut aloud where the terminal, or COLUMNS, has no room for all of it. */
-static void help_line(FILE *out, const char *name, const char *text)
+PROBLEM_FORMAT(3, 4)
+static void help_line(FILE *out, const char *name, const char *format, ...)
 {
     char line[1024];
-    snprintf(line, sizeof line, "  %-22s %s", name, text);
+    va_list values;
+    int length = snprintf(line, sizeof line, "  %-22s ", name);
+    va_start(values, format);
+    vsnprintf(line + length, sizeof line - (size_t)length, format, values);
+    va_end(values);
     table_cut(line, table_style_for(out, "never").width);
     fprintf(out, "%s\n", line);
-}
-
-static const char *help_absent(const policy_kind *kind)
-{
-    return kind->family != POLICY_RIVAL || rival_present() ? "" : " (not in this build)";
 }
 
 /* The name that people read, and the short one. */
@@ -82,73 +66,66 @@ static const char *help_policy_names(const policy_kind *kind, char *text, size_t
     return text;
 }
 
+static const char *help_policy_text(const policy_kind *kind, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", kind->model ? "model: " : "", kind->summary,
+             kind->family != POLICY_RIVAL || rival_present() ? "" : " (not in this build)");
+    return text;
+}
+
 static void help_policy_page(FILE *out, const policy_kind *kind)
 {
-    char names[80];
-    fprintf(out, "  %s: %s%s%s\n", help_policy_names(kind, names, sizeof names), kind->model ? "model: " : "",
-            kind->summary, help_absent(kind));
+    char names[80], text[512];
+    fprintf(out, "  %s: %s\n", help_policy_names(kind, names, sizeof names), help_policy_text(kind, text, sizeof text));
     if (kind->model && *kind->model->lacks) help_wrapped(out, fprintf(out, "%19s", "not: "), kind->model->lacks);
     if (*kind->options) help_wrapped(out, fprintf(out, "%20s", "keys: "), kind->options);
 }
 
-/* with its keys; 1: there is one of the name */
-static int help_policy(FILE *out, const char *name)
+static void help_policies(FILE *out)
 {
-    char short_name[64];
     policy_kind kind;
-    snprintf(short_name, sizeof short_name, "%s", name);
-    policy_name_shorten(short_name);
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
-        if (strcmp(kind.name, short_name)) continue;
-        fputs("a policy, for -p\n", out);
-        help_policy_page(out, &kind);
-        return 1;
-    }
-    return 0;
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
 }
 
 static void help_list_policies(FILE *out)
 {
     char names[80], text[512];
-    fputs("policies\n", out);
     policy_kind kind;
+    fputs("policies\n", out);
     for (size_t index = 0; policy_kind_at(index, &kind); index++) {
-        snprintf(text, sizeof text, "%s%s%s", kind.model ? "model: " : "", kind.summary, help_absent(&kind));
-        help_line(out, help_policy_names(&kind, names, sizeof names), text);
+        help_line(out, help_policy_names(&kind, names, sizeof names), "%s",
+                  help_policy_text(&kind, text, sizeof text));
     }
     help_line(out, "all", "all of these but config and cub-library; left out: what the device lacks");
 }
 
-/* a line each */
 static void help_list_workloads(FILE *out)
 {
     fputs("workloads\n", out);
     for (size_t index = 0; workload_family_at(index); index++) {
-        help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
+        help_line(out, workload_family_at(index)->name, "%s", workload_family_at(index)->summary);
     }
     help_line(out, "all", "each of those that need no file");
 }
 
 static void help_list_devices(FILE *out)
 {
-    char total[32], name[24], text[600];
-    cuda_environment found;
+    char total[32], name[24];
     problem trouble = { 0, "" };
     fputs("devices\n", out);
     help_line(out, "sim:SIZE", "simulated; sim is sim:80G");
     help_line(out, "sim:SIZE,vm=off", "without virtual memory");
-    snprintf(text, sizeof text, "with no more mappings than N, %u otherwise", SIM_DEFAULT_MAPPINGS);
-    help_line(out, "sim:SIZE,mappings=N", text);
+    help_line(out, "sim:SIZE,mappings=N", "with no more mappings than N, %u otherwise", SIM_DEFAULT_MAPPINGS);
     int count = cuda_environment_count(&trouble);
-    snprintf(text, sizeof text, "none: %s", trouble.text);
-    if (count < 0) help_line(out, "cuda:N", text);
+    if (count < 0) help_line(out, "cuda:N", "none: %s", trouble.text);
     for (int ordinal = 0; ordinal < count; ordinal++) {
+        cuda_environment found;
         problem unknown = { 0, "" };
         snprintf(name, sizeof name, "cuda:%d", ordinal);
-        int is_unknown = cuda_environment_describe(ordinal, &found, &unknown) != 0;
-        snprintf(text, sizeof text, "%s, %s, %s", found.name, text_bytes(found.total_bytes, total, sizeof total),
-                 found.uuid);
-        help_line(out, name, is_unknown ? unknown.text : text);
+        if (cuda_environment_describe(ordinal, &found, &unknown)) help_line(out, name, "%s", unknown.text);
+        else help_line(out, name, "%s, %s, %s", found.name, text_bytes(found.total_bytes, total, sizeof total),
+                       found.uuid);
     }
 }
 
@@ -191,28 +168,17 @@ static const char help_measuring[] =
 
 /* ---- `stress help outputs`: the kinds of --out */
 
-/* 1: there is such a kind */
-static int help_output(FILE *out, const char *name)
-{
-    for (size_t index = 0; output_kind_at(index); index++) {
-        const output_kind *each = output_kind_at(index);
-        if (strcmp(name, each->name)) continue;
-        help_wrapped(out, fprintf(out, "%s, a kind of --out: ", name), each->note);
-        return 1;
-    }
-    return 0;
-}
+static const char help_outputs[] =
+    "--out KIND=PATH, as often as wanted; PATH - is stdout, and then the table goes to stderr\n";
 
-static int help_outputs(FILE *out)
+static void help_output_list(FILE *out)
 {
-    fputs("--out KIND=PATH, as often as wanted; PATH - is stdout, and then the table goes to stderr\n", out);
     for (size_t index = 0; output_kind_at(index); index++) {
         const output_kind *each = output_kind_at(index);
         help_wrapped(out, fprintf(out, "  %-10s ", each->name), each->note);
     }
     fputs("Every number in a picture is a cell of the csv of the same run, which its element names (data-row,\n"
           "data-column), and every point of a line a row of series or latency.\n", out);
-    return 0;
 }
 
 /* ---- Workloads for people: what each is, its peak, its options */
@@ -254,28 +220,16 @@ static void help_workload_page(FILE *out, size_t index)
     }
 }
 
-/* with its keys; 1: there is one of the name */
-static int help_workload(FILE *out, const char *name)
-{
-    for (size_t index = 0; workload_family_at(index); index++) {
-        if (strcmp(workload_family_at(index)->name, name)) continue;
-        fputs("a workload, for -w; NAME:key=value,.. with these keys:\n", out);
-        help_workload_page(out, index);
-        return 1;
-    }
-    return 0;
-}
+static const char help_workloads[] =
+    "-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n";
 
-/* of all; 0 */
-static int help_workloads(FILE *out)
+static void help_workload_list(FILE *out)
 {
-    fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
     for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
     help_recordings(out);
-    return 0;
 }
 
-/* ---- Texts for people, made from the tables wherever there is one */
+/* ---- Texts */
 
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
@@ -442,11 +396,12 @@ static const char help_shards[] =
     "but for its step), JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with\n"
     "SLURM_NTASKS, OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows.\n";
 
-static int help_costs(FILE *out)
+static const char help_costs[] =
+    "--costs FILE: lines 'NAME fixed_ns ns_per_MiB'; # begins a comment; what is left out keeps its default.\n";
+
+static void help_cost_list(FILE *out)
 {
-    fputs("--costs FILE: lines 'NAME fixed_ns ns_per_MiB'; # begins a comment; what is left out keeps its default.\n",
-          out);
-    return sim_costs_write(sim_costs_default(), out);
+    (void)sim_costs_write(sim_costs_default(), out);
 }
 
 static void help_columns_of(FILE *out, const char *name, row_kind kind)
@@ -457,69 +412,87 @@ static void help_columns_of(FILE *out, const char *name, row_kind kind)
     for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_table[columns[at]].name);
 }
 
-static int help_column_list(FILE *out)
+static void help_column_list(FILE *out)
 {
     help_columns_of(out, "run", ROW_RUN);
-    help_plain(out, "  and with --rounds: rounds, oom_round, oom_round_op\n");
+    fputs("  and with --rounds: rounds, oom_round, oom_round_op\n", out);
     help_columns_of(out, "holes (stress help holes)", ROW_HOLES);
     help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
     help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
-    help_plain(out, "What they are:\n");
+    fputs("What they are:\n", out);
     for (int column = 0; column < COLUMN_COUNT; column++) {
         fprintf(out, "  %-29s %s\n", row_table[column].name, row_table[column].note);
     }
-    return help_plain(out, help_columns);
+    fputs(help_columns, out);
 }
 
 typedef struct help_topic {
-    const char *name, *text;                     /* text NULL: written by a function */
-    int       (*write)(FILE *out);
+    const char *name, *text;
+    void      (*write)(FILE *out);               /* what comes behind the text; NULL: nothing does */
 } help_topic;
 
-static int help_lists_page(FILE *out)
-{
-    policy_kind kind;
-    help_plain(out, help_lists);
-    fputs("policies\n", out);
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
-    return 0;
-}
-
 static const help_topic help_topics[] = {
-    { "lists", NULL, help_lists_page }, { "workloads", NULL, help_workloads }, { "threads", help_threads, NULL },
-    { "faults", help_faults, NULL }, { "costs", NULL, help_costs }, { "columns", NULL, help_column_list },
-    { "capacity", help_capacity, NULL }, { "batch", help_batch, NULL }, { "shrink", help_shrink, NULL },
-    { "holes", help_holes, NULL }, { "gates", help_gates, NULL },
+    { "lists", help_lists, help_policies }, { "workloads", help_workloads, help_workload_list },
+    { "threads", help_threads, NULL }, { "faults", help_faults, NULL }, { "costs", help_costs, help_cost_list },
+    { "columns", "", help_column_list }, { "capacity", help_capacity, NULL }, { "batch", help_batch, NULL },
+    { "shrink", help_shrink, NULL }, { "holes", help_holes, NULL }, { "gates", help_gates, NULL },
     { "compare", help_compare, NULL }, { "shards", help_shards, NULL }, { "merge", help_shards, NULL },
-    { "outputs", NULL, help_outputs }, { "measuring", help_measuring, NULL },
+    { "outputs", help_outputs, help_output_list }, { "measuring", help_measuring, NULL },
 };
 #define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
 
-static int help_option(FILE *out, const char *name)
+/* ---- What has a name: a workload, policy, option, column or kind of --out. Each is written, and counted */
+
+static int help_named_policy(FILE *out, const char *name)
 {
-    const char *bare = name + (strncmp(name, "--", 2) ? 0 : 2);
-    for (size_t index = 0; cli_option_at(index); index++) {
-        if (strcmp(bare, cli_option_at(index)->name)) continue;
-        cli_help_option(out, cli_option_at(index));
-        return 1;
+    char short_name[64];
+    policy_kind kind;
+    int count = 0;
+    snprintf(short_name, sizeof short_name, "%s", name);
+    policy_name_shorten(short_name);
+    for (size_t index = 0; !count && policy_kind_at(index, &kind); index++) {
+        if (strcmp(kind.name, short_name)) continue;
+        fputs("a policy, for -p\n", out);
+        help_policy_page(out, &kind);
+        count++;
     }
-    return 0;
+    return count;
 }
 
-/* What is called so: a name may be several things. How many. */
 static int help_named(FILE *out, const char *name)
 {
-    return help_workload(out, name) + help_policy(out, name) + help_option(out, name) + help_column(out, name)
-         + help_output(out, name);
+    const char *option = name + (strncmp(name, "--", 2) ? 0 : 2);
+    const row_column column = column_find(name);
+    int count = 0;
+    for (size_t index = 0; workload_family_at(index); index++) {
+        if (strcmp(workload_family_at(index)->name, name)) continue;
+        fputs("a workload, for -w; NAME:key=value,.. with these keys:\n", out);
+        help_workload_page(out, index);
+        count++;
+    }
+    count += help_named_policy(out, name);
+    for (size_t index = 0; cli_option_at(index); index++) {
+        if (strcmp(cli_option_at(index)->name, option)) continue;
+        cli_help_option(out, cli_option_at(index));
+        count++;
+    }
+    if (column != COLUMN_COUNT) {
+        fprintf(out, "%s, a column of --out csv: %s\n", name, row_table[column].note);
+        count++;
+    }
+    for (size_t index = 0; output_kind_at(index); index++) {
+        if (strcmp(output_kind_at(index)->name, name)) continue;
+        help_wrapped(out, fprintf(out, "%s, a kind of --out: ", name), output_kind_at(index)->note);
+        count++;
+    }
+    return count;
 }
 
 static void help_offer(nearest *search)
 {
-    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
-        nearest_offer(search, each->name);
-    }
-    for (size_t index = 0; workload_family_at(index); index++) nearest_offer(search, workload_family_at(index)->name);
     policy_kind kind;
+    for (size_t index = 0; index < HELP_TOPICS; index++) nearest_offer(search, help_topics[index].name);
+    for (size_t index = 0; workload_family_at(index); index++) nearest_offer(search, workload_family_at(index)->name);
     for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(search, kind.name);
     for (size_t index = 0; policy_name_at(index); index++) nearest_offer(search, policy_name_at(index));
     for (size_t index = 0; cli_option_at(index); index++) nearest_offer(search, cli_option_at(index)->name);
@@ -529,9 +502,9 @@ static void help_offer(nearest *search)
 const char *help_names(char *text, size_t size, const char *between)
 {
     text[0] = '\0';
-    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
-        if (each > help_topics && each->text && each->text == each[-1].text) continue;
-        text_add(text, size, "%s%s", *text ? between : "", each->name);
+    for (size_t index = 0; index < HELP_TOPICS; index++) {
+        if (index && help_topics[index].text == help_topics[index - 1].text) continue;
+        text_add(text, size, "%s%s", *text ? between : "", help_topics[index].name);
     }
     return text;
 }
@@ -539,19 +512,23 @@ const char *help_names(char *text, size_t size, const char *between)
 int help_write(FILE *out, const char *topic, problem *why)
 {
     char hint[96], names[256];
-    for (const help_topic *each = help_topics; topic && each < help_topics + HELP_TOPICS; each++) {
-        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
+    for (size_t index = 0; topic && index < HELP_TOPICS; index++) {
+        if (strcmp(topic, help_topics[index].name)) continue;
+        fputs(help_topics[index].text, out);
+        if (help_topics[index].write) help_topics[index].write(out);
+        return 0;
     }
     if (!topic || command_find(topic)) {
         fputs(help_top, out);
         command_usage(out);
         cli_help(out);
-        return help_plain(out, help_bottom);
+        fputs(help_bottom, out);
+        return 0;
     }
     if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
     help_offer(&search);
-    help_names(names, sizeof names, ", ");
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
-                       "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
+                       "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint),
+                       help_names(names, sizeof names, ", "));
 }
