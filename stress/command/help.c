@@ -76,7 +76,8 @@ static const char *help_policy_text(const policy_kind *kind, char *text, size_t 
 static void help_policy_page(FILE *out, const policy_kind *kind)
 {
     char names[80], text[512];
-    fprintf(out, "  %s: %s\n", help_policy_names(kind, names, sizeof names), help_policy_text(kind, text, sizeof text));
+    fprintf(out, "  %s: %s\n", help_policy_names(kind, names, sizeof names),
+            help_policy_text(kind, text, sizeof text));
     if (kind->model && *kind->model->lacks) help_wrapped(out, fprintf(out, "%19s", "not: "), kind->model->lacks);
     if (*kind->options) help_wrapped(out, fprintf(out, "%20s", "keys: "), kind->options);
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../base/progress.h"
+#include "../base/text.h"
 
 /* ---- Calls to the pool, and clocks around them */
 
@@ -133,29 +135,39 @@ static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const 
 
 /* ---- Streams by number: found in the ops, sorted, made */
 
-static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
+/* NULL and a problem: there are too many. */
+static pass_stream *pass_streams_take(pass_streams *self, uint64_t number, problem *why)
 {
-    if (self->count && number == self->list[self->count - 1].number) return 0;
     id_entry *entry = id_map_add(&self->index_by_number, number);
-    if (entry->state != ID_UNKNOWN) return 0;
-    entry->state = ID_LIVE;
+    if (entry->state != ID_UNKNOWN) return &self->list[entry->value];
     if (self->count == PASS_MAX_STREAMS) {
-        return problem_set(why, EXIT_USAGE, "more than %d streams", PASS_MAX_STREAMS);
+        problem_set(why, EXIT_USAGE, "more than %d streams", PASS_MAX_STREAMS);
+        return NULL;
     }
-    self->list[self->count++].number = number;
-    return 0;
+    entry->state = ID_LIVE;
+    entry->value = self->count;
+    self->list[self->count].number = number;
+    return &self->list[self->count++];
 }
 
+/* Threads with kernels may stand beside others without: each has its own streams. */
 static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
 {
+    uint64_t with_kernels = 0;                   /* threads, by bit */
     self->list = program_need(PASS_MAX_STREAMS, sizeof *self->list);
-    if (pass_streams_add(self, 0, why)) return -1;
+    if (!pass_streams_take(self, 0, why)) return -1;
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
-        self->has_kernels |= next->kind == OP_KERNEL;
-        if (pass_streams_add(self, next->stream, why)) return -1;
-        if (next->kind == OP_WAIT && pass_streams_add(self, next->value, why)) return -1;
+        const uint64_t thread = UINT64_C(1) << op_stream_thread(stream, index);
+        pass_stream *on = pass_streams_take(self, next->stream, why);
+        if (!on || (next->kind == OP_WAIT && !pass_streams_take(self, next->value, why))) return -1;
+        if (next->kind == OP_KERNEL) with_kernels |= thread;
+        if (next->kind != OP_STEP && next->kind != OP_RIVAL) on->threads |= thread;
     }
+    for (uint32_t index = 0; index < self->count; index++) {
+        self->list[index].has_kernels = (self->list[index].threads & with_kernels) != 0;
+    }
+    self->has_kernels = with_kernels != 0;
     return 0;
 }
 
@@ -170,34 +182,16 @@ uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
     return number ? id_map_find(&self->index_by_number, number)->value : 0;
 }
 
-/* Threads with kernels may stand beside others without: each has its own streams. */
-static void pass_streams_mark(pass_streams *self, const op_stream *stream)
-{
-    uint8_t has_kernels[WORKLOAD_MAX_THREADS] = { 0 };
-    for (size_t index = 0; index < stream->op_count; index++) {
-        if (stream->ops[index].kind == OP_KERNEL) has_kernels[op_stream_thread(stream, index)] = 1;
-    }
-    for (size_t index = 0; index < stream->op_count; index++) {
-        const op *next = &stream->ops[index];
-        if (next->kind == OP_STEP || next->kind == OP_RIVAL || !has_kernels[op_stream_thread(stream, index)])
-            continue;
-        self->list[pass_streams_index(self, next->stream)].has_kernels = 1;
-    }
-}
-
-int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, uint64_t op_ns, problem *why)
+int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->device = on;
-    self->op_ns = op_ns;
     if (pass_streams_find(self, stream, why)) return -1;
-    self->clocks = program_need((size_t)self->count * self->count, sizeof *self->clocks);
     qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
     for (uint32_t index = 0; index < self->count; index++) {
         id_map_find(&self->index_by_number, self->list[index].number)->value = index;
         if (index && device_stream_create(on, &self->list[index].handle, why)) return -1;
     }
-    pass_streams_mark(self, stream);
     return 0;
 }
 
@@ -209,8 +203,6 @@ int pass_streams_close(pass_streams *self, problem *why)
         failed |= device_stream_destroy(self->device, self->list[index].handle, why);
     }
     free(self->list);
-    free(self->clocks);
-    free(self->uses);
     id_map_free(&self->index_by_number);
     memset(self, 0, sizeof *self);
     return failed;
@@ -225,90 +217,24 @@ int pass_streams_fit(const op_stream *stream, problem *why)
     return failed;
 }
 
-static int pass_streams_work(const pass_streams *self, uint32_t stream, uint64_t work_ns, problem *why)
-{
-    return device_work(self->device, self->list[stream].handle, work_ns, why);
-}
-
-static uint64_t *pass_streams_clock(const pass_streams *self, uint32_t stream)
-{
-    return &self->clocks[(size_t)stream * self->count];
-}
-
-static int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t other, problem *why)
-{
-    uint64_t *clock = pass_streams_clock(self, stream);
-    const uint64_t *passed = pass_streams_clock(self, other);
-    for (uint32_t index = 0; index < self->count; index++) {
-        if (passed[index] > clock[index]) clock[index] = passed[index];
-    }
-    return device_follow(self->device, self->list[stream].handle, self->list[other].handle, why);
-}
-
-/* The block's use on this stream, which is new if there was none. NULL: the device failed. */
-static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
-{
-    uint32_t index = block->uses;
-    while (index && self->uses[index].stream != stream) index = self->uses[index].next;
-    if (index) return &self->uses[index];
-    if (self->in_order && stream != block->home && pass_streams_follow(self, stream, block->home, why)) return NULL;
-    if (self->unused) {
-        index = self->unused;
-        self->unused = self->uses[index].next;
-    } else {
-        index = ++self->use_count;
-        ARRAY_RESERVE(self->uses, self->use_capacity, index + 1);
-    }
-    self->uses[index].stream = stream;
-    self->uses[index].next = block->uses;
-    block->uses = index;
-    return &self->uses[index];
-}
-
-static int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
-{
-    if (!block->ptr) return 0;
-    pass_use *use = pass_streams_find_use(self, stream, block, why);
-    if (!use) return -1;
-    use->position = ++pass_streams_clock(self, stream)[stream];
-    return device_access(self->device, self->list[stream].handle, block->ptr, block->bytes, block->owner, why);
-}
-
-/* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of each
-   stream, the allocation's own included, that no wait so far orders before what is given to the stream next. after:
-   the answer before, NULL at first. NULL: no more. */
-static const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream,
-                                              const pass_block *block, const pass_use *after)
-{
-    const uint64_t *clock = pass_streams_clock(self, stream);
-    for (uint32_t index = after ? after->next : block->uses; index; index = self->uses[index].next) {
-        if (self->uses[index].position > clock[self->uses[index].stream]) return &self->uses[index];
-    }
-    return NULL;
-}
-
-/* Then, still before it: what puts it in order where the op stream says nothing; the block's uses are forgotten.
-   at_home: the policy takes it for one on the allocation's stream, which then waits for all uses on others. */
-static int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *block, int at_home, problem *why)
-{
-    uint32_t home = block->home;
-    if (stream != home && !self->list[home].has_kernels && pass_streams_follow(self, stream, home, why)) return -1;
-    if (stream != home && at_home && pass_streams_follow(self, home, stream, why)) return -1;
-    while (block->uses) {
-        uint32_t index = block->uses;
-        pass_use *use = &self->uses[index];
-        int is_apart = use->stream != stream && use->stream != home;
-        if (at_home && is_apart && pass_streams_follow(self, home, use->stream, why)) return -1;
-        block->uses = use->next;
-        use->next = self->unused;
-        self->unused = index;
-    }
-    return 0;
-}
-
 /* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
 
 enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096 };
+
+typedef struct pass_use {                        /* the latest of a block on a stream */
+    uint64_t position;                           /* the stream's uses up to it */
+    uint32_t stream;                             /* as all streams below by index */
+    uint32_t next;                               /* of the block, or unused: index into pass.uses; 0: none */
+} pass_use;
+
+typedef struct pass_block {                      /* zeroed: not allocated yet */
+    void    *ptr;                                /* NULL: it has 0 bytes */
+    uint64_t bytes;
+    uint64_t owner;                              /* its own number, from 1 (oracle_owner) */
+    uint32_t home;                               /* the stream of its allocation */
+    uint32_t uses;                               /* one a stream: the first's index, as pass_use.next */
+    int      is_live;                            /* allocated and not freed; refused ones never are */
+} pass_block;
 
 typedef struct pass {
     const pass_settings *settings;
@@ -318,6 +244,10 @@ typedef struct pass {
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
+    uint64_t            *clocks;                 /* [stream * count + other]: of the other's uses, so many come before
+                                                    what is given to the stream next; of its own, all */
+    pass_use            *uses;                   /* [0] is none */
+    uint32_t             use_count, use_capacity, unused;
     latencies           *timing;                 /* NULL: verifying pass, probe */
     caller               by;
     pass_result         *result;
@@ -332,6 +262,7 @@ typedef struct pass {
     uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
                                                     it, whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
+    problem              why;                    /* of a device that fails */
 } pass;
 
 static gpuarena_stream pass_handle(const pass *run, uint32_t stream)
@@ -344,60 +275,160 @@ static void pass_digest(pass *run, uint64_t word)
     run->result->digest = digest_word(run->result->digest, word);
 }
 
-static int pass_stop(pass *run, pass_status status, const char *message)
+static void pass_begin_op(const pass *run)
 {
+    device_begin_op(run->device, run->op);
+    record_op(run->settings->recording, run->op);
+}
+
+/* ---- What ends it early */
+
+PROBLEM_FORMAT(3, 4)
+static int pass_stop(pass *run, pass_status status, const char *format, ...)
+{
+    va_list values;
     run->done = 1;
     run->result->status = status;
     run->result->needed_ops = run->op + 1;
-    snprintf(run->result->message, sizeof run->result->message, "%s", message);
+    va_start(values, format);
+    vsnprintf(run->result->message, sizeof run->result->message, format, values);
+    va_end(values);
     return -1;
 }
 
 /* The device failed, if so. */
-static int pass_stuck(pass *run, int failed, const problem *why)
+static int pass_stuck(pass *run, int failed)
 {
-    char message[sizeof run->result->message];
     if (!failed) return 0;
-    snprintf(message, sizeof message, "op %" PRIu64 ": %.400s", run->op, why->text);
-    return pass_stop(run, PASS_ERROR, message);
+    return pass_stop(run, PASS_ERROR, "op %" PRIu64 ": %.400s", run->op, run->why.text);
 }
 
 /* Where the ops have kernels, nobody can tell whose task the order of two uses was. */
 static int pass_violated(pass *run)
 {
-    char message[sizeof run->result->message];
-    const char *violation = oracle_violation(run->oracle);
     pass_status status = oracle_is_stuck(run->oracle) ? PASS_ERROR : PASS_VERIFY_FAILED;
     int may_be_workload = run->streams.has_kernels && oracle_is_of_order(run->oracle);
-    snprintf(message, sizeof message, "%.400s%s", violation, may_be_workload
-             ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
-    return pass_stop(run, status, message);
+    return pass_stop(run, status, "%.400s%s", oracle_violation(run->oracle), may_be_workload
+                     ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
 }
 
 /* Neither success nor out of memory: the device's or the host's failure, or a result that no policy may give. */
 static int pass_failed(pass *run, uint32_t block, const char *call, gpuarena_result result)
 {
-    char message[sizeof run->result->message];
-    pool_refusal refusal;
     if (result == GPUARENA_DRIVER_ERROR || result == GPUARENA_DEVICE_LOST || result == GPUARENA_HOST_MEMORY
         || result == GPUARENA_NOT_SUPPORTED || result == GPUARENA_CAPTURE || !run->oracle) {
+        pool_refusal refusal;
         pool_last_refusal(&run->pool, &refusal);
-        snprintf(message, sizeof message, "op %" PRIu64 ": %s: %s: %.300s", run->op, call,
-                 gpuarena_result_name(result), refusal.text);
-        return pass_stop(run, PASS_ERROR, message);
+        return pass_stop(run, PASS_ERROR, "op %" PRIu64 ": %s: %s: %.300s", run->op, call,
+                         gpuarena_result_name(result), refusal.text);
     }
     oracle_result(run->oracle, run->op, block, call, gpuarena_result_name(result));
     return pass_violated(run);
 }
 
+/* ---- What the program does on the GPU: work, uses, and what orders them */
+
+static int pass_work(pass *run, uint32_t stream, uint64_t work_ns)
+{
+    return pass_stuck(run, device_work(run->device, pass_handle(run, stream), work_ns, &run->why));
+}
+
+static int pass_access(pass *run, uint32_t stream, const pass_block *block)
+{
+    return pass_stuck(run, device_access(run->device, pass_handle(run, stream), block->ptr, block->bytes,
+                                         block->owner, &run->why));
+}
+
+static uint64_t *pass_clock(const pass *run, uint32_t stream)
+{
+    return &run->clocks[(size_t)stream * run->streams.count];
+}
+
+static int pass_follow(pass *run, uint32_t stream, uint32_t other)
+{
+    uint64_t *clock = pass_clock(run, stream);
+    const uint64_t *passed = pass_clock(run, other);
+    for (uint32_t index = 0; index < run->streams.count; index++) memory_raise(&clock[index], passed[index]);
+    return pass_stuck(run, device_follow(run->device, pass_handle(run, stream), pass_handle(run, other), &run->why));
+}
+
+/* The block's use on this stream, which is new if there was none: then a stream waits for the block's own, where
+   memory comes in that one's order. NULL: the device failed. */
+static pass_use *pass_find_use(pass *run, uint32_t stream, pass_block *block)
+{
+    uint32_t index = block->uses;
+    while (index && run->uses[index].stream != stream) index = run->uses[index].next;
+    if (index) return &run->uses[index];
+    if (run->pool.in_order && stream != block->home && pass_follow(run, stream, block->home)) return NULL;
+    if (run->unused) {
+        index = run->unused;
+        run->unused = run->uses[index].next;
+    } else {
+        index = ++run->use_count;
+        ARRAY_RESERVE(run->uses, run->use_capacity, index + 1);
+    }
+    run->uses[index].stream = stream;
+    run->uses[index].next = block->uses;
+    block->uses = index;
+    return &run->uses[index];
+}
+
+static int pass_kernel(pass *run, const op *next, uint32_t stream)
+{
+    if (pass_work(run, stream, next->value)) return -1;
+    for (uint32_t index = 0; index < next->count; index++) {
+        const uint32_t number = run->stream->touches[next->first + index];
+        pass_block *block = &run->blocks[number];
+        if (!block->is_live) continue;
+        if (run->oracle && oracle_touch(run->oracle, run->op, number)) return pass_violated(run);
+        if (!block->ptr) continue;
+        pass_use *use = pass_find_use(run, stream, block);
+        if (!use) return -1;
+        use->position = ++pass_clock(run, stream)[stream];
+        if (pass_access(run, stream, block)) return -1;
+    }
+    return 0;
+}
+
+/* Before a free on this stream: the policy is told of the latest use of each stream, the allocation's own included,
+   that no wait so far orders before what is given to the stream next. Then the program puts in order what the op
+   stream says nothing of, and the uses are forgotten. A policy that takes the free for one on the allocation's stream
+   has that wait for all uses on others. */
+static int pass_end_uses(pass *run, uint32_t number, uint32_t stream)
+{
+    pass_block *block = &run->blocks[number];
+    const uint32_t home = block->home;
+    const int at_home = pool_follows(&run->pool);
+    for (uint32_t index = block->uses; index; index = run->uses[index].next) {
+        const pass_use *use = &run->uses[index];
+        if (use->position <= pass_clock(run, stream)[use->stream]) continue;
+        gpuarena_result result = pool_use(&run->pool, block->ptr, pass_handle(run, use->stream));
+        if (result) return pass_failed(run, number, "use", result);
+    }
+    if (stream != home && !run->streams.list[home].has_kernels && pass_follow(run, stream, home)) return -1;
+    if (stream != home && at_home && pass_follow(run, home, stream)) return -1;
+    while (block->uses) {
+        const uint32_t index = block->uses;
+        pass_use *use = &run->uses[index];
+        int is_apart = use->stream != stream && use->stream != home;
+        if (at_home && is_apart && pass_follow(run, home, use->stream)) return -1;
+        block->uses = use->next;
+        use->next = run->unused;
+        run->unused = index;
+    }
+    return 0;
+}
+
+/* ---- Allocations and frees */
+
 static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
 {
     pass_result *result = run->result;
+    pool_refusal refusal;
     result->status = PASS_OOM;
     if (!run->settings->skip_oom) run->done = 1;
     record_refuse(run->settings->recording, bytes);
     if (run->timing) return 0;
-    pool_refusal refusal;
     pool_last_refusal(&run->pool, &refusal);
     if (run->oracle && run->pool.arena && oracle_refusal(run->oracle, run->op, block, bytes, refusal.largest_bytes)) {
         return pass_violated(run);
@@ -412,8 +443,7 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
 
 static int pass_alloc(pass *run, const op *next, uint32_t home)
 {
-    pass_block *block = &run->blocks[next->first];
-    problem why = { 0, "" };
+    record *recording = run->settings->recording;
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
     gpuarena_result result = pass_tags_alloc(&run->by, run->stream, next, &ptr, stream);
@@ -424,31 +454,14 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);
     if (result) return pass_failed(run, next->first, "alloc", result);
     const pass_block made = { ptr, next->value, oracle_owner(next->first), home, 0, 1 };
-    *block = made;
-    record *recording = run->settings->recording;
+    run->blocks[next->first] = made;
     uint64_t bytes = recording && ptr ? pool_block_bytes(&run->pool, ptr, next->value) : 0;
     record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
-    if (run->streams.list[home].has_kernels || !ptr) return 0;
-    int failed = pass_streams_work(&run->streams, home, run->streams.op_ns, &why)    /* its threads say of none */
-        || device_access(run->device, stream, ptr, next->value, made.owner, &why);
-    return pass_stuck(run, failed, &why);
-}
-
-/* What a program tells its allocator before a free, and what it puts in order. */
-static int pass_end_uses(pass *run, uint32_t number, uint32_t stream)
-{
-    pass_block *block = &run->blocks[number];
-    problem why = { 0, "" };
-    const pass_use *use = NULL;
-    while ((use = pass_streams_unordered(&run->streams, stream, block, use)) != NULL) {
-        gpuarena_result result = pool_use(&run->pool, block->ptr, pass_handle(run, use->stream));
-        if (result) return pass_failed(run, number, "use", result);
-    }
-    int failed = pass_streams_end(&run->streams, stream, block, pool_follows(&run->pool), &why);
-    return pass_stuck(run, failed, &why);
+    if (run->streams.list[home].has_kernels || !ptr) return 0;               /* its threads say of none */
+    return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, home, &made) ? -1 : 0;
 }
 
 static int pass_free(pass *run, uint32_t number, uint32_t stream)
@@ -467,39 +480,36 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     return result ? pass_failed(run, number, "free", result) : 0;
 }
 
-static int pass_kernel(pass *run, const op *next, uint32_t stream)
+/* What is live is freed: between rounds as ops of their own, at the end outside of every count. */
+static int pass_free_all(pass *run, int are_ops)
 {
-    problem why = { 0, "" };
-    if (pass_stuck(run, pass_streams_work(&run->streams, stream, next->value, &why), &why)) return -1;
-    for (uint32_t index = 0; index < next->count; index++) {
-        uint32_t block = run->stream->touches[next->first + index];
+    caller_rest(&run->by);
+    for (uint32_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
-        if (run->oracle && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
-        int failed = pass_streams_use(&run->streams, stream, &run->blocks[block], &why);
-        if (pass_stuck(run, failed, &why)) return -1;
+        if (are_ops) pass_begin_op(run);
+        if (pass_free(run, block, run->blocks[block].home)) return -1;
+        run->op += are_ops != 0;
     }
     return 0;
 }
 
+/* ---- Op after op, round after round */
+
 static int pass_op(pass *run, const op *next)
 {
+    const uint32_t stream = pass_streams_index(&run->streams, next->stream);
     pass_digest(run, (uint64_t)next->kind);
     pass_digest(run, next->value);
-    problem why = { 0, "" };
-    pass_streams *streams = &run->streams;
-    uint32_t stream = pass_streams_index(streams, next->stream);
-    int failed = 0;
     switch (next->kind) {
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
-    case OP_WAIT:
-        failed = pass_streams_follow(streams, stream, pass_streams_index(streams, next->value), &why);
-        break;
-    case OP_RIVAL:  failed = device_rival(run->device, next->value, (int)next->count, &why); break;
+    case OP_WAIT:   return pass_follow(run, stream, pass_streams_index(&run->streams, next->value));
+    case OP_RIVAL:
+        return pass_stuck(run, device_rival(run->device, next->value, (int)next->count, &run->why));
     case OP_STEP:   record_label(run->settings->recording, next->first);
     }
-    return pass_stuck(run, failed, &why);
+    return 0;
 }
 
 static void pass_measure(pass *run, gpuarena_stats *stats)
@@ -515,7 +525,26 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     memory_raise(&run->result->last_reserved_bytes, use.reserved_bytes);
 }
 
-/* Another repetition has begun. */
+/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
+   it is; and the last. */
+static int pass_settle(pass *run, size_t index)
+{
+    op_kind kind = run->stream->ops[index].kind;
+    int is_due = !index || index + 1 == run->stream->op_count || kind == OP_ALLOC || kind == OP_FREE;
+    gpuarena_stats stats;
+    if (!run->oracle) return 0;
+    if (is_due) pass_measure(run, &stats);
+    return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
+}
+
+/* An arena is told that a step begins, which it may have a plan for: steps where labels come again in the workload
+   itself, else its rounds. 0: none begins. */
+static void pass_tell_step(pass *run, uint32_t kind)
+{
+    if (run->pool.arena) (void)gpuarena_step(run->pool.arena, kind);
+}
+
+/* Where another repetition has begun. */
 static void pass_repeat(pass *run)
 {
     if (run->steps == run->steady.steps) return;
@@ -526,104 +555,85 @@ static void pass_repeat(pass *run)
     run->result->last_reserved_bytes = 0;
 }
 
-/* An arena is told that a step begins, which it may have a plan for: steps where labels come again in the workload
-   itself, else its rounds. 0: none begins. */
-static void pass_tell_step(pass *run, uint32_t kind)
+/* The label of a step that is the workload's; NULL: it is no step, or one of another thread's own. */
+static const char *pass_step_label(const op_stream *stream, size_t index)
 {
-    if (run->pool.arena) (void)gpuarena_step(run->pool.arena, kind);
+    const op *next = &stream->ops[index];
+    return next->kind == OP_STEP && !op_stream_thread(stream, index) ? stream->labels[next->first] : NULL;
 }
 
 static int pass_has_steps(const op_stream *stream)
 {
     pass_steady labels = { .steps = 0 };
     for (size_t index = 0; index < stream->op_count && !labels.steps; index++) {
-        if (stream->ops[index].kind == OP_STEP && !op_stream_thread(stream, index))
-            (void)pass_steady_label(&labels, stream->labels[stream->ops[index].first]);
+        const char *label = pass_step_label(stream, index);
+        if (label) (void)pass_steady_label(&labels, label);
     }
     return labels.steps > 0;
-}
-
-/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
-   it is; and the last. */
-static int pass_settle(pass *run, size_t index)
-{
-    op_kind kind = run->stream->ops[index].kind;
-    int is_due = !index || index + 1 == run->stream->op_count
-        || kind == OP_ALLOC || kind == OP_FREE;
-    gpuarena_stats stats;
-    if (!run->oracle) return 0;
-    if (is_due) pass_measure(run, &stats);
-    return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
-}
-
-/* Threads have steps of their own: those of the first are the workload's. */
-static void pass_step(pass *run, size_t index)
-{
-    const op *next = &run->stream->ops[index];
-    if (next->kind != OP_STEP || op_stream_thread(run->stream, index)) return;
-    uint32_t kind = pass_steady_label(&run->steady, run->stream->labels[next->first]);
-    pass_repeat(run);
-    if (run->has_steps) pass_tell_step(run, kind);
 }
 
 static void pass_drive_once(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
+        const char *label = pass_step_label(run->stream, index);
+        const int calls = next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (interrupt_signal() && pass_stop(run, PASS_ERROR, "interrupted")) return;
-        if (next->kind == OP_ALLOC || next->kind == OP_FREE) caller_arrive(&run->by);
-        device_begin_op(run->device, run->op);
-        record_op(run->settings->recording, run->op);
+        if (calls) caller_arrive(&run->by);
+        pass_begin_op(run);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
-        pass_step(run, index);
+        if (label) {
+            uint32_t kind = pass_steady_label(&run->steady, label);
+            pass_repeat(run);
+            if (run->has_steps) pass_tell_step(run, kind);
+        }
         if (pass_op(run, next) || pass_settle(run, index)) return;      /* and is done */
-        run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
+        run->op += calls != 0;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
     }
 }
 
-/* What is live is freed, as ops of their own. */
-static int pass_rewind(pass *run)
-{
-    caller_rest(&run->by);
-    for (size_t block = 0; block < run->stream->block_count; block++) {
-        if (!run->blocks[block].is_live) continue;
-        device_begin_op(run->device, run->op);
-        record_op(run->settings->recording, run->op);
-        if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
-        run->op++;
-    }
-    return 0;
-}
-
 static void pass_drive(pass *run)
 {
+    pass_result *result = run->result;
     do {
-        run->steady.steps += run->result->times && !run->steady.repeated;    /* another round */
+        run->steady.steps += result->times && !run->steady.repeated;         /* another round */
         pass_repeat(run);
-        if (run->result->times++ && pass_rewind(run)) return;
-        if (!run->result->oom.happened) run->result->oom.round_from = run->op;
+        if (result->times++ && pass_free_all(run, 1)) return;
+        if (!result->oom.happened) result->oom.round_from = run->op;
         if (run->settings->times > 1) pass_tell_step(run, run->has_steps ? 0 : PASS_ROUND);
         pass_drive_once(run);
-    } while (!run->done && run->result->times < run->settings->times);
+    } while (!run->done && result->times < run->settings->times);
 }
 
 static void pass_count_driver(pass *run)
 {
+    pass_result *result = run->result;
     device_counters after;
     device_count(run->device, &after);
-    run->result->vns = device_now_vns(run->device) - run->begun_vns;
-    run->result->steady_steps = run->steady.steps;
-    if (run->steady.steps) {
-        run->result->steady_calls = after.calls - run->warm.calls;
-        run->result->steady_vns = after.call_vns - run->warm.call_vns;
-        run->result->last_calls = after.calls - run->last.calls;
-        run->result->last_remapped_pages = run->result->remapped_pages - run->last_remapped_pages;
+    result->vns = device_now_vns(run->device) - run->begun_vns;
+    result->driver_calls = after.calls - run->before.calls;
+    result->driver_vns = after.call_vns - run->before.call_vns;
+    result->is_virtual = after.is_virtual;
+    result->misses = run->by.misses;
+    result->steady_steps = run->steady.steps;
+    if (!run->steady.steps) return;
+    result->steady_calls = after.calls - run->warm.calls;
+    result->steady_vns = after.call_vns - run->warm.call_vns;
+    result->last_calls = after.calls - run->last.calls;
+    result->last_remapped_pages = result->remapped_pages - run->last_remapped_pages;
+}
+
+/* ---- Its end, and its beginning */
+
+/* Streams end before the policy does, as they may. */
+static int pass_end_streams(pass *run)
+{
+    for (uint32_t stream = 1; stream < run->streams.count; stream++) {
+        gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
+        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
     }
-    run->result->driver_calls = after.calls - run->before.calls;
-    run->result->driver_vns = after.call_vns - run->before.call_vns;
-    run->result->is_virtual = after.is_virtual;
-    run->result->misses = run->by.misses;
+    return pass_stuck(run, pass_streams_close(&run->streams, &run->why));
 }
 
 /* Everything given back, every invariant of an arena holds, and it ends without complaint. */
@@ -642,92 +652,70 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
     return 0;
 }
 
-static int pass_end_blocks(pass *run)
-{
-    caller_rest(&run->by);
-    for (size_t block = 0; block < run->stream->block_count; block++) {
-        if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
-    }
-    return 0;
-}
-
-/* Streams end before the policy does, as they may. */
-static int pass_end_streams(pass *run)
-{
-    problem why = { 0, "" };
-    for (uint32_t stream = 1; stream < run->streams.count; stream++) {
-        gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
-        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
-    }
-    return pass_stuck(run, pass_streams_close(&run->streams, &why), &why);
-}
-
 /* After the last op, outside every count: nothing may be left anywhere. */
 static void pass_end(pass *run)
 {
     uint64_t reserved_bytes = 0, ops = run->result->ops, digest = run->result->digest;
     if (run->result->status > PASS_OOM || run->settings->verify == VERIFY_OFF) return;
     run->op = ops;
-    if (!pass_end_blocks(run) && !pass_end_streams(run) && !pass_end_pool(run, &reserved_bytes)
+    if (!pass_free_all(run, 0) && !pass_end_streams(run) && !pass_end_pool(run, &reserved_bytes)
         && oracle_end(run->oracle, run->op, reserved_bytes)) pass_violated(run);
     run->result->ops = ops;
     run->result->digest = digest;
 }
 
-static int pass_open(pass *run, const policy *chosen, problem *why)
+static int pass_open(pass *run, const policy *chosen)
 {
-    device_config config = run->settings->device;
-    config.is_unjudged = run->timing || run->settings->is_probe || run->settings->verify == VERIFY_OFF;
-    run->device = device_open(&config, why);
+    const pass_settings *settings = run->settings;
+    const int is_asked = !run->timing && !settings->is_probe;
+    device_config config = settings->device;
+    config.is_unjudged = !is_asked || settings->verify == VERIFY_OFF;
+    run->device = device_open(&config, &run->why);
     if (!run->device) return -1;
-    record_begin(run->settings->recording, run->device, run->stream, run->settings->times);
-    if (pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)) return -1;
-    if (pool_open(&run->pool, chosen, run->device, why)) {
+    record_begin(settings->recording, run->device, run->stream, settings->times);
+    if (pass_streams_open(&run->streams, run->stream, run->device, &run->why)) return -1;
+    if (pool_open(&run->pool, chosen, run->device, &run->why)) {
         run->result->is_unopened = 1;
         return -1;
     }
-    run->streams.in_order = run->pool.in_order;
-    if (run->settings->recording) run->settings->recording->limit_bytes = run->pool.limit_bytes;
+    if (settings->recording) settings->recording->limit_bytes = run->pool.limit_bytes;
+    run->clocks = program_need((size_t)run->streams.count * run->streams.count, sizeof *run->clocks);
     run->blocks = program_need(run->stream->block_count, sizeof *run->blocks);
-    if (run->timing || run->settings->is_probe) return 0;
-    oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
-                                 run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
-    run->oracle = oracle_create(&settings);
+    if (!is_asked) return 0;
+    oracle_settings asked = { settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
+                              run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
+    run->oracle = oracle_create(&asked);
     return 0;
 }
 
-/* Whoever comes next has that much less of the device: no result may hide it. */
-static void pass_kept(pass *run, const char *what)
-{
-    pass_result *result = run->result;
-    size_t length = strlen(result->message);
-    if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
-    result->status = PASS_ERROR;
-    result->kept = 1;
-    snprintf(result->message + length, sizeof result->message - length, "%s%s", length ? "; " : "", what);
-}
-
+/* Of memory that is kept whoever comes next has so much less: no result may hide it. */
 static void pass_close(pass *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    record_finish(run->settings->recording, run->result->ops);               /* that of what could not be opened */
+    pass_result *result = run->result;
+    record_finish(run->settings->recording, result->ops);        /* that of what could not be opened */
     oracle_destroy(run->oracle);
     free(run->blocks);
+    free(run->clocks);
+    free(run->uses);
     pool_close(&run->pool);
     (void)pass_streams_close(&run->streams, &unheard);
-    if (device_close(run->device, &kept)) pass_kept(run, kept.text);
+    if (!device_close(run->device, &kept)) return;
+    if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
+    result->status = PASS_ERROR;
+    result->kept = 1;
+    text_add(result->message, sizeof result->message, "%s%s", *result->message ? "; " : "", kept.text);
 }
 
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result)
 {
-    problem why = { 0, "" };
     pass run = { .settings = settings, .stream = stream, .timing = timing, .result = result,
                  .has_steps = pass_has_steps(stream) };
     memset(result, 0, sizeof *result);
     result->digest = DIGEST_START;
-    if (pass_open(&run, chosen, &why)) {
-        pass_stop(&run, PASS_ERROR, why.text);
+    if (pass_open(&run, chosen)) {
+        pass_stop(&run, PASS_ERROR, "%s", run.why.text);
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {

@@ -18,29 +18,23 @@ enum { WORKERS_APART = 128 };                    /* bytes that keep two threads'
 
 typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
 typedef struct slot {                            /* a block */
-    void    *ptr;                                /* written before the state is, read after */
-    uint64_t bytes;
-    uint32_t home;                               /* the stream of its allocation, by index */
-    int      state;
+    void           *ptr;                         /* written before the state is, read after */
+    uint64_t        bytes;
+    gpuarena_stream home;                        /* of its allocation */
+    int             state;
 } slot;
 
 typedef struct step {                            /* one call */
-    uint32_t slot, stream;
-    int      is_free;
+    slot           *of;
+    gpuarena_stream stream;
+    int             is_free;
 } step;
 
-typedef struct workers_shared {
-    const pass_streams *streams;
-    slot               *slots;                   /* one thread's side by side */
-    int                 skip_oom;                /* 0: at a refusal all stop */
-    int                 must_stop;
-} workers_shared;
-
 typedef struct worker {                          /* set before: all up to the steps; the rest zero */
-    workers_shared *shared;
+    struct threads *all;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
     caller          by;                          /* its timing is owned */
-    const step     *steps;
+    step           *steps;
     size_t          step_count;
     uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
@@ -50,16 +44,30 @@ typedef struct worker {                          /* set before: all up to the st
     char            apart[WORKERS_APART];
 } worker;
 
+typedef struct threads {
+    const pass_settings *settings;
+    const op_stream     *stream;
+    device              *device;
+    pass_streams         streams;
+    pool                 pool;
+    slot                *slots;                  /* one thread's side by side: it writes to memory of its own */
+    step                *steps;                  /* likewise */
+    worker              *workers;
+    uint32_t             count;
+    int                  must_stop;
+    pass_threads_result *result;
+} threads;
+
 /* ---- Each thread: its calls in order, with a clock around each where asked for */
 
 static void worker_stop(worker *self)
 {
-    __atomic_store_n(&self->shared->must_stop, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
 }
 
 static int worker_must_stop(const worker *self)
 {
-    return __atomic_load_n(&self->shared->must_stop, __ATOMIC_RELAXED);
+    return __atomic_load_n(&self->all->must_stop, __ATOMIC_RELAXED);
 }
 
 static void worker_failed(worker *self, const char *call, gpuarena_result result)
@@ -69,17 +77,11 @@ static void worker_failed(worker *self, const char *call, gpuarena_result result
     worker_stop(self);
 }
 
-static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
-{
-    return self->shared->streams->list[stream].handle;
-}
-
 static void worker_alloc(worker *self, const step *next)
 {
-    slot *made = &self->shared->slots[next->slot];
+    slot *made = next->of;
     void *ptr = NULL;
-    gpuarena_stream stream = worker_handle(self, next->stream);
-    gpuarena_result result = caller_alloc(&self->by, &ptr, made->bytes, stream);
+    gpuarena_result result = caller_alloc(&self->by, &ptr, made->bytes, next->stream);
     self->ops++;
     made->ptr = ptr;
     __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
@@ -89,26 +91,20 @@ static void worker_alloc(worker *self, const step *next)
         worker_failed(self, "alloc", result);
     } else {
         self->refused = 1;
-        if (!self->shared->skip_oom) worker_stop(self);
+        if (!self->all->settings->skip_oom) worker_stop(self);
     }
 }
 
-/* What became of a block that is to be freed: its thread may be behind. */
-static int worker_await(const worker *self, const slot *awaited)
-{
-    int state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
-    while (state == SLOT_EMPTY && !worker_must_stop(self)) {
-        sched_yield();
-        state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
-    }
-    return state;
-}
-
+/* Whoever allocates the block may be behind. */
 static void worker_free(worker *self, const step *next)
 {
-    slot *freed = &self->shared->slots[next->slot];
-    gpuarena_stream stream = worker_handle(self, self->pool.goes_home ? freed->home : next->stream);
-    if (worker_await(self, freed) != SLOT_LIVE) return;
+    slot *freed = next->of;
+    int state;
+    while ((state = __atomic_load_n(&freed->state, __ATOMIC_ACQUIRE)) == SLOT_EMPTY && !worker_must_stop(self)) {
+        sched_yield();
+    }
+    if (state != SLOT_LIVE) return;
+    gpuarena_stream stream = self->pool.goes_home ? freed->home : next->stream;
     gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
     if (result) {
@@ -129,20 +125,7 @@ static void worker_run(void *argument)
     }
 }
 
-/* ---- Lists of calls for each thread, made before they start */
-
-typedef struct threads {
-    const pass_settings *settings;
-    workers_shared       shared;
-    const op_stream     *stream;
-    device              *device;
-    pass_streams         streams;
-    pool                 pool;
-    step                *steps;
-    worker              *workers;
-    uint32_t             count;
-    pass_threads_result *result;
-} threads;
+/* ---- What they did, when all have ended */
 
 PROBLEM_FORMAT(3, 4)
 static int threads_fail(threads *run, pass_status status, const char *format, ...)
@@ -156,19 +139,18 @@ static int threads_fail(threads *run, pass_status status, const char *format, ..
     return -1;
 }
 
-static void threads_add_up(threads *run, latencies *timing)
+/* *known: what the arena must say of it. */
+static int threads_add_up(threads *run, latencies *timing, oracle_sums *known)
 {
+    pool_refusal refusal;
     for (uint32_t at = 0; at < run->count; at++) {
         const worker *self = &run->workers[at];
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
         if (timing) latencies_merge(timing, self->by.timing);
+        known->alloc_count += self->alloc_count;
+        known->free_count += self->free_count;
     }
-}
-
-static int threads_failures(threads *run)
-{
-    pool_refusal refusal;
     for (uint32_t at = 0; at < run->count; at++) {
         worker *self = &run->workers[at];
         if (!self->failed_call) continue;
@@ -180,23 +162,20 @@ static int threads_failures(threads *run)
 }
 
 /* No call is in progress: what the arena says must be exact. */
-static int threads_sums(threads *run)
+static int threads_sums(threads *run, oracle_sums *known)
 {
     gpuarena_stats stats;
     char message[256] = "";
     gpuarena_get_stats(run->pool.arena, &stats);
-    oracle_sums known = { .live_bytes = stats.live_bytes, .limit_bytes = run->pool.limit_bytes,
-                          .holder = run->pool.rounds_up ? NULL : run->device };
+    known->live_bytes = stats.live_bytes;
+    known->limit_bytes = run->pool.limit_bytes;
+    known->holder = run->pool.rounds_up ? NULL : run->device;
     for (size_t at = 0; at < run->stream->block_count; at++) {
-        if (run->shared.slots[at].state != SLOT_LIVE) continue;
-        known.requested_bytes += run->shared.slots[at].bytes;
-        known.live_count += run->shared.slots[at].bytes != 0;
+        if (run->slots[at].state != SLOT_LIVE) continue;
+        known->requested_bytes += run->slots[at].bytes;
+        known->live_count += run->slots[at].bytes != 0;
     }
-    for (uint32_t at = 0; at < run->count; at++) {
-        known.alloc_count += run->workers[at].alloc_count;
-        known.free_count += run->workers[at].free_count;
-    }
-    if (oracle_differ(&known, &stats, message, sizeof message)) {
+    if (oracle_differ(known, &stats, message, sizeof message)) {
         return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", run->count, message);
     }
     if (!gpuarena_check(run->pool.arena, message, sizeof message)) return 0;
@@ -208,9 +187,9 @@ static int threads_end(threads *run)
 {
     gpuarena_stats stats;
     for (size_t at = 0; at < run->stream->block_count; at++) {
-        slot *left = &run->shared.slots[at];
+        slot *left = &run->slots[at];
         if (left->state != SLOT_LIVE) continue;
-        gpuarena_result result = pool_free(&run->pool, left->ptr, left->bytes, run->streams.list[left->home].handle);
+        gpuarena_result result = pool_free(&run->pool, left->ptr, left->bytes, left->home);
         if (result) {
             return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: free at the end: %s", run->count,
                                 gpuarena_result_name(result));
@@ -224,75 +203,71 @@ static int threads_end(threads *run)
                         run->count, stats.reserved_bytes);
 }
 
-/* Blocks by the thread that allocates them, so that threads write to memory of their own. */
-static void threads_slots(threads *run, uint32_t *slot_of)
+/* ---- Lists of calls for each thread, made before they start */
+
+/* A place for each thread's blocks and calls, behind those of the threads before it. */
+static void threads_places(threads *run, slot **slots)
 {
-    size_t next[WORKLOAD_MAX_THREADS] = { 0 };
     const op_stream *stream = run->stream;
-    size_t first = 0;
+    size_t allocs[WORKLOAD_MAX_THREADS] = { 0 }, frees[WORKLOAD_MAX_THREADS] = { 0 };
     for (size_t at = 0; at < stream->op_count; at++) {
-        if (stream->ops[at].kind == OP_ALLOC) next[op_stream_thread(stream, at)]++;
+        allocs[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_ALLOC;
+        frees[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_FREE;
     }
+    slot *next_slot = run->slots;
+    step *next_step = run->steps;
     for (uint32_t thread = 0; thread < run->count; thread++) {
-        size_t own = next[thread];
-        next[thread] = first;
-        first += own;
-    }
-    run->shared.slots = program_need(stream->block_count, sizeof *run->shared.slots);
-    for (size_t at = 0; at < stream->op_count; at++) {
-        const op *made = &stream->ops[at];
-        if (made->kind != OP_ALLOC) continue;
-        slot_of[made->first] = (uint32_t)next[op_stream_thread(stream, at)]++;
-        run->shared.slots[slot_of[made->first]].bytes = made->value;
-        run->shared.slots[slot_of[made->first]].home = pass_streams_index(&run->streams, made->stream);
+        slots[thread] = next_slot;
+        run->workers[thread].steps = next_step;
+        next_slot += allocs[thread];
+        next_step += allocs[thread] + frees[thread];
     }
 }
 
-static void threads_steps(threads *run, const uint32_t *slot_of)
+static void threads_lists(threads *run)
 {
     const op_stream *stream = run->stream;
-    step *next = run->steps;
-    for (uint32_t thread = 0; thread < run->count; thread++) {
-        worker *self = &run->workers[thread];
-        self->steps = next;
-        for (size_t at = 0; at < stream->op_count; at++) {
-            const op *from = &stream->ops[at];
-            int is_free = from->kind == OP_FREE;
-            if ((!is_free && from->kind != OP_ALLOC) || op_stream_thread(stream, at) != thread) continue;
-            const step made = { slot_of[from->first], pass_streams_index(&run->streams, from->stream), is_free };
-            *next++ = made;
+    slot *next_slot[WORKLOAD_MAX_THREADS];
+    slot **slot_of = program_need(stream->block_count, sizeof(slot *));      /* by block */
+    threads_places(run, next_slot);
+    for (size_t at = 0; at < stream->op_count; at++) {
+        const op *from = &stream->ops[at];
+        const uint32_t thread = op_stream_thread(stream, at);
+        const int is_free = from->kind == OP_FREE;
+        if (!is_free && from->kind != OP_ALLOC) continue;
+        gpuarena_stream handle = run->streams.list[pass_streams_index(&run->streams, from->stream)].handle;
+        if (!is_free) {
+            slot *made = slot_of[from->first] = next_slot[thread]++;
+            made->bytes = from->value;
+            made->home = handle;
         }
-        self->step_count = (size_t)(next - self->steps);
+        const step made = { slot_of[from->first], handle, is_free };
+        worker *self = &run->workers[thread];
+        self->steps[self->step_count++] = made;
     }
-}
-
-static void threads_prepare(threads *run, int is_timed)
-{
-    const op_stream *stream = run->stream;
-    uint32_t *slot_of = program_need(stream->block_count, sizeof *slot_of);
-    run->steps = program_need((size_t)(stream->alloc_count + stream->free_count), sizeof *run->steps);
-    run->workers = program_need(run->count, sizeof *run->workers);
-    for (uint32_t at = 0; at < run->count; at++) {
-        worker *self = &run->workers[at];
-        self->shared = &run->shared;
-        self->pool = run->pool;
-        self->by.pool = &self->pool;
-        if (is_timed) self->by.timing = program_need(1, sizeof *self->by.timing);
-    }
-    threads_slots(run, slot_of);
-    threads_steps(run, slot_of);
     free(slot_of);
 }
 
-static int threads_open(threads *run, const policy *chosen)
+static int threads_open(threads *run, const policy *chosen, int is_timed)
 {
     problem why = { 0, "" };
     device_config config = run->settings->device;
     config.is_unjudged = config.is_shared = 1;
     run->device = device_open(&config, &why);
-    if (run->device && !pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, &why)
-        && !pool_open(&run->pool, chosen, run->device, &why)) return 0;
-    return threads_fail(run, PASS_ERROR, "%s", why.text);
+    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, &why)
+        || pool_open(&run->pool, chosen, run->device, &why)) return threads_fail(run, PASS_ERROR, "%s", why.text);
+    run->slots = program_need(run->stream->block_count, sizeof *run->slots);
+    run->steps = program_need((size_t)(run->stream->alloc_count + run->stream->free_count), sizeof *run->steps);
+    run->workers = program_need(run->count, sizeof *run->workers);
+    for (uint32_t at = 0; at < run->count; at++) {
+        worker *self = &run->workers[at];
+        self->all = run;
+        self->pool = run->pool;
+        self->by.pool = &self->pool;
+        if (is_timed) self->by.timing = program_need(1, sizeof *self->by.timing);
+    }
+    threads_lists(run);
+    return 0;
 }
 
 static void threads_close(threads *run)
@@ -301,7 +276,7 @@ static void threads_close(threads *run)
     for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].by.timing);
     free(run->workers);
     free(run->steps);
-    free(run->shared.slots);
+    free(run->slots);
     pool_close(&run->pool);
     (void)pass_streams_close(&run->streams, &unheard);
     if (!device_close(run->device, &kept)) return;
@@ -309,24 +284,25 @@ static void threads_close(threads *run)
     (void)threads_fail(run, PASS_ERROR, "%s", kept.text);
 }
 
-void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
-                      latencies *timing, pass_threads_result *result)
+static void threads_drive(threads *run, latencies *timing)
 {
     static const crowd_job job = { NULL, worker_run };
     problem why = { 0, "" };
-    threads run = { .settings = settings, .stream = stream, .count = op_stream_threads(stream), .result = result,
-                    .shared = { .streams = &run.streams, .skip_oom = settings->skip_oom } };
+    oracle_sums known = { .live_bytes = 0 };
+    if (crowd_run(&job, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) {
+        (void)threads_fail(run, PASS_ERROR, "%s", why.text);                 /* the machine has no more threads */
+        return;
+    }
+    int failed = threads_add_up(run, timing, &known);
+    if (failed || !run->pool.arena || run->settings->verify == VERIFY_OFF) return;
+    if (!threads_sums(run, &known)) (void)threads_end(run);
+}
+
+void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
+                      latencies *timing, pass_threads_result *result)
+{
+    threads run = { .settings = settings, .stream = stream, .count = op_stream_threads(stream), .result = result };
     memset(result, 0, sizeof *result);
-    int failed = threads_open(&run, chosen);
-    if (!failed) {
-        threads_prepare(&run, timing != NULL);
-        failed = crowd_run(&job, run.workers, run.count, sizeof *run.workers, &result->wall_ns, &why);
-        if (failed) (void)threads_fail(&run, PASS_ERROR, "%s", why.text);    /* the machine has no more threads */
-    }
-    if (!failed) {
-        threads_add_up(&run, timing);
-        int is_verified = run.pool.arena && settings->verify != VERIFY_OFF;
-        if (!threads_failures(&run) && is_verified && !threads_sums(&run)) (void)threads_end(&run);
-    }
+    if (!threads_open(&run, chosen, timing != NULL)) threads_drive(&run, timing);
     threads_close(&run);
 }
