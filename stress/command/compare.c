@@ -11,8 +11,13 @@
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */
 
-typedef enum compare_found { COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED, COMPARE_AMBIGUOUS,
+/* From the weakest to the strongest, which is told of several: what is ambiguous takes nothing from what is not; of
+   better and worse it is worse: somebody has to look. */
+typedef enum compare_found { COMPARE_SAME, COMPARE_AMBIGUOUS, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED,
                              COMPARE_KINDS } compare_found;
+
+static const char *const compare_exact_names[] = { "same", "AMBIGUOUS", "BETTER", "WORSE", "CHANGED" };
+static const char *const compare_timed_names[] = { "same", "AMBIGUOUS", "FASTER", "SLOWER" };
 
 typedef struct compare {
     row_list  before, after;
@@ -33,14 +38,9 @@ typedef struct compare_row {                     /* a case that both have */
 
 static const long double compare_close = 0.05L;  /* of an interval of ratios: within it times are the same */
 
-/* Better and worse together are worse: somebody has to look. What is ambiguous takes nothing from what is not. */
-static compare_found compare_both(compare_found one, compare_found other)
+static void compare_raise(compare_found *all, compare_found found)
 {
-    if (one == other || other == COMPARE_SAME) return one;
-    if (one == COMPARE_SAME) return other;
-    if (one == COMPARE_CHANGED || other == COMPARE_CHANGED) return COMPARE_CHANGED;
-    if (one == COMPARE_WORSE || other == COMPARE_WORSE) return COMPARE_WORSE;
-    return COMPARE_BETTER;
+    if (found > *all) *all = found;
 }
 
 static compare_found compare_sense(const column_info *measure, long double before, long double after)
@@ -80,17 +80,17 @@ static void compare_varied(compare_row *pair, row_column column)
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
     compare_tell(pair, column, compare_range(&from, measure, before, sizeof before),
                  compare_range(&to, measure, after, sizeof after), " (not the same in all repeats)");
-    pair->exact = compare_both(pair->exact, found);
+    compare_raise(&pair->exact, found);
 }
 
 /* A word, or an exact number: the cells are the same bytes, or they differ. */
-static void compare_exact(compare_row *pair, row_column column)
+static compare_found compare_exact(compare_row *pair, row_column column, int is_told)
 {
     const column_info *measure = &row_table[column];
     char said[64] = "", left[CELL_ROOM], right[CELL_ROOM];
     long double from, to;
     const char *before = case_cell(&pair->before, column, left), *after = case_cell(&pair->after, column, right);
-    if (!strcmp(before, after)) return;
+    if (!strcmp(before, after)) return COMPARE_SAME;
     compare_found found = COMPARE_CHANGED;
     if (measure->unit != UNIT_TEXT && !metric_read(slice_of(before), UNIT_COUNT, &from)
         && !metric_read(slice_of(after), UNIT_COUNT, &to)) {
@@ -99,11 +99,9 @@ static void compare_exact(compare_row *pair, row_column column)
     } else if (column == COLUMN_STATUS) {
         found = !strcmp(after, "ok") ? COMPARE_BETTER : COMPARE_WORSE;
     }
-    compare_tell(pair, column, before, after, said);
-    pair->exact = compare_both(pair->exact, found);
+    if (is_told) compare_tell(pair, column, before, after, said);
+    return found;
 }
-
-static const char *const compare_timed_names[] = { "same", "FASTER", "SLOWER", "", "AMBIGUOUS" };
 
 static void compare_timed(compare_row *pair, row_column column)
 {
@@ -126,25 +124,19 @@ static void compare_timed(compare_row *pair, row_column column)
         compare_tell(pair, column, metric_show(before.middle, UNIT_NS, from, sizeof from),
                      metric_show(after.middle, UNIT_NS, to, sizeof to), said);
     }
-    pair->timed = compare_both(pair->timed, found);
+    compare_raise(&pair->timed, found);
 }
 
-/* The ends of an interval count with it; how many rounds it took, and why no more, is no result. */
-static int compare_is_said(row_column column, int has_interval)
-{
-    const column_info *measure = &row_table[column];
-    return column == COLUMN_RATIO_LOW || column == COLUMN_RATIO_HIGH
-        || (has_interval && column == COLUMN_ROUNDS)
-        || (measure->is_timed && measure->unit == UNIT_TEXT);
-}
-
-/* ratio is measured where ratio_low and ratio_high say how well. */
+/* A ratio is measured where ratio_low and ratio_high say how well: they count with it. How many rounds it took, and
+   why no more, is no result. */
 static void compare_column(compare_row *pair, row_column column, int has_interval)
 {
-    int is_timed = row_table[column].is_timed || (has_interval && column == COLUMN_RATIO);
-    if (is_timed) compare_timed(pair, column);
-    else if (case_agrees(&pair->before, column) && case_agrees(&pair->after, column)) compare_exact(pair, column);
-    else compare_varied(pair, column);
+    const column_info *measure = &row_table[column];
+    if (column == COLUMN_RATIO_LOW || column == COLUMN_RATIO_HIGH || (has_interval && column == COLUMN_ROUNDS)
+        || (measure->is_timed && measure->unit == UNIT_TEXT)) return;
+    if (measure->is_timed || (has_interval && column == COLUMN_RATIO)) compare_timed(pair, column);
+    else if (!case_agrees(&pair->before, column) || !case_agrees(&pair->after, column)) compare_varied(pair, column);
+    else compare_raise(&pair->exact, compare_exact(pair, column, 1));
 }
 
 /* Where a row got to says more than what it did on its way there: an end by another op is other work. */
@@ -152,42 +144,24 @@ static void compare_decide(compare_row *pair)
 {
     static const row_column decisive[] = { COLUMN_STATUS, COLUMN_LARGEST };
     for (size_t at = 0; at < sizeof decisive / sizeof decisive[0]; at++) {
-        compare_row alone = *pair;
-        alone.exact = COMPARE_SAME;
         if (!case_agrees(&pair->before, decisive[at]) || !case_agrees(&pair->after, decisive[at])) return;
-        compare_exact(&alone, decisive[at]);
-        if (alone.exact == COMPARE_SAME) continue;
-        pair->exact = alone.exact;
+        compare_found found = compare_exact(pair, decisive[at], 0);
+        if (found == COMPARE_SAME) continue;
+        pair->exact = found;
         return;
     }
 }
 
-static void compare_columns(compare_row *pair)
-{
-    const row_list *before = pair->before.list;
-    const row_column *columns;
-    int has_interval = row_list_has(before, COLUMN_RATIO_LOW);
-    size_t count = row_columns(before->kind, &columns);
-    for (size_t at = 0; at < count; at++) {
-        row_column column = columns[at];
-        if (row_table[column].unit == UNIT_KEY || !row_list_has(before, column)
-            || !row_list_has(pair->after.list, column) || compare_is_said(column, has_interval)) continue;
-        compare_column(pair, column, has_interval);
-    }
-    compare_decide(pair);
-}
-
 static void compare_say(compare *self, const compare_row *pair)
 {
-    static const char *const exact[] = { "same", "BETTER", "WORSE", "CHANGED", "AMBIGUOUS" };
-    compare_found all = compare_both(pair->exact, pair->timed);
+    compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
     char named[CELL_ROOM], held[CELL_ROOM];
     const char *workload = case_cell(&pair->after, COLUMN_WORKLOAD, named);
     const char *holes = case_cell(&pair->after, COLUMN_HOLES, held);
     self->counts[all]++;
     self->rows++;
     if (self->is_quiet && all == COMPARE_SAME) return;
-    printf("%-8s time %-9s  %s%s%s%s%s\n%s", exact[pair->exact],
+    printf("%-8s time %-9s  %s%s%s%s%s\n%s", compare_exact_names[pair->exact],
            pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "", pair->policy,
            *holes ? " holes " : "", holes, pair->text);
 }
@@ -251,7 +225,15 @@ static void compare_case(compare *self, const case_row *before, const case_row *
 {
     const row_list from = case_rows(before), to = case_rows(after);
     compare_row pair = { .before = { &from, 0 }, .after = { &to, 0 }, .policy = case_policy(before) };
-    compare_columns(&pair);
+    const row_column *columns;
+    const size_t count = row_columns(from.kind, &columns);
+    for (size_t at = 0; at < count; at++) {
+        const row_column column = columns[at];
+        int is_key = row_table[column].unit == UNIT_KEY;
+        if (is_key || !row_list_has(&from, column) || !row_list_has(&to, column)) continue;
+        compare_column(&pair, column, row_list_has(&from, COLUMN_RATIO_LOW));
+    }
+    compare_decide(&pair);
     compare_say(self, &pair);
     free(from.rows);
     free(to.rows);
