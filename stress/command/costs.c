@@ -1,7 +1,6 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-
 #include "../measure/costs.h"
 #include "../run/plan.h"
 #include "../base/program.h"
@@ -18,22 +17,13 @@ static int costs_output(const cli *asked, output_list *made, problem *why)
         || output_list_try(made, asked, NULL, why) ? -1 : 0;
 }
 
-static int costs_of_device(const plan *self, costs_table *made, problem *why)
-{
-    device *measured = device_open(&self->settings.device, why);
-    if (!measured) return -1;
-    int failed = costs_measure(device_driver(measured), made, why);
-    return device_close(measured, why) || failed ? -1 : 0;
-}
-
 /* The file says nothing of these, so that whoever reads it takes them from the defaults. */
 static void costs_tell_missing(const costs_table *table)
 {
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
         sim_cost_kind asked = (sim_cost_kind)kind;
         if (!costs_measures(table, asked) || costs_fit_kind(table, asked).row_count) continue;
-        program_say("%s was not measured and is left out: no call was of that kind\n",
-                sim_costs_name((sim_cost_kind)kind));
+        program_say("%s was not measured and is left out: no call was of that kind\n", sim_costs_name(asked));
     }
 }
 
@@ -49,10 +39,12 @@ static int costs_write_file(const cli *asked, output_list *made, problem *why)
              environment ? cuda_environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
     if (asked->values[CLI_VERBOSE].given) program_say("device %s\n", about);
     const output_material material = { .device = about, .environment = environment, .costs = &table };
-    int failed = costs_of_device(&self, &table, why);
-    if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    failed = failed || output_list_files(made, &material, why);
-    return failed;
+    device *measured = device_open(&self.settings.device, why);
+    if (!measured) return -1;
+    int failed = costs_measure(device_driver(measured), &table, why);
+    if (device_close(measured, why) || failed) return -1;
+    if (!asked->values[CLI_QUIET].given) costs_tell_missing(&table);
+    return output_list_files(made, &material, why);
 }
 
 static int costs_act(const cli *asked, const char *const *argv, problem *why)

@@ -38,37 +38,32 @@ typedef struct holes {
     char        partial[128];                    /* why rows are missing; "": none are */
 } holes;
 
-static row *holes_new_row(holes *self, const policy *chosen, uint64_t count)
-{
-    row *made = &self->rows.rows[self->rows.count++];
-    row_text(made, COLUMN_POLICY, chosen->text);
-    row_count(made, COLUMN_HOLES, count);
-    row_text(made, COLUMN_DEVICE, self->plan.device);
-    row_count(made, COLUMN_SEED, self->asked->values[CLI_SEED].number);
-    if (chosen->family == POLICY_ARENA && count == holes_steps[HOLES_STEPS - 1]) {
-        row_text(made, COLUMN_TARGET, HOLES_TARGET);
-    }
-    return made;
-}
-
 /* Opened, and one time through all sizes, under the count of driver calls. */
 static int holes_open_step(holes *self, holes_step *step, const policy *chosen, uint64_t count, problem *why)
 {
+    const uint64_t seed = self->asked->values[CLI_SEED].number;
     device_config config = self->plan.settings.device;
     config.is_unjudged = 1;
-    step->made = holes_new_row(self, chosen, count);
-    int failed = holes_open(&step->field, &config, chosen, count, self->asked->values[CLI_SEED].number, why);
+    row *made = step->made = &self->rows.rows[self->rows.count++];
+    row_text(made, COLUMN_POLICY, chosen->text);
+    row_count(made, COLUMN_HOLES, count);
+    row_text(made, COLUMN_DEVICE, self->plan.device);
+    row_count(made, COLUMN_SEED, seed);
+    if (chosen->family == POLICY_ARENA && count == holes_steps[HOLES_STEPS - 1]) {
+        row_text(made, COLUMN_TARGET, HOLES_TARGET);
+    }
+    int failed = holes_open(&step->field, &config, chosen, count, seed, why);
     if (failed < 0) return -1;
     step->is_there = !failed;
-    row_text(step->made, COLUMN_STATUS, failed ? "oom" : "ok");
+    row_text(made, COLUMN_STATUS, failed ? "oom" : "ok");
     if (failed) {
-        snprintf(step->made->note, sizeof step->made->note, "%s", step->field.refusal.text);
+        snprintf(made->note, sizeof made->note, "%s", step->field.refusal.text);
         return 0;
     }
     holes_pairs(&step->field, HOLES_COUNTED_PAIRS);
     uint64_t before = holes_driver_calls(&step->field);
     holes_counted(&step->field, HOLES_COUNTED_PAIRS);
-    row_count(step->made, COLUMN_DRIVER_CALLS, holes_driver_calls(&step->field) - before);
+    row_count(made, COLUMN_DRIVER_CALLS, holes_driver_calls(&step->field) - before);
     return 0;
 }
 
@@ -97,29 +92,30 @@ static double holes_worst_share(void *user)
     return worst;
 }
 
-static void holes_cells(const holes *self, const holes_step *step)
-{
-    row_count(step->made, COLUMN_ROUNDS, self->rounds.count);
-    row_text(step->made, COLUMN_ENDED, rounds_end_name(self->rounds.ended));
-    row_real(step->made, COLUMN_NS_PER_PAIR, rounds_value(&self->rounds, step->ns).median);
-    rounds_interval ratio = rounds_ratio(&self->rounds, step->ns, self->steps->ns);
-    row_real(step->made, COLUMN_RATIO, ratio.median);
-    row_real(step->made, COLUMN_RATIO_LOW, ratio.low);
-    row_real(step->made, COLUMN_RATIO_HIGH, ratio.high);
-    const cell *target = &step->made->cells[COLUMN_TARGET];
-    if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
-}
-
-static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
+/* What was measured of one step. */
+static int holes_tell(const holes *self, const holes_step *step, const policy *chosen, problem *why)
 {
     char message[256];
-    const pool *used = &step->field.pool;
+    const gpuarena *arena = step->field.pool.arena;
     if (step->field.failed) {
         return problem_set(why, EXIT_HARNESS, "policy '%s': a measured call failed: %s", chosen->text,
                            gpuarena_result_name(step->field.failed));
     }
-    if (!used->arena || !gpuarena_check(used->arena, message, sizeof message)) return 0;
-    return problem_set(why, EXIT_VERIFY, "policy '%s': %s", chosen->text, message);
+    if (arena && gpuarena_check(arena, message, sizeof message)) {
+        return problem_set(why, EXIT_VERIFY, "policy '%s': %s", chosen->text, message);
+    }
+    if (!self->rounds.count) return 0;
+    row *made = step->made;
+    const char *target = made->cells[COLUMN_TARGET].text;
+    rounds_interval ratio = rounds_ratio(&self->rounds, step->ns, self->steps->ns);
+    row_count(made, COLUMN_ROUNDS, self->rounds.count);
+    row_text(made, COLUMN_ENDED, rounds_end_name(self->rounds.ended));
+    row_real(made, COLUMN_NS_PER_PAIR, rounds_value(&self->rounds, step->ns).median);
+    row_real(made, COLUMN_RATIO, ratio.median);
+    row_real(made, COLUMN_RATIO_LOW, ratio.low);
+    row_real(made, COLUMN_RATIO_HIGH, ratio.high);
+    if (target) row_text(made, COLUMN_MET, cases_met(target, ratio.low, ratio.high));
+    return 0;
 }
 
 static int holes_policy(holes *self, const policy *chosen, problem *why)
@@ -134,8 +130,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         failed = rounds_run(&self->rounds, HOLES_STEPS, holes_lane, holes_worst_share, self, why);
     for (size_t index = 0; index < HOLES_STEPS; index++) {
         holes_step *step = &self->steps[index];
-        if (!failed && step->is_there) failed = holes_verify(step, chosen, why);
-        if (!failed && step->is_there && self->rounds.count) holes_cells(self, step);
+        if (!failed && step->is_there) failed = holes_tell(self, step, chosen, why);
         failed |= holes_close(&step->field, why);
     }
     if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
@@ -170,8 +165,10 @@ static const char **holes_words(const holes *self, const char *program)
     return words;
 }
 
-static int holes_count_rows(holes *self, const char *const *words, uint64_t *counted, problem *why)
+static int holes_count(holes *self, const char *program, problem *why)
 {
+    const char **words = holes_words(self, program);
+    uint64_t *counted = program_need(self->rows.count, sizeof *counted);
     size_t there = 0, at = 0;
     for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
     int result = callgrind_count(words, "holes_counted", counted, there, why);
@@ -181,17 +178,9 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
-    return result < 0 ? -1 : 0;
-}
-
-static int holes_count(holes *self, const char *program, problem *why)
-{
-    const char **words = holes_words(self, program);
-    uint64_t *counted = program_need(self->rows.count, sizeof *counted);
-    int failed = holes_count_rows(self, words, counted, why);
     free(words);
     free(counted);
-    return failed;
+    return result < 0 ? -1 : 0;
 }
 
 static int holes_options(const cli *asked, problem *why)
@@ -214,13 +203,6 @@ static int holes_rules(const holes *self, problem *why)
         if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
         if (run_check_reference(&self->plan, each, "", why)) return -1;
     }
-    return 0;
-}
-
-static int holes_judge(holes *self, problem *why)
-{
-    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
-    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     return 0;
 }
 
@@ -248,17 +230,10 @@ static int holes_start(holes *self, problem *why)
     return 0;
 }
 
-static void holes_interrupted(holes *self)
-{
-    snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
-             self->plan.policy_count * HOLES_STEPS, interrupt_name());
-    self->rows.partial = self->partial;
-    program_say("%s: what is finished is written\n", interrupt_name());
-}
-
 static int holes_all(holes *self, const char *const *argv, problem *why)
 {
     const cli_value *values = self->asked->values;
+    const int is_quiet = values[CLI_QUIET].given;
     const output_material material = {
         .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
         .gates = &self->gates, .asked = self->asked, .argv = argv,
@@ -268,9 +243,15 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
     }
     int counts = values[CLI_INSTRUCTIONS].given && !interrupt_signal();
     if (counts && holes_count(self, argv[0], why) && !interrupt_signal()) return -1;
-    if (interrupt_signal()) holes_interrupted(self);
-    if (holes_judge(self, why)) return -1;
-    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+    if (interrupt_signal()) {
+        snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
+                 self->plan.policy_count * HOLES_STEPS, interrupt_name());
+        self->rows.partial = self->partial;
+        program_say("%s: what is finished is written\n", interrupt_name());
+    }
+    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
+    if (is_quiet) gate_tell(stderr, &self->gates);
+    return output_list_write(&self->outputs, &material, is_quiet, values[CLI_COLOR].text, why);
 }
 
 static int holes_act(const cli *asked, const char *const *argv, problem *why)

@@ -27,7 +27,6 @@ typedef struct merge {
     size_t      file_count;
     merge_file **of;                             /* by shard; NULL: it is missing */
     uint64_t    missing;
-    int         is_quiet;
     output_list outputs;
     row_list    rows;                            /* merged; its cells are the files' */
     gate        gates;                           /* of these */
@@ -92,19 +91,6 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);
 }
 
-static int merge_place(merge *self, merge_file *file, problem *why)
-{
-    const shard_mark *mark = &file->mark;
-    merge_file **place = &self->of[mark->index];
-    if (*place) {
-        return problem_set(why, EXIT_USAGE, "shard %" PRIu64 "/%" PRIu64 " is there twice: %s and %s", mark->index,
-                           mark->count, (*place)->path, file->path);
-    }
-    *place = file;
-    self->missing--;
-    return 0;
-}
-
 /* "3, 5, 9 and 4 more" */
 static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
 {
@@ -130,9 +116,26 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
     self->missing = count;
     self->of = program_need((size_t)count, sizeof *self->of);
     for (size_t index = 0; index < self->file_count; index++) {
-        if (merge_place(self, &self->files[index], why)) return -1;
+        merge_file *file = &self->files[index], **place = &self->of[file->mark.index];
+        if (*place) {
+            return problem_set(why, EXIT_USAGE, "shard %" PRIu64 "/%" PRIu64 " is there twice: %s and %s",
+                               file->mark.index, count, (*place)->path, file->path);
+        }
+        *place = file;
+        self->missing--;
     }
     return self->missing ? merge_tell_missing(self, count, why) : 0;
+}
+
+/* Verdicts are written where there are rules. */
+static int merge_formats(const merge *self, problem *why)
+{
+    for (size_t index = 0; !self->gates.rule_count && index < self->outputs.count; index++) {
+        const char *name = self->outputs.items[index].kind->name;
+        if (!strcmp(name, "csv")) continue;
+        return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
+    }
+    return 0;
 }
 
 /* Row by row, from shard after shard. */
@@ -149,51 +152,33 @@ static void merge_rows(merge *self)
     }
 }
 
-/* What is merged, in the files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do
-   not. */
-static int merge_write(merge *self, problem *why)
-{
-    const output_list *outputs = &self->outputs;
-    const gate *gates = &self->gates;
-    const output_material material = { .list = &self->rows, .gates = gates };
-    merge_rows(self);
-    if (gate_judge(&self->gates, &self->rows, "the merged file", why)) return -1;
-    if (!outputs->count) csv_write(stdout, &self->rows);
-    if (self->is_quiet) gate_tell(stderr, gates);
-    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
-    int failed = output_list_files(outputs, &material, why);
-    return output_finish_stdout(why) || failed ? -1 : 0;
-}
-
-/* Verdicts are written where there are rules. */
-static int merge_formats(const merge *self, const cli *asked, problem *why)
-{
-    const output_list *outputs = &self->outputs;
-    for (size_t index = 0; index < outputs->count; index++) {
-        const char *name = outputs->items[index].kind->name;
-        if (self->gates.rule_count || !strcmp(name, "csv")) continue;
-        return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
-    }
-    return output_list_try(outputs, asked, NULL, why);
-}
-
+/* Files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do not. */
 static int merge_all(merge *self, const cli *asked, problem *why)
 {
     const cli_value *files = &asked->values[CLI_OUT];
+    const output_list *outputs = &self->outputs;
+    const output_material material = { .list = &self->rows, .gates = &self->gates };
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
     self->files = program_need(asked->words.item_count, sizeof *self->files);
-    return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
+    if (output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
         || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
-        || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
-        || merge_write(self, why) ? -1 : 0;
+        || merge_files(self, &asked->words, why) || merge_formats(self, why)
+        || output_list_try(outputs, asked, NULL, why)) return -1;
+    merge_rows(self);
+    if (gate_judge(&self->gates, &self->rows, "the merged file", why)) return -1;
+    if (!outputs->count) csv_write(stdout, &self->rows);
+    if (asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, &self->gates);
+    int failed = output_list_files(outputs, &material, why);
+    return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
 static int merge_act(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    merge self = { .is_quiet = asked->values[CLI_QUIET].given };
+    merge self = { .file_count = 0 };
     int failed = merge_all(&self, asked, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     output_list_free(&self.outputs);

@@ -123,17 +123,6 @@ static repro run_repro(const run *self, const runner_job *job, const runner_outc
     return line;
 }
 
-/* Memory of the device under test, asked for by an opening of its own. */
-static int run_answers(const run *self, problem *why)
-{
-    uint64_t free_bytes;
-    device *trial = device_open(&self->plan.settings.device, why);
-    if (!trial) return 0;
-    int failed = device_free_bytes(trial, &free_bytes, why);
-    (void)device_close(trial, NULL);             /* nothing was obtained */
-    return !failed;
-}
-
 static void run_partial(run *self, const char *cause)
 {
     size_t done = 0;
@@ -144,21 +133,12 @@ static void run_partial(run *self, const char *cause)
     self->rows.partial = self->partial;
 }
 
-/* After a signal to end the row under way is none. */
-static int run_interrupted(run *self, pass_status status)
-{
-    if (interrupt_signal() && status == PASS_ERROR) {
-        row_free(&self->rows.rows[--self->rows.count]);
-        program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
-    }
-    return interrupt_signal() != 0;
-}
-
-/* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
-   others are not run. */
+/* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. It is
+   asked for its memory, by an opening of its own. 1: the others are not run. */
 static int run_ends(run *self, size_t row_count)
 {
     problem why = { 0, "" };
+    uint64_t free_bytes;
     size_t left = row_count - self->rows.count;
     if (self->is_out_of_memory) return 1;
     if (left && interrupt_signal()) {
@@ -166,10 +146,14 @@ static int run_ends(run *self, size_t row_count)
         run_raise(self, interrupt_exit());
         return 1;
     }
-    if (!self->plan.settings.device.is_cuda || !left || run_answers(self, &why)) return 0;
+    if (!self->plan.settings.device.is_cuda || !left) return 0;
+    device *trial = device_open(&self->plan.settings.device, &why);
+    int failed = !trial || device_free_bytes(trial, &free_bytes, &why);
+    (void)device_close(trial, NULL);             /* nothing was obtained */
+    if (!failed) return 0;
     run_raise(self, EXIT_HARNESS);
     program_say("%s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
-            left == 1 ? " is" : "s are", why.text);
+                left == 1 ? " is" : "s are", why.text);
     run_partial(self, "the device did not answer any more");
     return 1;
 }
@@ -222,17 +206,20 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
     self->is_out_of_memory = !run_row(self, &job, made, &outcome);
+    progress_clear(&self->progress);
     if (self->is_out_of_memory) {
         self->rows.count--;
-        progress_clear(&self->progress);
         program_say("%s: no host memory; it is left out, what is finished is written\n", label);
         run_partial(self, "there was no host memory");
         run_raise(self, EXIT_HARNESS);
         return 1;
     }
     self->record_bytes += record_bytes(made->recording);
-    progress_clear(&self->progress);
-    if (run_interrupted(self, outcome.status)) return 1;
+    if (interrupt_signal() && outcome.status == PASS_ERROR) {
+        row_free(&self->rows.rows[--self->rows.count]);
+        program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
+    }
+    if (interrupt_signal()) return 1;
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
@@ -316,49 +303,23 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
     return 0;
 }
 
-static int run_judge(run *self, problem *why)
-{
-    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
-    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
-    if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
-    return 0;
-}
-
-static void run_rows(run *self)
-{
-    size_t most = run_row_count(self);
-    self->rows.rows = program_need(most, sizeof *self->rows.rows);
-    self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
-    for (size_t index = 0; index < self->plan.workload_count; index++) {
-        if (run_workload(self, &self->plan.workloads[index], most)) break;
-    }
-}
-
-static int run_write(const run *self, problem *why)
+/* What the rules say; files are written even where that cannot be said. */
+static int run_finish(run *self, problem *why)
 {
     const cli_value *values = self->asked->values;
+    const int is_quiet = values[CLI_QUIET].given;
     const output_material material = {
         .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
         .stream = self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL, .gates = &self->gates,
         .shard = sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, .asked = self->asked, .argv = self->argv,
     };
-    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
-}
-
-/* What the rules say; files are written even where that cannot be said. */
-static int run_finish(run *self, problem *why)
-{
     problem unjudged = { 0, "" };
-    int failed = run_judge(self, &unjudged);
-    if (run_write(self, why)) return -1;
+    int failed = gate_judge(&self->gates, &self->rows, NULL, &unjudged);
+    if (!failed && is_quiet) gate_tell(stderr, &self->gates);
+    if (!failed && gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
+    if (output_list_write(&self->outputs, &material, is_quiet, values[CLI_COLOR].text, why)) return -1;
     if (failed) *why = unjudged;
     return failed;
-}
-
-static int run_check_plan(const run *self, problem *why)
-{
-    if (self->kind == ROW_CAPACITY) return capacity_check_plan(&self->plan, why);
-    return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
 }
 
 /* The plan for people: device, policies as they are in force, and what times are measured on. */
@@ -386,22 +347,28 @@ static void run_tell(const plan *self, int is_timed, FILE *out)
 
 static int run_all(run *self, problem *why)
 {
-    if ((row_is_run(self->kind) ? repeat_check : search_check)(self->asked, why)
-        || shard_find(&self->sweep.mark, self->asked->values[CLI_SHARD].text, why)
-        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why)
-        || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
-        || gate_parse(&self->gates, self->asked, self->kind, why)
+    const cli *asked = self->asked;
+    const cli_value *values = asked->values;
+    const int is_run = row_is_run(self->kind), is_quiet = values[CLI_QUIET].given;
+    if ((is_run ? repeat_check : search_check)(asked, why)
+        || shard_find(&self->sweep.mark, values[CLI_SHARD].text, why)
+        || run_outputs(self, why) || plan_make(&self->plan, asked, why)
+        || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
+        || (self->kind == ROW_BATCH && batch_check_plan(&self->plan, values[CLI_VARY].text, why))
+        || repeat_check_plan(asked, &self->plan, sweep_is_part(&self->sweep), why)
+        || gate_parse(&self->gates, asked, self->kind, why)
         || run_check_rules(&self->plan, &self->gates, self->kind, why)
-        || sweep_start(&self->sweep, self->asked, &self->plan, why)
-        || output_list_try(&self->outputs, self->asked, &self->plan, why)
-        || plan_present(&self->plan, why)) return -1;
-    if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
-        run_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
-    }
-    self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
-                                    run_row_count(self));
+        || sweep_start(&self->sweep, asked, &self->plan, why)
+        || output_list_try(&self->outputs, asked, &self->plan, why) || plan_present(&self->plan, why)) return -1;
+    if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);
+    const size_t most = run_row_count(self);
+    self->progress = progress_start(values[CLI_PROGRESS].text, is_quiet, most);
     self->plan.settings.progress = &self->progress;
-    run_rows(self);
+    self->rows.rows = program_need(most, sizeof *self->rows.rows);
+    self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        if (run_workload(self, &self->plan.workloads[index], most)) break;
+    }
     return run_finish(self, why);
 }
 

@@ -32,15 +32,6 @@ typedef struct shrink {
     problem         *why;
 } shrink;
 
-static int shrink_options(const cli *asked, problem *why)
-{
-    if (plan_asks_many(asked) || asked->values[CLI_POLICY].item_count > 1) {
-        return problem_set(why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
-    }
-    if (asked->values[CLI_OUT].item_count == 1) return 0;
-    return problem_set(why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
-}
-
 /* Up to the first ':' behind "op N: ": what a violation is called. */
 static int shrink_same_name(const char *one, const char *other)
 {
@@ -169,16 +160,6 @@ static void shrink_cut(op_stream *made, uint64_t needed_ops)
     made->op_count = ops;
 }
 
-/* Verified, as it will be written. */
-static int shrink_confirm(shrink *self, const op_stream *made, pass_result *result)
-{
-    shrink_run(self, made, 0, result);
-    if (shrink_is_same(&self->failure, result)) return 0;
-    return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the "
-                       "same way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text
-                       : result->status ? result->message : "it completes");
-}
-
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
     if (shrink_fail(self)) return -1;
@@ -190,7 +171,11 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
     shrink_run(self, made, 0, result);
     shrink_cut(made, shrink_needed(result));
-    return shrink_confirm(self, made, result);
+    shrink_run(self, made, 0, result);           /* verified, as it will be written */
+    if (shrink_is_same(&self->failure, result)) return 0;
+    return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the "
+                       "same way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text
+                       : result->status ? result->message : "it completes");
 }
 
 static void shrink_tell(const shrink *self, const op_stream *made, const pass_result *result, FILE *out)
@@ -208,20 +193,11 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             : "without any one block or other operation of what is left it does not fail this way");
 }
 
-static void shrink_repro(const shrink *self, const char *program, const op_stream *made)
-{
-    char workload[4200], faults[2048];
-    if (self->outputs.takes_stdout) return;
-    snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);
-    const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1, 0,
-                         UINT64_MAX, 0, 0, op_stream_faults(made, faults, sizeof faults) };
-    repro_write(stderr, &line);
-}
-
 static int shrink_write(shrink *self, const char *program)
 {
     op_stream made = { .op_count = 0 };
     pass_result result;
+    char workload[4200], faults[2048];
     int failed = shrink_all(self, &made, &result);
     progress_clear(self->plan.settings.progress);
     if (!failed) {
@@ -229,18 +205,30 @@ static int shrink_write(shrink *self, const char *program)
         failed = output_list_files(&self->outputs, &material, self->why);
     }
     if (!failed && !self->asked->values[CLI_QUIET].given) {
-        FILE *out = self->outputs.takes_stdout ? stderr : stdout;
-        shrink_tell(self, &made, &result, out);
+        shrink_tell(self, &made, &result, self->outputs.takes_stdout ? stderr : stdout);
         failed = output_finish_stdout(self->why);
     }
-    if (!failed) shrink_repro(self, program, &made);
+    if (!failed && !self->outputs.takes_stdout) {
+        snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);
+        const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1,
+                             0, UINT64_MAX, 0, 0, op_stream_faults(&made, faults, sizeof faults) };
+        repro_write(stderr, &line);
+    }
     op_stream_free(&made);
     return failed;
 }
 
 static int shrink_asked(shrink *self, const char *program)
 {
+    static const char several[] = "shrink: one workload and one policy, several are asked for";
     const cli_value *values = self->asked->values;
+    if (plan_asks_many(self->asked) || values[CLI_POLICY].item_count > 1) {
+        return problem_set(self->why, EXIT_USAGE, "%s", several);
+    }
+    if (values[CLI_OUT].item_count != 1) {
+        return problem_set(self->why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
+    }
+    interrupt_catch();
     if (output_list_parse(&self->outputs, values[CLI_OUT].items, 1, self->asked->command, self->why)
         || plan_make(&self->plan, self->asked, self->why)
         || output_list_try(&self->outputs, self->asked, &self->plan, self->why)) return -1;
@@ -249,9 +237,7 @@ static int shrink_asked(shrink *self, const char *program)
         return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
                            path);
     }
-    if (self->plan.policy_count != 1) {
-        return problem_set(self->why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
-    }
+    if (self->plan.policy_count != 1) return problem_set(self->why, EXIT_USAGE, "%s", several);
     if (plan_present(&self->plan, self->why)) return -1;
     progress shown = progress_start(values[CLI_PROGRESS].text, values[CLI_QUIET].given, 1);
     progress_row(&shown, self->plan.policies[0].text);
@@ -263,8 +249,6 @@ static int shrink_asked(shrink *self, const char *program)
 static int shrink_act(const cli *asked, const char *const *argv, problem *why)
 {
     shrink self = { .asked = asked, .why = why };
-    if (shrink_options(asked, why)) return why->exit_code;
-    interrupt_catch();
     int failed = shrink_asked(&self, argv[0]);
     free(self.keep_ops);
     free(self.keep_blocks);
