@@ -92,25 +92,19 @@ int plan_present(const plan *self, problem *why)
     return self->absent.exit_code ? problem_set(why, self->absent.exit_code, "%s", self->absent.text) : 0;
 }
 
-/* Why not CUDA; NULL: it answers, and nothing that is asked for needs the simulated device. */
-static const char *plan_auto_obstacle(plan *self, const cli *asked, problem *trouble)
-{
-    const cli_option *simulated = plan_simulated_option(asked);
-    if (simulated) problem_set(trouble, EXIT_NO_DEVICE, "--%s shapes simulated devices", simulated->name);
-    else if (cuda_environment_count(trouble) > 0) plan_cuda(self, 0, trouble);
-    return trouble->exit_code ? trouble->text : NULL;
-}
-
+/* CUDA's, where it answers and nothing that is asked for needs the simulated device. */
 static int plan_auto(plan *self, const cli *asked, problem *why)
 {
-    problem trouble = { 0, "" };
-    int quiet = asked->values[CLI_QUIET].given;
-    const char *obstacle = plan_auto_obstacle(self, asked, &trouble);
-    if (!obstacle) {
-        if (!quiet) program_say("--device auto: running on cuda:0, %s\n", self->environment.name);
+    problem obstacle = { 0, "" };
+    const cli_option *simulated = plan_simulated_option(asked);
+    const int is_told = !asked->values[CLI_QUIET].given;
+    if (simulated) problem_set(&obstacle, EXIT_NO_DEVICE, "--%s shapes simulated devices", simulated->name);
+    else if (cuda_environment_count(&obstacle) > 0) plan_cuda(self, 0, &obstacle);
+    if (!obstacle.exit_code) {
+        if (is_told) program_say("--device auto: running on cuda:0, %s\n", self->environment.name);
         return 0;
     }
-    if (!quiet) program_say("--device auto: running on " PLAN_DEVICE_TEXT ", simulated: %s\n", obstacle);
+    if (is_told) program_say("--device auto: running on " PLAN_DEVICE_TEXT ", simulated: %s\n", obstacle.text);
     memset(&self->settings.device, 0, sizeof self->settings.device);
     return plan_simulated(self, asked, PLAN_DEVICE_TEXT, why);
 }
@@ -138,28 +132,6 @@ const cuda_environment *plan_environment(const plan *self)
     return self->settings.device.is_cuda ? &self->environment : NULL;
 }
 
-/* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
-static verify_mode plan_verify(const plan *self, const cli_value *asked)
-{
-    if (self->settings.device.is_cuda && !asked->given) return VERIFY_SAMPLE;
-    verify_mode mode = VERIFY_FULL;
-    while (mode > VERIFY_OFF && strcmp(asked->text, plan_verify_name(mode))) mode--;
-    return mode;
-}
-
-static int plan_settings(plan *self, const cli *asked, problem *why)
-{
-    const cli_value *values = asked->values;
-    pass_settings *settings = &self->settings;
-    if (plan_device(self, asked, why)) return -1;
-    settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
-    settings->times = values[CLI_ROUNDS].number;
-    settings->verify = plan_verify(self, &values[CLI_VERIFY]);
-    self->timed = !values[CLI_NO_TIMING].given;
-    settings->warmup = values[CLI_WARMUP].given ? values[CLI_WARMUP].number : (uint64_t)settings->device.is_cuda;
-    return 0;
-}
-
 /* One of the patterns of --filter fits. */
 static int plan_fits(const plan *self, const char *workload, const char *name)
 {
@@ -179,25 +151,19 @@ int plan_wants(const plan *self, const plan_workload *workload, const policy *ch
         || plan_fits(self, workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
 }
 
-/* What policies are tried on: of a device that is not there the keys are checked on the largest that one may
-   simulate. */
-static device_config plan_trial(const plan *self)
-{
-    device_config config = self->settings.device;
-    config.sim.faults = NULL;
-    if (!config.is_cuda || !self->absent.exit_code) return config;
-    config.is_cuda = 0;
-    config.sim.capacity_bytes = SIM_MAX_CAPACITY;
-    return config;
-}
-
-/* Whether keys agree with each other and with the device is only known when an arena is made. Not enough memory
-   for it is no mistake of the user's: the row will say so. */
+/* Whether keys agree with each other and with the device is only known when an arena is made; where the device is not
+   there, they are checked on the largest that one may simulate. Not enough memory for it is no mistake of the user's:
+   the row will say so. */
 static int plan_try_policy(plan *self, const policy *chosen, problem *why)
 {
-    const device_config config = plan_trial(self);
+    device_config config = self->settings.device;
     problem trouble = { 0, "" };
     pool trial;
+    config.sim.faults = NULL;
+    if (config.is_cuda && self->absent.exit_code) {
+        config.is_cuda = 0;
+        config.sim.capacity_bytes = SIM_MAX_CAPACITY;
+    }
     device *made = device_open(&config, why);
     if (!made) return -1;
     if (!pool_open(&trial, chosen, made, &trouble)) pool_close(&trial);
@@ -269,51 +235,31 @@ int plan_policies(plan *self, const cli *asked, problem *why)
     return 0;
 }
 
-static void plan_options(plan *self, const cli *asked)
-{
-    const cli_value *values = asked->values;
-    workload_options *options = &self->options;
-    options->seed_given = values[CLI_SEED].given;
-    options->seed = values[CLI_SEED].number;
-    options->steps_given = values[CLI_STEPS].given;
-    options->steps = values[CLI_STEPS].number;
-    options->threads_given = values[CLI_THREADS].given;
-    options->threads = values[CLI_THREADS].number;
-    options->ops_given = values[CLI_OPS].given || values[CLI_QUICK].given;
-    options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
-}
-
-/* The simulated clock would stand still at its end, and every time after that be wrong. */
-static int plan_try_workload(const plan *self, const plan_workload *made, problem *why)
-{
-    uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
-    int is_cuda = self->settings.device.is_cuda;
-    problem trouble = { 0, "" };
-    if (is_cuda && made->stream.rival_count) {
-        return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
-                           made->text);
-    }
-    if (pass_streams_fit(&made->stream, &trouble)) {
-        return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
-    }
-    if (is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
-    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
-                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
-}
-
 static int plan_add_workload(plan *self, const char *text, problem *why)
 {
-    plan_workload *made = &self->workloads[self->workload_count];
-    made->text = text;
-    if (mix_make(text, &self->options, &made->stream, why)) return -1;
+    plan_workload *added = &self->workloads[self->workload_count];
+    const op_stream *stream = &added->stream;
+    const int is_cuda = self->settings.device.is_cuda;
+    const uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
+    problem trouble = { 0, "" };
+    added->text = text;
+    if (mix_make(text, &self->options, &added->stream, why)) return -1;
     self->workload_count++;
-    self->op_count += made->stream.op_count;
+    self->op_count += stream->op_count;
     if (self->op_count > PLAN_MOST_OPS) {
         return problem_set(why, EXIT_USAGE,
                            "workload %s: with those before it more than %d operations, expected fewer workloads in "
                            "one run, or --ops", text, (int)PLAN_MOST_OPS);
     }
-    return plan_try_workload(self, made, why);
+    if (is_cuda && stream->rival_count) {
+        return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim", text);
+    }
+    if (pass_streams_fit(stream, &trouble)) {
+        return problem_set(why, trouble.exit_code, "workload %s: %s", text, trouble.text);
+    }
+    if (is_cuda || stream->work_ns <= STREAM_MAX_WORK_NS / times) return 0;  /* at its end the clock would stand */
+    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
+                       "2^62 ns, which the virtual clock may not pass", times, text, stream->work_ns);
 }
 
 /* All that need no file, and no simulated device where there is none: those were not asked for by name. */
@@ -384,26 +330,49 @@ static void plan_tell_idle(const plan *self, const cli *asked)
     if (!takes_limit) program_say("--limit changes nothing: none of these policies has one\n");
 }
 
-static int plan_wants_any(const plan *self, problem *why)
+static int plan_wants_any(const plan *self)
 {
     for (size_t workload = 0; workload < self->workload_count; workload++) {
         for (size_t index = 0; index < self->policy_count; index++) {
-            if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 0;
+            if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 1;
         }
     }
-    return problem_set(why, EXIT_USAGE,
-                       "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
+    return 0;
+}
+
+/* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
+static void plan_settings(plan *self, const cli_value *values)
+{
+    const cli_value *verify = &values[CLI_VERIFY], *warmup = &values[CLI_WARMUP];
+    const int is_cuda = self->settings.device.is_cuda;
+    pass_settings *settings = &self->settings;
+    settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
+    settings->times = values[CLI_ROUNDS].number;
+    settings->verify = is_cuda && !verify->given ? VERIFY_SAMPLE : VERIFY_FULL;
+    while (verify->given && strcmp(verify->text, plan_verify_name(settings->verify))) settings->verify--;
+    settings->warmup = warmup->given ? warmup->number : (uint64_t)is_cuda;
+    self->timed = !values[CLI_NO_TIMING].given;
+    self->filter = values[CLI_FILTER].text;
+    const workload_options options = {
+        .seed_given = values[CLI_SEED].given, .seed = values[CLI_SEED].number,
+        .steps_given = values[CLI_STEPS].given, .steps = values[CLI_STEPS].number,
+        .threads_given = values[CLI_THREADS].given, .threads = values[CLI_THREADS].number,
+        .ops_given = values[CLI_OPS].given || values[CLI_QUICK].given,
+        .ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS,
+    };
+    self->options = options;
 }
 
 int plan_make(plan *self, const cli *asked, problem *why)
 {
     memset(self, 0, sizeof *self);
-    plan_options(self, asked);
-    self->filter = asked->values[CLI_FILTER].text;
-    if (plan_settings(self, asked, why)
-        || plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
+    if (plan_device(self, asked, why)) return -1;
+    plan_settings(self, asked->values);
+    if (plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
     plan_tell_idle(self, asked);
-    return plan_wants_any(self, why);
+    if (plan_wants_any(self)) return 0;
+    return problem_set(why, EXIT_USAGE,
+                       "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
 }
 
 void plan_free(plan *self)

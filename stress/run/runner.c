@@ -7,6 +7,7 @@
 
 #include "../base/program.h"
 #include "../base/progress.h"
+#include "../base/text.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
@@ -37,27 +38,23 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
 }
 
-/* Which of several rounds, and where in it: what was well before and is not any more. */
-static int runner_round(const pass_oom *oom, uint64_t times, row *made)
-{
-    row_count(made, COLUMN_ROUNDS, times);
-    if (!oom->happened || times < 2) return 0;
-    row_count(made, COLUMN_OOM_ROUND, oom->round);
-    row_count(made, COLUMN_OOM_ROUND_OP, oom->op - oom->round_from);
-    return snprintf(made->note, sizeof made->note, "in round %" PRIu64 " of %" PRIu64 ", at its operation %" PRIu64
-                    ": ", oom->round, times, oom->op - oom->round_from);
-}
-
+/* Of several rounds: which, and where in it, as what was well before is not any more. */
 static void runner_oom(const pass_oom *oom, uint64_t times, row *made)
 {
-    int length = runner_round(oom, times, made);
+    row_count(made, COLUMN_ROUNDS, times);
     if (!oom->happened) return;
+    if (times > 1) {
+        row_count(made, COLUMN_OOM_ROUND, oom->round);
+        row_count(made, COLUMN_OOM_ROUND_OP, oom->op - oom->round_from);
+        snprintf(made->note, sizeof made->note, "in round %" PRIu64 " of %" PRIu64 ", at its operation %" PRIu64 ": ",
+                 oom->round, times, oom->op - oom->round_from);
+    }
     row_count(made, COLUMN_OOM_OP, oom->op);
     row_count(made, COLUMN_OOM_REQUESTED, oom->refusal.requested_bytes);
     if (oom->refusal.free_known) row_count(made, COLUMN_OOM_FREE, oom->refusal.free_bytes);
     if (oom->refusal.largest_known) row_count(made, COLUMN_OOM_LARGEST, oom->refusal.largest_bytes);
     row_text(made, COLUMN_OOM_REASON, oom->refusal.reason);
-    snprintf(made->note + length, sizeof made->note - (size_t)length, "%s", oom->refusal.text);
+    text_add(made->note, sizeof made->note, "%s", oom->refusal.text);
 }
 
 void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
@@ -160,42 +157,31 @@ static int runner_is_same(const pass_result *timed, const pass_result *verified)
     return timed->status != PASS_ERROR && timed->digest == verified->digest && timed->ops == verified->ops;
 }
 
-/* The passes that warm up leave nothing behind, but where they did something else: then there is none that counts. */
-static void runner_timing_pass(const runner_job *job, const pass_settings *settings, const pass_result *verified,
-                               row *made, pass_result *timed)
-{
-    uint64_t left = settings->warmup + 1;
-    do {
-        memset(made->times, 0, sizeof *made->times);
-        pass_run(settings, job->stream, job->chosen, made->times, timed);
-    } while (--left && runner_is_same(timed, verified) && !timed->kept);
-}
-
-/* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
+/* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. The
+   passes that warm up leave nothing behind, but where they did something else: then there is none that counts. */
 static void runner_time_one(const runner_job *job, const pass_settings *settings, const pass_result *verified,
                             row *made, runner_outcome *outcome)
 {
     pass_result timed;
     char message[128];
-    runner_timing_pass(job, settings, verified, made, &timed);
+    uint64_t left = settings->warmup + 1;
+    do {
+        memset(made->times, 0, sizeof *made->times);
+        pass_run(settings, job->stream, job->chosen, made->times, &timed);
+    } while (--left && runner_is_same(&timed, verified) && !timed.kept);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
         runner_void(made, PASS_ERROR, timed.message, outcome);
-        return;
-    }
-    if (runner_is_same(&timed, verified)) {
+    } else if (runner_is_same(&timed, verified)) {
         runner_times(made, made->times->allocs.sum + made->times->frees.sum, timed.ops);
-        return;
-    }
-    if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {
+    } else if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {
         runner_untimed(made, timed.ops, "another process may have taken memory");
-        return;
+    } else {
+        snprintf(message, sizeof message,
+                 "the timing pass differs: digest %016" PRIx64 " after %" PRIu64 " ops, expected %016" PRIx64
+                 " after %" PRIu64, timed.digest, timed.ops, verified->digest, verified->ops);
+        runner_void(made, PASS_ERROR, message, outcome);
     }
-    snprintf(message, sizeof message,
-             "the timing pass differs: digest %016" PRIx64 " after %" PRIu64 " ops, expected %016" PRIx64
-             " after %" PRIu64,
-             timed.digest, timed.ops, verified->digest, verified->ops);
-    runner_void(made, PASS_ERROR, message, outcome);
 }
 
 /* A rival lets one thread in at a time (rival/rival.h): on several it would be timed waiting for us. And rounds would
