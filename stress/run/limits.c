@@ -23,12 +23,12 @@ typedef struct search {
     int                  is_over;                /* the row has an error, and says so */
 } search;
 
-static void search_end(search *self, pass_status status, const char *text, uint64_t needed_ops, int kept)
+static void search_end(search *self, const pass_result *result)
 {
     self->is_over = 1;
-    self->outcome->needed_ops = needed_ops;
-    self->outcome->kept = kept;
-    runner_status(status, text, self->made, self->outcome);
+    self->outcome->needed_ops = result->needed_ops;
+    self->outcome->kept = result->kept;
+    runner_status(result->status, result->message, self->made, self->outcome);
 }
 
 /* The run that counts, with every check. */
@@ -88,7 +88,7 @@ static void capacity_fail(search *self, const pass_result *result, uint64_t byte
 {
     if (policy_takes_limit(self->job->chosen)) self->outcome->limit_bytes = bytes;
     else self->outcome->capacity_bytes = bytes + self->settings->device.sim.context_bytes;
-    search_end(self, result->status, result->message, result->needed_ops, result->kept);
+    search_end(self, result);
 }
 
 static void capacity_error(search *self, uint64_t bytes, const char *text)
@@ -130,20 +130,6 @@ static void capacity_cells(const search *self, const pass_result *result, uint64
     search_cells(self, result);
 }
 
-static void capacity_confirm(search *self, const capacity_found *found)
-{
-    pass_result result;
-    capacity_run(self, found->enough_bytes, 0, &result);
-    if (result.status == PASS_OOM) {
-        capacity_error(self, found->enough_bytes, search_changed);
-    } else if (result.status) {
-        capacity_fail(self, &result, found->enough_bytes);
-    } else {
-        capacity_cells(self, &result, found->enough_bytes);
-        if (found->below_bytes) capacity_stop(&self->refused, self->made);
-    }
-}
-
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
     const device_config *config = &self->settings->device;
@@ -158,12 +144,22 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
         bounds.most_bytes = config->sim.capacity_bytes / CAPACITY_GRANULE * CAPACITY_GRANULE;
     }
     int answer = capacity_search(&bounds, capacity_probe, self, &found);
-    if (answer > 0) {
-        capacity_confirm(self, &found);
-    } else if (!self->is_over) {
+    if (self->is_over) return;
+    if (answer <= 0) {
         capacity_error(self, answer ? least_bytes - CAPACITY_GRANULE : bounds.most_bytes,
                        answer ? "completed, with less than the workload requests"
                        : "does not complete, and without a limit it does");
+        return;
+    }
+    pass_result result;
+    capacity_run(self, found.enough_bytes, 0, &result);
+    if (result.status == PASS_OOM) {
+        capacity_error(self, found.enough_bytes, search_changed);
+    } else if (result.status) {
+        capacity_fail(self, &result, found.enough_bytes);
+    } else {
+        capacity_cells(self, &result, found.enough_bytes);
+        if (found.below_bytes) capacity_stop(&self->refused, self->made);
     }
 }
 
@@ -177,7 +173,7 @@ void capacity_row(const runner_job *job, const pass_settings *settings, row *mad
         runner_status(PASS_OOM, "", made, outcome);
         capacity_stop(&unlimited, made);
     } else if (unlimited.status) {
-        search_end(&self, unlimited.status, unlimited.message, unlimited.needed_ops, unlimited.kept);
+        search_end(&self, &unlimited);
     } else if (!unlimited.memory.requested_peak_bytes) {
         capacity_cells(&self, &unlimited, 0);
     } else if (!policy_takes_limit(job->chosen) && settings->device.is_cuda) {
@@ -303,8 +299,10 @@ int batch_check_plan(const plan *made, const char *vary, problem *why)
 
 static int batch_fail(batch *self, const char *text)
 {
+    pass_result result = { .status = PASS_ERROR };
+    snprintf(result.message, sizeof result.message, "%s", text);
     self->runs.outcome->is_search = 1;
-    search_end(&self->runs, PASS_ERROR, text, 0, 0);
+    search_end(&self->runs, &result);
     return -1;
 }
 
@@ -332,7 +330,7 @@ static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_re
     pass_run(&settings, stream, runs->job->chosen, NULL, result);
     if (result->status <= PASS_OOM) return result->status == PASS_OK;
     runs->outcome->is_search = 1;
-    search_end(runs, result->status, result->message, result->needed_ops, result->kept);
+    search_end(runs, result);
     return -1;
 }
 
@@ -360,43 +358,34 @@ static int batch_probe(void *user, uint64_t value)
     return answer;
 }
 
-static void batch_sentence(const batch *self, char *note, size_t size)
-{
-    const pass_oom *oom = &self->runs.refused.oom;
-    char times[48] = "", cause[420], more[32];
-    if (self->unmade.exit_code) {
-        snprintf(note, size, "%s=%" PRIu64 " cannot be made: %.250s", self->key.key, self->stopped_at,
-                 self->unmade.text);
-        return;
-    }
-    if (self->asked->times > 1) {
-        snprintf(times, sizeof times, ", in repeat %" PRIu64 " of %" PRIu64, self->runs.refused.times,
-                 self->asked->times);
-    }
-    if (self->stopped_peak_bytes <= self->room_bytes) snprintf(cause, sizeof cause, "%.400s", oom->refusal.text);
-    else {
-        text_bytes(self->stopped_peak_bytes - self->room_bytes, more, sizeof more);
-        snprintf(cause, sizeof cause, "it requests %" PRIu64 " bytes at its peak, %s more than the %" PRIu64
-                 " there are", self->stopped_peak_bytes, more, self->room_bytes);
-    }
-    snprintf(note, size, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: %s", self->key.key, self->stopped_at, oom->op,
-             times, cause);
-}
-
 /* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
 static void batch_stop_cells(const batch *self, int is_most)
 {
     row *made = self->runs.made;
+    char *note = made->note, more[32];
+    const size_t size = sizeof made->note;
     const pass_oom *oom = &self->runs.refused.oom;
-    if (!is_most) batch_sentence(self, made->note, sizeof made->note);
-    else snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key,
-                  self->key.highest, (int)strcspn(self->spec, ":"), self->spec);
-    row_text(made, COLUMN_STOP_TEXT, made->note);
-    row_text(made, COLUMN_STOP_REASON, is_most ? "option_maximum"
-             : self->unmade.exit_code ? "not_made" : oom->refusal.reason);
-    if (is_most || self->unmade.exit_code) return;
-    row_count(made, COLUMN_STOP_OP, oom->op);
-    row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
+    const char *reason = is_most ? "option_maximum" : self->unmade.exit_code ? "not_made" : oom->refusal.reason;
+    if (is_most) {
+        snprintf(note, size, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key, self->key.highest,
+                 (int)strcspn(self->spec, ":"), self->spec);
+    } else if (self->unmade.exit_code) {
+        snprintf(note, size, "%s=%" PRIu64 " cannot be made: %.250s", self->key.key, self->stopped_at,
+                 self->unmade.text);
+    } else {
+        snprintf(note, size, "%s=%" PRIu64 " ends at op %" PRIu64, self->key.key, self->stopped_at, oom->op);
+        if (self->asked->times > 1) {
+            text_add(note, size, ", in repeat %" PRIu64 " of %" PRIu64, self->runs.refused.times, self->asked->times);
+        }
+        if (self->stopped_peak_bytes <= self->room_bytes) text_add(note, size, ": %.400s", oom->refusal.text);
+        else text_add(note, size, ": it requests %" PRIu64 " bytes at its peak, %s more than the %" PRIu64
+                      " there are", self->stopped_peak_bytes,
+                      text_bytes(self->stopped_peak_bytes - self->room_bytes, more, sizeof more), self->room_bytes);
+        row_count(made, COLUMN_STOP_OP, oom->op);
+        row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
+    }
+    row_text(made, COLUMN_STOP_TEXT, note);
+    row_text(made, COLUMN_STOP_REASON, reason);
 }
 
 static void batch_confirm(batch *self, uint64_t largest)
