@@ -59,17 +59,6 @@ static size_t cli_item_length(const char *text)
     return length;
 }
 
-/* An item with one of the values of its first list: what is before the value, the value, what is after the list. */
-static char *cli_with_value(const char *text, size_t before, size_t from, size_t to, size_t after)
-{
-    size_t length = to - from, rest = strlen(text + after);
-    char *made = program_need(before + length + rest + 1, 1);
-    memcpy(made, text, before);
-    memcpy(made + before, text + from, length);
-    memcpy(made + before + length, text + after, rest + 1);
-    return made;
-}
-
 /* `NAME:a=1,2,b=3,4` are four items; the last list changes fastest. */
 static int cli_add_items(const char *option, cli_value *value, const char *text, problem *why)
 {
@@ -85,14 +74,16 @@ static int cli_add_items(const char *option, cli_value *value, const char *text,
     }
     for (key = first; text[key - 1] != '=';) key--;
     for (end = first; text[end] && cli_is_value(text + end + 1);) end += 1 + strcspn(text + end + 1, ",");
-    for (from = key; from < end; from = to + 1) {
+    size_t room = strlen(text) + 1;
+    char *one = program_need(room, 1);           /* with one of the values of the first list */
+    int failed = 0;
+    for (from = key; from < end && !failed; from = to + 1) {
         to = from + strcspn(text + from, ",");
-        char *made = cli_with_value(text, key, from, to, end);
-        int failed = cli_add_items(option, value, made, why);
-        free(made);
-        if (failed) return -1;
+        snprintf(one, room, "%.*s%.*s%s", (int)key, text, (int)(to - from), text + from, text + end);
+        failed = cli_add_items(option, value, one, why);
     }
-    return 0;
+    free(one);
+    return failed;
 }
 
 static int cli_check_item(const char *option, const char *plain, const char *text, size_t length, problem *why)
@@ -155,16 +146,9 @@ const cli_option *cli_option_at(size_t index)
     return index < CLI_COUNT ? &cli_options[index] : NULL;
 }
 
-static int cli_bad_number(const cli_option *option, const char *text, problem *why)
-{
-    char most[24] = "2^64-1";
-    if (option->most) snprintf(most, sizeof most, "%" PRIu64, option->most);
-    return problem_set(why, EXIT_USAGE, "--%s: expected %sa number from %" PRIu64 " to %s, found '%s'", option->name,
-                       option->kind == CLI_COUNT_OR_AUTO ? "auto or " : "", option->least, most, text);
-}
-
 static int cli_read_value(const cli_option *option, const char *text, cli_value *value, problem *why)
 {
+    char most[24] = "2^64-1";
     if (!*text)
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found nothing", option->name, option->argument);
     value->text = text;
@@ -175,7 +159,10 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
         if (option->kind == CLI_COUNT_OR_AUTO && !strcmp(text, "auto")) return 0;
         if (slice_digits(slice_of(text), &value->number) && value->number >= option->least
             && (!option->most || value->number <= option->most)) return 0;
-        return cli_bad_number(option, text, why);
+        if (option->most) snprintf(most, sizeof most, "%" PRIu64, option->most);
+        return problem_set(why, EXIT_USAGE, "--%s: expected %sa number from %" PRIu64 " to %s, found '%s'",
+                           option->name, option->kind == CLI_COUNT_OR_AUTO ? "auto or " : "", option->least, most,
+                           text);
     case CLI_SIZE:
         if (slice_size(slice_of(text), &value->number) && value->number >= option->least) return 0;
         return problem_set(why, EXIT_USAGE,
@@ -201,33 +188,6 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     return 0;
 }
 
-static int cli_unknown(const char *word, problem *why)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    nearest search = nearest_to(name);
-    for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
-    if (search.name) {
-        return problem_set(why, EXIT_USAGE, "unknown option '--%s', did you mean '--%s'?", name, search.name);
-    }
-    return problem_set(why, EXIT_USAGE, "unknown option '--%s' (%s help)", name, program_name());
-}
-
-static size_t cli_find_name(const char *word)
-{
-    size_t length = strcspn(word, "="), index = 0;
-    while (index < CLI_COUNT && (strlen(cli_options[index].name) != length
-                                 || memcmp(cli_options[index].name, word, length))) index++;
-    return index;
-}
-
-static size_t cli_find_letter(char letter)
-{
-    size_t index = 0;
-    while (index < CLI_COUNT && cli_options[index].letter != letter) index++;
-    return index;
-}
-
 /* One option; inline_text: what follows the '=' or the letter, or NULL. *at moves past an argument of its own. */
 static int cli_take(cli *self, size_t index, const char *inline_text, int argc, char *const *argv, int *at,
                     problem *why)
@@ -250,15 +210,25 @@ static int cli_take(cli *self, size_t index, const char *inline_text, int argc, 
 static int cli_take_long(cli *self, int argc, char *const *argv, int *at, problem *why)
 {
     const char *word = argv[*at] + 2, *equals = strchr(word, '=');
-    size_t index = cli_find_name(word);
-    if (index == CLI_COUNT) return cli_unknown(word, why);
-    return cli_take(self, index, equals ? equals + 1 : NULL, argc, argv, at, why);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    nearest search = nearest_to(name);
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const char *known = cli_options[index].name;
+        if (!strcmp(name, known)) return cli_take(self, index, equals ? equals + 1 : NULL, argc, argv, at, why);
+        nearest_offer(&search, known);
+    }
+    if (search.name) {
+        return problem_set(why, EXIT_USAGE, "unknown option '--%s', did you mean '--%s'?", name, search.name);
+    }
+    return problem_set(why, EXIT_USAGE, "unknown option '--%s' (%s help)", name, program_name());
 }
 
 static int cli_take_short(cli *self, int argc, char *const *argv, int *at, problem *why)
 {
     for (const char *letter = argv[*at] + 1; *letter; letter++) {
-        size_t index = cli_find_letter(*letter);
+        size_t index = 0;
+        while (index < CLI_COUNT && cli_options[index].letter != *letter) index++;
         if (index == CLI_COUNT) {
             return problem_set(why, EXIT_USAGE, "unknown option '-%c' (%s help)", *letter, program_name());
         }
@@ -269,36 +239,27 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
     return 0;
 }
 
-static void cli_take_word(cli *self, const char *word)
-{
-    if (!*self->command) self->command = word;
-    else cli_add_item(&self->words, word);
-}
-
-static int cli_defaults(cli *self, problem *why)
-{
-    for (size_t index = 0; index < CLI_COUNT; index++) {
-        const cli_option *option = &cli_options[index];
-        if (option->fallback && !self->values[index].given
-            && cli_read_value(option, option->fallback, &self->values[index], why)) return -1;
-    }
-    return 0;
-}
-
 int cli_parse(cli *self, int argc, char *const *argv, problem *why)
 {
     int words_only = 0;
     memset(self, 0, sizeof *self);
     self->command = "";
     for (int at = 1; at < argc; at++) {
+        const char *word = argv[at];
         int failed = 0;
-        if (words_only || argv[at][0] != '-' || !argv[at][1]) cli_take_word(self, argv[at]);
-        else if (!strcmp(argv[at], "--")) words_only = 1;
-        else if (argv[at][1] == '-') failed = cli_take_long(self, argc, argv, &at, why);
-        else failed = cli_take_short(self, argc, argv, &at, why);
+        if (!words_only && !strcmp(word, "--")) words_only = 1;
+        else if (!words_only && !strncmp(word, "--", 2)) failed = cli_take_long(self, argc, argv, &at, why);
+        else if (!words_only && word[0] == '-' && word[1]) failed = cli_take_short(self, argc, argv, &at, why);
+        else if (!*self->command) self->command = word;
+        else cli_add_item(&self->words, word);
         if (failed) return -1;
     }
-    return cli_defaults(self, why);
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const cli_option *option = &cli_options[index];
+        if (option->fallback && !self->values[index].given
+            && cli_read_value(option, option->fallback, &self->values[index], why)) return -1;
+    }
+    return 0;
 }
 
 static void cli_free_value(cli_value *value)
