@@ -29,33 +29,28 @@ static void *crowd_thread_main(void *user)
     return NULL;
 }
 
-static uint64_t crowd_span(const crowd_thread *threads, size_t count)
-{
-    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
-    for (size_t index = 0; index < count; index++) {
-        if (threads[index].begin_ns < begin_ns) begin_ns = threads[index].begin_ns;
-        if (threads[index].end_ns > end_ns) end_ns = threads[index].end_ns;
-    }
-    return end_ns - begin_ns;
-}
-
 int crowd_run(const crowd_job *job, void *members, size_t count, size_t bytes, uint64_t *ns, problem *why)
 {
     crowd_thread threads[CROWD_MOST];
     crowd all = { job, 0, CROWD_WAIT };
     size_t started = 0;
+    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     for (; started < count; started++) {
-        crowd_thread *next = &threads[started];
-        next->of = &all;
-        next->member = (char *)members + started * bytes;
-        if (pthread_create(&next->handle, NULL, crowd_thread_main, next)) break;
+        const crowd_thread next = { .of = &all, .member = (char *)members + started * bytes };
+        threads[started] = next;
+        if (pthread_create(&threads[started].handle, NULL, crowd_thread_main, &threads[started])) break;
     }
     while (started == count && __atomic_load_n(&all.ready, __ATOMIC_ACQUIRE) < count) sched_yield();
     __atomic_store_n(&all.state, started == count ? CROWD_GO : CROWD_LEAVE, __ATOMIC_RELEASE);
-    for (size_t index = 0; index < started; index++) (void)pthread_join(threads[index].handle, NULL);
+    for (size_t index = 0; index < started; index++) {
+        const crowd_thread *ended = &threads[index];
+        (void)pthread_join(ended->handle, NULL);
+        if (ended->begin_ns < begin_ns) begin_ns = ended->begin_ns;
+        if (ended->end_ns > end_ns) end_ns = ended->end_ns;
+    }
     if (started < count) {
         return problem_set(why, EXIT_HARNESS, "thread %zu of %zu cannot be started", started + 1, count);
     }
-    *ns = crowd_span(threads, count);
+    *ns = end_ns - begin_ns;
     return 0;
 }

@@ -122,21 +122,15 @@ char *program_read(FILE *file, size_t most, size_t *length)
     return text;
 }
 
-/* The folder above the program's own; "" where the system does not tell. */
-static void program_prefix(char *path, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", path, size - 1);
-    path[length > 0 ? length : 0] = '\0';
-    for (int level = 0; level < 2; level++) {
-        char *last = strrchr(path, '/');
-        if (last) *last = '\0';
-    }
-}
-
 int program_file(const char *relative, char *path, size_t size)
 {
-    char prefix[PROGRAM_PATH_BYTES];
-    program_prefix(prefix, sizeof prefix);
+    char prefix[PROGRAM_PATH_BYTES];             /* the folder above the program's own; "" where none is told */
+    ssize_t own = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
+    prefix[own > 0 ? own : 0] = '\0';
+    for (int level = 0; level < 2; level++) {
+        char *last = strrchr(prefix, '/');
+        if (last) *last = '\0';
+    }
     int length = snprintf(path, size, "%s/share/gpuarena/%s", prefix, relative);
     if (length > 0 && (size_t)length < size && !access(path, R_OK)) return 0;
     length = snprintf(path, size, "%s/%s", STRESS_FOLDER, relative);

@@ -74,16 +74,12 @@ rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precisi
     return made;
 }
 
-static int rounds_is_look(const rounds_length *self, size_t done)
+rounds_end rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user)
 {
     size_t look = self->least;
     while (look < done) look += (look + 1) / 2;
-    return look == done || done == self->most;
-}
-
-rounds_end rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user)
-{
-    if (self->precision > 0.0 && rounds_is_look(self, done) && share(user) <= self->precision) return ROUNDS_PRECISE;
+    int is_look = self->precision > 0.0 && (look == done || done == self->most);
+    if (is_look && share(user) <= self->precision) return ROUNDS_PRECISE;
     if (done >= self->most) return ROUNDS_MOST;
     return spent_ns >= self->budget_ns ? ROUNDS_TIME : ROUNDS_GO_ON;
 }

@@ -40,20 +40,15 @@ int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, u
 
 /* ---- Bisection that keeps two tries: one that sufficed, and a smaller one that did not */
 
-/* What was thought to suffice may not, since what is limited behaves otherwise: the distance doubles. */
-static int capacity_upper(const capacity_bounds *bounds, bisect_try *tried, void *user, uint64_t *enough_bytes)
-{
-    uint64_t bytes = *enough_bytes = bounds->likely_bytes;
-    int answer = tried(user, bytes);
-    if (answer) return answer;
-    uint64_t step = bytes - bounds->least_bytes + CAPACITY_GRANULE;
-    return search_gallop(&bytes, 0, bounds->most_bytes, 0, step, tried, user, enough_bytes);
-}
-
 int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found)
 {
-    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes;
-    int answer = capacity_upper(bounds, tried, user, &enough_bytes);
+    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes = bounds->likely_bytes;
+    int answer = tried(user, enough_bytes);
+    if (!answer) {                               /* what is limited may behave otherwise: the distance doubles */
+        uint64_t known = enough_bytes;
+        answer = search_gallop(&known, 0, bounds->most_bytes, 0, enough_bytes - below_bytes, tried, user,
+                               &enough_bytes);
+    }
     if (answer <= 0) return answer;
     if (below_bytes && tried(user, below_bytes)) return -1;
     if (bisect_between(&enough_bytes, &below_bytes, CAPACITY_GRANULE, tried, user) < 0) return -1;
@@ -63,17 +58,6 @@ int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user
 }
 
 /* ---- Up while it survives, else down, by bisection in between */
-
-/* *good failed, and is the likely number. 1: *good is the lowest, or 1 where that is 0, and survived. */
-static int batch_lowest(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good)
-{
-    uint64_t likely = *good;
-    *good = bounds->lowest;
-    int answer = likely > *good ? tried(user, *good) : 0;
-    if (answer || *good || bounds->highest < 1 || likely == 1) return answer;
-    *good = 1;
-    return tried(user, 1);
-}
 
 /* Of the BATCH_LOOK numbers above *good + 1, which failed, those below the end, from the top. 1: one survived and is
    *good, 0: none did. */
@@ -94,7 +78,9 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
     int answer = tried(user, good);
     if (!answer) {
         bad = good;
-        answer = batch_lowest(bounds, tried, user, &good);
+        good = bounds->lowest;
+        if (bad > good) answer = tried(user, good);
+        if (!answer && !good && bounds->highest && bad != 1) answer = tried(user, good = 1);
     }
     if (answer <= 0) return answer;
     answer = bad > good ? search_gallop(&bad, 0, good, 1, 1, tried, user, &good)     /* down: it may be close */
@@ -114,13 +100,6 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
 }
 
 /* ---- Chunks of what is left, from halves to single units */
-
-static size_t shrink_kept(const unsigned char *keep, size_t count)
-{
-    size_t kept = 0;
-    for (size_t unit = 0; unit < count; unit++) kept += keep[unit];
-    return kept;
-}
 
 /* Copies all but the next `chunk` units that are kept from *at on, behind which it moves. 0: there are none. */
 static int shrink_without(const unsigned char *keep, size_t count, size_t chunk, size_t *at, unsigned char *rest)
@@ -154,13 +133,13 @@ static int shrink_round(unsigned char *keep, size_t count, size_t chunk, unsigne
 int shrink_search(unsigned char *keep, size_t count, shrink_try *tried, void *user)
 {
     unsigned char *rest = program_need(count, 1);
-    size_t chunk = shrink_kept(keep, count) / 2;
+    size_t kept = 0;
     int answer = 1;
-    while (answer >= 0) {
+    for (size_t unit = 0; unit < count; unit++) kept += keep[unit];
+    for (size_t chunk = kept / 2; answer >= 0; chunk /= 2) {
         if (!chunk) chunk = 1;
         answer = shrink_round(keep, count, chunk, rest, tried, user);
-        if (chunk == 1 && answer <= 0) break;
-        chunk /= 2;
+        if (chunk == 1 && !answer) break;
     }
     free(rest);
     return answer < 0 ? -1 : 0;

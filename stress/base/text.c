@@ -96,23 +96,19 @@ static size_t nearest_min(size_t left, size_t right)
     return left < right ? left : right;
 }
 
-/* One cell of the table of distances: from[..line] to to[..column]. */
-static size_t nearest_cell(size_t table[][NEAREST_LONGEST + 1], const char *from, size_t line, const char *to,
-                           size_t column)
-{
-    size_t best = table[line - 1][column - 1] + (from[line - 1] != to[column - 1]);
-    best = nearest_min(best, nearest_min(table[line - 1][column], table[line][column - 1]) + 1);
-    int swapped = line > 1 && column > 1 && from[line - 1] == to[column - 2] && from[line - 2] == to[column - 1];
-    return swapped ? nearest_min(best, table[line - 2][column - 2] + 1) : best;
-}
-
 static size_t nearest_distance(const char *from, size_t from_length, const char *to, size_t to_length)
 {
-    size_t table[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];
+    size_t table[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];      /* from[..line] to to[..column] */
     for (size_t line = 0; line <= from_length; line++) {
         for (size_t column = 0; column <= to_length; column++) {
-            if (!line || !column) table[line][column] = line + column;
-            else table[line][column] = nearest_cell(table, from, line, to, column);
+            size_t best = line + column;
+            if (line && column) {
+                best = table[line - 1][column - 1] + (from[line - 1] != to[column - 1]);
+                best = nearest_min(best, nearest_min(table[line - 1][column], table[line][column - 1]) + 1);
+            }
+            if (line > 1 && column > 1 && from[line - 1] == to[column - 2] && from[line - 2] == to[column - 1])
+                best = nearest_min(best, table[line - 2][column - 2] + 1);
+            table[line][column] = best;
         }
     }
     return table[from_length][to_length];
