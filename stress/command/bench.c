@@ -43,15 +43,6 @@ static void bench_target(row *made, const char *target, int is_known, double low
     if (is_known) row_text(made, COLUMN_MET, cases_met(target, low, high));
 }
 
-static void bench_ratio_cells(const stage *measured, size_t arena, row *made)
-{
-    rounds_interval found = stage_ratio(measured, arena);
-    row_real(made, COLUMN_RATIO, found.median);
-    row_real(made, COLUMN_RATIO_LOW, found.low);
-    row_real(made, COLUMN_RATIO_HIGH, found.high);
-    bench_target(made, measured->row->target, 1, found.low, found.high);
-}
-
 static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
 {
     const stage *measured = self->stage;
@@ -64,7 +55,11 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     row_real(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
     if (!other->crowd) return;
     row_real(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);
-    bench_ratio_cells(measured, arena, made);
+    rounds_interval found = stage_ratio(measured, arena);
+    row_real(made, COLUMN_RATIO, found.median);
+    row_real(made, COLUMN_RATIO_LOW, found.low);
+    row_real(made, COLUMN_RATIO_HIGH, found.high);
+    bench_target(made, of->target, 1, found.low, found.high);
 }
 
 /* Where lane so-and-so of this case stands among all that were counted. */
@@ -113,21 +108,14 @@ static int bench_case(bench *self, const cases_row *of, problem *why)
     return failed ? -1 : 0;
 }
 
-/* How many calls of pairs_counted there will be. */
-static size_t bench_counted_calls(int has_cub)
+static int bench_count(bench *self, const char *program, int has_cub, problem *why)
 {
-    size_t calls = 0;
+    const char *words[] = { program, "--no-timing", "--quiet", "--seed", self->asked->values[CLI_SEED].text, NULL };
+    size_t calls = 0;                            /* of pairs_counted */
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
         if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
-    return calls;
-}
-
-static int bench_count(bench *self, const char *program, int has_cub, problem *why)
-{
-    const char *words[] = { program, "--no-timing", "--quiet", "--seed", self->asked->values[CLI_SEED].text, NULL };
-    size_t calls = bench_counted_calls(has_cub);
     int result = callgrind_count(words, "pairs_counted", self->counted, calls, why);
     if (!result) self->counted_count = calls;
     if (result > 0) fprintf(stderr, "bench: no valgrind: instructions are not counted\n");
@@ -151,16 +139,12 @@ static int bench_cases(bench *self, const char *program, problem *why)
     return 0;
 }
 
-static int bench_options(const cli *asked, problem *why)
-{
-    if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
-    return command_check("bench", 0, asked, why);
-}
-
 static int bench_start(bench *self, problem *why)
 {
     const cli_value *files = &self->asked->values[CLI_OUT];
-    if (bench_options(self->asked, why)
+    const char *word = self->asked->command;
+    if (*word) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", word);
+    if (command_check("bench", 0, self->asked, why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
         || output_list_try(&self->outputs, self->asked, NULL, why) || rounds_second_thread(why)) return -1;
     self->rows.kind = ROW_BENCH;

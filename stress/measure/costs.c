@@ -99,28 +99,21 @@ static void costs_refused(costs_bench *bench, uint64_t bytes)
     if (table->refused_count < COSTS_MOST_REFUSED) table->refused[table->refused_count++] = bytes;
 }
 
-/* No memory for one call may be another process's doing, and pass. */
-static int costs_size(costs_bench *bench, costs_turn turn, uint64_t bytes)
-{
-    int refusals = 0;
-    for (int repeat = 0; repeat <= COSTS_REPEATS && refusals <= COSTS_REPEATS / 2; repeat++) {
-        int failed = turn(bench, bytes, repeat > 0);
-        if (failed < 0) return -1;
-        refusals += failed;
-    }
-    if (refusals > COSTS_REPEATS / 2) costs_refused(bench, bytes);
-    costs_settle(bench, bytes);
-    return 0;
-}
-
 /* Turns at sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. The
-   first turn of a size does not count. */
+   first turn of a size does not count. No memory for one call may be another process's doing, and pass. */
 static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint64_t factor, uint64_t end)
 {
     uint64_t free_bytes;
     if (costs_free_bytes(bench, &free_bytes)) return -1;
     for (; bytes < end && bytes <= free_bytes / 2; bytes *= factor) {
-        if (costs_size(bench, turn, bytes)) return -1;
+        int refusals = 0;
+        for (int repeat = 0; repeat <= COSTS_REPEATS && refusals <= COSTS_REPEATS / 2; repeat++) {
+            int failed = turn(bench, bytes, repeat > 0);
+            if (failed < 0) return -1;
+            refusals += failed;
+        }
+        if (refusals > COSTS_REPEATS / 2) costs_refused(bench, bytes);
+        costs_settle(bench, bytes);
     }
     return 0;
 }
@@ -346,16 +339,6 @@ costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
     return fit;
 }
 
-static void costs_write_rows(FILE *out, const costs_table *table)
-{
-    for (size_t index = 0; index < table->count; index++) {
-        const costs_row *row = &table->rows[index];
-        fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64, sim_costs_name(row->kind),
-                row->bytes, row->median_ns, row->sample_count);
-        fprintf(out, ", from %" PRIu64 " to %" PRIu64 "\n", row->least_ns, row->most_ns);
-    }
-}
-
 /* How much of a text goes on one line of comment: up to a line's end, else whole words, else as much as there is
    room for. */
 static size_t costs_line(const char *text)
@@ -366,7 +349,7 @@ static size_t costs_line(const char *text)
     return length ? length : FIT_COMMENT;
 }
 
-static void costs_write_about(FILE *out, const char *about)
+void costs_write(FILE *out, const costs_table *table, const char *about)
 {
     while (*about) {
         size_t length = costs_line(about);
@@ -374,12 +357,12 @@ static void costs_write_about(FILE *out, const char *about)
         about += length;
         about += *about == ' ' || *about == '\n';
     }
-}
-
-void costs_write(FILE *out, const costs_table *table, const char *about)
-{
-    costs_write_about(out, about);
-    costs_write_rows(out, table);
+    for (size_t index = 0; index < table->count; index++) {
+        const costs_row *row = &table->rows[index];
+        fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64 ", from %" PRIu64 " to %" PRIu64
+                "\n", sim_costs_name(row->kind), row->bytes, row->median_ns, row->sample_count, row->least_ns,
+                row->most_ns);
+    }
     for (size_t index = 0; index < table->refused_count; index++) {
         fprintf(out, "# stopped at %" PRIu64 " bytes: no memory\n", table->refused[index]);
     }

@@ -26,27 +26,21 @@ static int holes_result(holes_field *self, gpuarena_result result, problem *why)
 }
 
 /* Every second block by address goes: between two that are free lies one that is not. */
-static int holes_make(holes_field *self, holes_block *blocks, uint64_t holes, problem *why)
-{
-    int failed = 0;
-    for (uint64_t index = 0; index < 2 * holes && !failed; index++) {
-        failed = holes_result(self, pool_alloc(&self->pool, &blocks[index].ptr, blocks[index].bytes, NULL), why);
-    }
-    if (failed) return failed;
-    qsort(blocks, (size_t)(2 * holes), sizeof *blocks, holes_by_address);
-    for (uint64_t index = 0; index < 2 * holes && !failed; index += 2) {
-        failed = holes_result(self, pool_free(&self->pool, blocks[index].ptr, blocks[index].bytes, NULL), why);
-    }
-    return failed;
-}
-
 static int holes_fill(holes_field *self, uint64_t holes, uint64_t seed, problem *why)
 {
-    uint64_t *sizes = program_need((size_t)(2 * holes), sizeof *sizes);
-    holes_block *blocks = program_need((size_t)(2 * holes), sizeof *blocks);
-    sizes_draw(sizes, (size_t)(2 * holes), seed);
-    for (uint64_t index = 0; index < 2 * holes; index++) blocks[index].bytes = sizes[index];
-    int failed = holes_make(self, blocks, holes, why);
+    const size_t count = (size_t)(2 * holes);
+    uint64_t *sizes = program_need(count, sizeof *sizes);
+    holes_block *blocks = program_need(count, sizeof *blocks);
+    int failed = 0;
+    sizes_draw(sizes, count, seed);
+    for (size_t at = 0; at < count && !failed; at++) {
+        blocks[at].bytes = sizes[at];
+        failed = holes_result(self, pool_alloc(&self->pool, &blocks[at].ptr, sizes[at], NULL), why);
+    }
+    if (!failed) qsort(blocks, count, sizeof *blocks, holes_by_address);
+    for (size_t at = 0; at < count && !failed; at += 2) {
+        failed = holes_result(self, pool_free(&self->pool, blocks[at].ptr, blocks[at].bytes, NULL), why);
+    }
     for (size_t index = 0; !failed && index < HOLES_SIZES; index++) {
         self->sizes[index] = blocks[2 * splitmix64_below(&seed, holes)].bytes;
     }

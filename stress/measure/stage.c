@@ -393,38 +393,24 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     return 0;
 }
 
-/* One of each kind, in their order. */
-static int stage_open_arenas(stage *self, uint64_t bytes, uint64_t seed, problem *why)
-{
-    for (int kind = 0; kind < STAGE_ARENAS; kind++)
-        if (stage_open_lane(self, (subject_kind)kind, bytes, seed, why)) return -1;
-    return 0;
-}
-
-static int stage_open_others(stage *self, uint64_t seed, problem *why)
-{
-    const cases_row *row = self->row;
-    switch (row->other) {
-    case CASES_CUB:   return stage_open_lane(self, SUBJECT_CUB, row->bytes, seed, why);
-    case CASES_MUTEX: return stage_open_lane(self, SUBJECT_MUTEX, row->bytes, seed, why);
-    case CASES_SMALL: return stage_open_arenas(self, STAGE_SMALL_BYTES, seed, why);
-    case CASES_ONE_THREAD:
-        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) {
-            const stage_lane borrowed = { .crowd = self->lanes[arena].crowd, .members = 1, .is_borrowed = 1 };
-            self->lanes[self->lane_count++] = borrowed;
-        }
-        break;
-    }
-    return 0;
-}
-
+/* One of each arena, and who they are compared with. */
 int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->row = row;
     self->rounds.random = seed;
     self->cold = program_need(1, PAIRS_COLD_BYTES);
-    return stage_open_arenas(self, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
+    for (int kind = 0; kind < STAGE_ARENAS; kind++) {
+        if (stage_open_lane(self, (subject_kind)kind, row->bytes, seed, why)) return -1;
+    }
+    if (row->other == CASES_CUB) return stage_open_lane(self, SUBJECT_CUB, row->bytes, seed, why);
+    if (row->other == CASES_MUTEX) return stage_open_lane(self, SUBJECT_MUTEX, row->bytes, seed, why);
+    for (int kind = 0; kind < STAGE_ARENAS; kind++) {
+        const stage_lane one_thread = { .crowd = self->lanes[kind].crowd, .members = 1, .is_borrowed = 1 };
+        if (row->other == CASES_ONE_THREAD) self->lanes[self->lane_count++] = one_thread;
+        else if (stage_open_lane(self, (subject_kind)kind, STAGE_SMALL_BYTES, seed, why)) return -1;
+    }
+    return 0;
 }
 
 void stage_close(stage *self)

@@ -50,6 +50,7 @@ void oracle_map_remove(oracle_map *map, uint32_t block)
 
 struct oracle {
     oracle_settings settings;
+    problem         why;                         /* of a device that fails */
     oracle_map      map;                         /* live blocks, each as long as it occupies */
     uint64_t       *sizes;                       /* by block: requested bytes */
     uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
@@ -57,7 +58,7 @@ struct oracle {
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
     int             stuck;
     char            violation[400];
-    int         is_of_order;                     /* the violation is that nothing orders two uses */
+    int             is_of_order;                 /* the violation is that nothing orders two uses */
 };
 
 oracle *oracle_create(const oracle_settings *settings)
@@ -107,10 +108,10 @@ int oracle_is_stuck(const oracle *self)
     return self->stuck;
 }
 
-static int oracle_stick(oracle *self, uint64_t op, uint32_t block, const char *why)
+static int oracle_stick(oracle *self, uint64_t op, uint32_t block)
 {
     self->stuck = 1;
-    return oracle_report(self, op, block, "unverified", "%s", why);
+    return oracle_report(self, op, block, "unverified", "%s", self->why.text);
 }
 
 /* Its own, so that bytes of one block in another are seen. */
@@ -161,25 +162,23 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
     if (!bytes) {
         return ptr ? oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory") : 0;
     }
-    problem why = { 0, "" };
     if (oracle_place(self, op, block, ptr, bytes)) return -1;
     if (!oracle_minds_content(self, block)) return 0;
-    if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &why)) return 0;
-    return oracle_stick(self, op, block, why.text);
+    if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &self->why)) return 0;
+    return oracle_stick(self, op, block);
 }
 
 int oracle_touch(oracle *self, uint64_t op, uint32_t block)
 {
     uint64_t bad_offset = 0;
-    problem why = { 0, "" };
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
     const void *ptr = (const void *)(uintptr_t)span->place.key;
     uint64_t bytes = self->sizes[block];
-    int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &why);
-    if (same < 0) return oracle_stick(self, op, block, why.text);
+    int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
+    if (same < 0) return oracle_stick(self, op, block);
     if (same) return 0;
     return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64
                          " of %" PRIu64, bad_offset, bytes);
@@ -212,12 +211,6 @@ int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, ui
 int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, const char *result)
 {
     return oracle_report(self, op, block, "result", "expected ok of %s, found %s", call, result);
-}
-
-static int oracle_equal(oracle *self, uint64_t op, const char *name, uint64_t expected, uint64_t found)
-{
-    if (expected == found) return 0;
-    return oracle_report(self, op, ORACLE_NO_BLOCK, name, "expected %" PRIu64 ", found %" PRIu64, expected, found);
 }
 
 PROBLEM_FORMAT(3, 4)
@@ -293,6 +286,13 @@ int oracle_check(oracle *self, uint64_t op)
                          gpuarena_result_name(result), message);
 }
 
+/* Of no block, and named already. */
+static int oracle_found(oracle *self, uint64_t op, const char *text)
+{
+    snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s", op, text);
+    return -1;
+}
+
 static int oracle_asks(oracle *self, uint64_t op, const gpuarena_stats *stats)
 {
     char text[256];
@@ -300,8 +300,7 @@ static int oracle_asks(oracle *self, uint64_t op, const gpuarena_stats *stats)
                                 self->free_count, self->settings.limit_bytes,
                                 self->settings.rounds_up ? NULL : self->settings.device };
     if (!oracle_differ(&known, stats, text, sizeof text)) return 0;
-    snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s", op, text);
-    return -1;
+    return oracle_found(self, op, text);
 }
 
 int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
@@ -319,11 +318,14 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
 int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
 {
     device_counters counted;
+    char text[256];
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     device_count(self->settings.device, &counted);
-    if (oracle_equal(self, op, "live_at_end", 0, self->map.count)
-        || oracle_equal(self, op, "reserved_at_end", 0, reserved_bytes)
-        || oracle_equal(self, op, "held_at_end", 0, counted.held_bytes)) return -1;
+    if (oracle_is_not(0, self->map.count, "live_at_end", text, sizeof text)
+        || oracle_is_not(0, reserved_bytes, "reserved_at_end", text, sizeof text)
+        || oracle_is_not(0, counted.held_bytes, "held_at_end", text, sizeof text)) {
+        return oracle_found(self, op, text);
+    }
     return oracle_judge(self, op);
 }
