@@ -52,29 +52,15 @@ int slice_has(slice words, const char *word)
     return 0;
 }
 
-static int slice_digit(char character, unsigned base, unsigned *digit)
-{
-    if (character >= '0' && character <= '9') {
-        *digit = (unsigned)(character - '0');
-    } else if (character >= 'a' && character <= 'f') {
-        *digit = (unsigned)(character - 'a') + 10;
-    } else if (character >= 'A' && character <= 'F') {
-        *digit = (unsigned)(character - 'A') + 10;
-    } else {
-        return 0;
-    }
-    return *digit < base;
-}
-
 static int slice_number(slice text, unsigned base, uint64_t *number)
 {
     uint64_t value = 0;
     if (text.length == 0) return 0;
     for (size_t i = 0; i < text.length; i++) {
-        unsigned digit;
-        if (!slice_digit(text.bytes[i], base, &digit) || value > (UINT64_MAX - digit) / base) {
-            return 0;
-        }
+        const unsigned char byte = (unsigned char)text.bytes[i];
+        unsigned digit = byte - (unsigned)'0';
+        if (digit > 9 && base > 10) digit = isxdigit(byte) ? (unsigned)(tolower(byte) - 'a') + 10 : base;
+        if (digit >= base || value > (UINT64_MAX - digit) / base) return 0;
         value = value * base + digit;
     }
     *number = value;

@@ -72,46 +72,33 @@ const command *command_find(const char *name)
     return *each;
 }
 
-/* `stress help [a|b|..]`, in two lines. */
-static void command_usage_topics(FILE *out)
+/* The line of help names its topics, in two. */
+void command_usage(FILE *out)
 {
     char names[256];
     help_names(names, sizeof names, "|");
     int cut = 92;
     while (cut < (int)strlen(names) && names[cut - 1] != '|') cut--;
-    fprintf(out, "       stress help [%.*s\n                    %s]\n", cut, names, names + cut);
-    fputs("       stress help NAME    of a workload, policy, option, column or kind of --out\n", out);
-}
-
-void command_usage(FILE *out)
-{
     for (const command *const *each = command_table; *each; each++) {
-        const char *usage = (*each)->usage;
-        if (usage) fprintf(out, "%s stress %s%s%s\n", each == command_table ? "Usage:" : "      ", (*each)->name,
-                           *usage ? " " : "", usage);
-        else command_usage_topics(out);
+        const char *usage = (*each)->usage, *before = each == command_table ? "Usage:" : "      ";
+        if (usage) fprintf(out, "%s stress %s%s%s\n", before, (*each)->name, *usage ? " " : "", usage);
+        else fprintf(out, "%s stress %s [%.*s\n                    %s]\n"
+                     "       stress help NAME    of a workload, policy, option, column or kind of --out\n", before,
+                     (*each)->name, cut, names, names + cut);
     }
-}
-
-/* Which commands take the option: ", only to run, batch". */
-static const char *command_takers(const cli_option *option, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (const command *const *each = command_table; *each; each++) {
-        if (!slice_has(slice_of(option->commands), (*each)->name)) continue;
-        text_add(text, size, "%s%s", *text ? ", " : ", only to ", (*each)->name);
-    }
-    return text;
 }
 
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why)
 {
-    char takers[120];
+    char takers[120] = "";
     for (size_t index = 0; cli_option_at(index); index++) {
         const cli_option *option = cli_option_at(index);
         if (!asked->values[index].given || slice_has(slice_of(option->commands), name)) continue;
-        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s%s", option->name, name,
-                           command_takers(option, takers, sizeof takers));
+        for (const command *const *each = command_table; *each; each++) {
+            if (!slice_has(slice_of(option->commands), (*each)->name)) continue;
+            text_add(takers, sizeof takers, "%s%s", *takers ? ", " : ", only to ", (*each)->name);
+        }
+        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s%s", option->name, name, takers);
     }
     if (asked->words.item_count <= most_words) return 0;
     return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->words.items[most_words], name);

@@ -14,8 +14,8 @@
 
 enum { CALLGRIND_ABSENT = 127 };                 /* what a shell answers where there is no such program */
 
-/* The command for a shell, which says nothing; free it. */
-static char *callgrind_command(const char *folder, const char *const *words, const char *function)
+/* By a shell, which says nothing. */
+static int callgrind_run(const char *folder, const char *const *words, const char *function, problem *why)
 {
     char *command;
     size_t length;
@@ -28,12 +28,6 @@ static char *callgrind_command(const char *folder, const char *const *words, con
     }
     fputs(" </dev/null >/dev/null 2>&1", text);
     fclose(text);
-    return command;
-}
-
-static int callgrind_run(const char *folder, const char *const *words, const char *function, problem *why)
-{
-    char *command = callgrind_command(folder, words, function);
     FILE *run = popen(command, "w");             /* unlike system(), leaves signals to who asks for them */
     int status = run ? pclose(run) : -1;
     free(command);

@@ -167,29 +167,26 @@ const char *subject_name(subject_kind kind)
     return names[kind];
 }
 
-static int subject_open_arena(subject *self, problem *why)
+int subject_open(subject *self, subject_kind kind, problem *why)
 {
     gpuarena_driver driver;
     gpuarena_config config = GPUARENA_INIT;
-    null_driver_fill(&driver);
-    config.driver = &driver;
-    config.environment = "";
-    config.limit_bytes = SUBJECT_LIMIT_BYTES;
-    config.backing = self->kind == SUBJECT_PAGED ? GPUARENA_BACKING_PAGED : GPUARENA_BACKING_SEGMENTS;
-    gpuarena_result result = gpuarena_create(&config, &self->arena);
-    if (!result) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: no arena: %s", subject_name(self->kind), gpuarena_result_name(result));
-}
-
-int subject_open(subject *self, subject_kind kind, problem *why)
-{
     memset(self, 0, sizeof *self);
     self->kind = kind;
     if (pthread_mutex_init(&self->mutex, NULL)) return problem_set(why, EXIT_HARNESS, "no mutex");
     if (kind == SUBJECT_MUTEX) return 0;
-    if (kind != SUBJECT_CUB) return subject_open_arena(self, why);
-    self->rival = rival_open_null(why);
-    return self->rival ? 0 : -1;
+    if (kind == SUBJECT_CUB) {
+        self->rival = rival_open_null(why);
+        return self->rival ? 0 : -1;
+    }
+    null_driver_fill(&driver);
+    config.driver = &driver;
+    config.environment = "";
+    config.limit_bytes = SUBJECT_LIMIT_BYTES;
+    config.backing = kind == SUBJECT_PAGED ? GPUARENA_BACKING_PAGED : GPUARENA_BACKING_SEGMENTS;
+    gpuarena_result result = gpuarena_create(&config, &self->arena);
+    if (!result) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: no arena: %s", subject_name(kind), gpuarena_result_name(result));
 }
 
 void subject_close(subject *self)

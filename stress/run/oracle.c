@@ -256,23 +256,20 @@ int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *t
         || oracle_is_not(reserved, counted.held_bytes - counted.pool_kept_bytes, "device_held", text, size);
 }
 
-/* What a finding says beyond the operation that the report names anyway. */
-static const char *oracle_bare(const char *finding, uint64_t op)
-{
-    char when[48], who[32];
-    size_t when_length = (size_t)snprintf(when, sizeof when, "op %" PRIu64 ": device 0: ", op);
-    size_t who_length = (size_t)snprintf(who, sizeof who, "op %" PRIu64 " on ", op);
-    if (strncmp(finding, when, when_length)) return finding;
-    finding += when_length;
-    return strncmp(finding, who, who_length) ? finding : finding + who_length;
-}
-
+/* What the judge finds, but for the operation that the report names anyway. */
 static int oracle_judge(oracle *self, uint64_t op)
 {
     const char *finding = device_finding(self->settings.device, 0);
+    char known[48];
     if (!finding) return 0;
     self->is_of_order = device_finding_is_of_order(self->settings.device, 0);
-    return oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", oracle_bare(finding, op));
+    size_t length = (size_t)snprintf(known, sizeof known, "op %" PRIu64 ": device 0: ", op);
+    if (!strncmp(finding, known, length)) {
+        finding += length;
+        length = (size_t)snprintf(known, sizeof known, "op %" PRIu64 " on ", op);
+        if (!strncmp(finding, known, length)) finding += length;
+    }
+    return oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", finding);
 }
 
 int oracle_check(oracle *self, uint64_t op)
@@ -293,22 +290,18 @@ static int oracle_found(oracle *self, uint64_t op, const char *text)
     return -1;
 }
 
-static int oracle_asks(oracle *self, uint64_t op, const gpuarena_stats *stats)
-{
-    char text[256];
-    const oracle_sums known = { self->requested_bytes, self->live_bytes, self->map.count, self->alloc_count,
-                                self->free_count, self->settings.limit_bytes,
-                                self->settings.rounds_up ? NULL : self->settings.device };
-    if (!oracle_differ(&known, stats, text, sizeof text)) return 0;
-    return oracle_found(self, op, text);
-}
-
 int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
 {
+    char text[256];
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
-    if (self->settings.arena && stats && oracle_asks(self, op, stats)) return -1;
+    if (self->settings.arena && stats) {
+        const oracle_sums known = { self->requested_bytes, self->live_bytes, self->map.count, self->alloc_count,
+                                    self->free_count, self->settings.limit_bytes,
+                                    self->settings.rounds_up ? NULL : self->settings.device };
+        if (oracle_differ(&known, stats, text, sizeof text)) return oracle_found(self, op, text);
+    }
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;
     self->due_check_op = op + (self->map.count > ORACLE_CHECK_OPS ? self->map.count : ORACLE_CHECK_OPS);

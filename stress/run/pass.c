@@ -25,13 +25,6 @@ static sim *caller_rated(const caller *self)
     return self->rate ? device_simulated(self->pool->device) : NULL;
 }
 
-/* What comes now was due for nobody: frees between rounds, and at the end. The next that arrives begins anew. */
-static void caller_rest(caller *self)
-{
-    self->is_due = 0;
-    self->arrived = 0;
-}
-
 /* Right before an allocation or free, and before the device is told of it. */
 static void caller_arrive(caller *self)
 {
@@ -483,7 +476,8 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
 /* What is live is freed: between rounds as ops of their own, at the end outside of every count. */
 static int pass_free_all(pass *run, int are_ops)
 {
-    caller_rest(&run->by);
+    run->by.is_due = 0;                          /* it was due for nobody; the next that arrives begins anew */
+    run->by.arrived = 0;
     for (uint32_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
         if (are_ops) pass_begin_op(run);
@@ -626,16 +620,6 @@ static void pass_count_driver(pass *run)
 
 /* ---- Its end, and its beginning */
 
-/* Streams end before the policy does, as they may. */
-static int pass_end_streams(pass *run)
-{
-    for (uint32_t stream = 1; stream < run->streams.count; stream++) {
-        gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
-        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
-    }
-    return pass_stuck(run, pass_streams_close(&run->streams, &run->why));
-}
-
 /* Everything given back, every invariant of an arena holds, and it ends without complaint. */
 static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 {
@@ -652,16 +636,20 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
     return 0;
 }
 
-/* After the last op, outside every count: nothing may be left anywhere. */
-static void pass_end(pass *run)
+/* After the last op, outside every count: nothing may be left anywhere. Streams end before the policy does, as they
+   may. */
+static int pass_end(pass *run)
 {
-    uint64_t reserved_bytes = 0, ops = run->result->ops, digest = run->result->digest;
-    if (run->result->status > PASS_OOM || run->settings->verify == VERIFY_OFF) return;
-    run->op = ops;
-    if (!pass_free_all(run, 0) && !pass_end_streams(run) && !pass_end_pool(run, &reserved_bytes)
-        && oracle_end(run->oracle, run->op, reserved_bytes)) pass_violated(run);
-    run->result->ops = ops;
-    run->result->digest = digest;
+    uint64_t reserved_bytes = 0;
+    run->op = run->result->ops;
+    if (pass_free_all(run, 0)) return -1;
+    for (uint32_t stream = 1; stream < run->streams.count; stream++) {
+        gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
+        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
+    }
+    int failed = pass_streams_close(&run->streams, &run->why);
+    if (pass_stuck(run, failed) || pass_end_pool(run, &reserved_bytes)) return -1;
+    return oracle_end(run->oracle, run->op, reserved_bytes) ? pass_violated(run) : 0;
 }
 
 static int pass_open(pass *run, const policy *chosen)
@@ -728,7 +716,10 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         pass_count_driver(&run);
         record_op(settings->recording, run.op);
         record_finish(settings->recording, result->ops);
-        if (run.oracle) pass_end(&run);
+        const uint64_t ops = result->ops, digest = result->digest;
+        if (run.oracle && result->status <= PASS_OOM && settings->verify != VERIFY_OFF) (void)pass_end(&run);
+        result->ops = ops;
+        result->digest = digest;
     }
     pass_close(&run);
 }

@@ -273,20 +273,6 @@ static int plan_add_workloads(plan *self, problem *why)
     return 0;
 }
 
-/* The end of a path that was cut at its comma names no workload. */
-static int plan_add_item(plan *self, const cli_value *items, size_t index, problem *why)
-{
-    const char *item = items->items[index];
-    const char *next = index + 1 < items->item_count ? items->items[index + 1] : "all";
-    problem trouble = { 0, "" };
-    if (plan_is_all(item)) return plan_add_workloads(self, why);
-    if (!plan_add_workload(self, item, &trouble)) return 0;
-    int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !mix_is_name(slice_of(next));
-    if (!is_cut) return problem_set(why, trouble.exit_code, "%s", trouble.text);
-    return problem_set(why, trouble.exit_code, "%.280s; '%.120s' names no workload, and a path may have no comma",
-                       trouble.text, next);
-}
-
 static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
@@ -298,7 +284,16 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     while (workload_family_at(families)) families++;
     self->workloads = program_need(items->item_count * families, sizeof *self->workloads);
     for (size_t index = 0; index < items->item_count; index++) {
-        if (plan_add_item(self, items, index, why)) return -1;
+        const char *item = items->items[index];
+        const char *next = index + 1 < items->item_count ? items->items[index + 1] : "all";
+        problem trouble = { 0, "" };
+        int failed = plan_is_all(item) ? plan_add_workloads(self, &trouble) : plan_add_workload(self, item, &trouble);
+        if (!failed) continue;
+        /* the end of a path that was cut at its comma names no workload */
+        int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !mix_is_name(slice_of(next));
+        if (!is_cut) return problem_set(why, trouble.exit_code, "%s", trouble.text);
+        return problem_set(why, trouble.exit_code, "%.280s; '%.120s' names no workload, and a path may have no comma",
+                           trouble.text, next);
     }
     return 0;
 }

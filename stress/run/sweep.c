@@ -205,7 +205,6 @@ static uint64_t sweep_hash(const cli *asked, const plan *made)
 
 int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
 {
-    self->asked = asked;
     self->made = made;
     shard_mark *mark = &self->mark;
     mark->seed = asked->values[CLI_SEED].number;

@@ -35,7 +35,6 @@ char    *shard_path(const char *text, const shard_mark *mark);
 /* ---- The rows of a run */
 
 typedef struct sweep {
-    const cli  *asked;
     const plan *made;
     uint64_t    times;                           /* every row so often */
     shard_mark  mark;                            /* which of the rows are here */
