@@ -243,6 +243,7 @@ int cli_parse(cli *self, int argc, char *const *argv, problem *why)
 {
     int words_only = 0;
     memset(self, 0, sizeof *self);
+    self->argv = (const char *const *)argv;
     self->command = "";
     for (int at = 1; at < argc; at++) {
         const char *word = argv[at];

@@ -136,6 +136,7 @@ typedef struct cli_value {
 } cli_value;
 
 typedef struct cli {
+    const char *const *argv;                     /* as main got it */
     const char *command;                         /* "" if none was given */
     cli_value   words;                           /* after the command */
     cli_value   values[CLI_COUNT];

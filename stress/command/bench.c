@@ -108,9 +108,10 @@ static int bench_case(bench *self, const cases_row *of, problem *why)
     return failed ? -1 : 0;
 }
 
-static int bench_count(bench *self, const char *program, int has_cub, problem *why)
+static int bench_count(bench *self, int has_cub, problem *why)
 {
-    const char *words[] = { program, "--no-timing", "--quiet", "--seed", self->asked->values[CLI_SEED].text, NULL };
+    const cli *asked = self->asked;
+    const char *words[] = { asked->argv[0], "--no-timing", "--quiet", "--seed", asked->values[CLI_SEED].text, NULL };
     size_t calls = 0;                            /* of pairs_counted */
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
@@ -122,14 +123,14 @@ static int bench_count(bench *self, const char *program, int has_cub, problem *w
     return result < 0 ? -1 : 0;
 }
 
-static int bench_cases(bench *self, const char *program, problem *why)
+static int bench_cases(bench *self, problem *why)
 {
     problem absent = { 0, "" };
     subject trial;
     int is_quiet = self->asked->values[CLI_QUIET].given, has_cub = !subject_open(&trial, SUBJECT_CUB, &absent);
     subject_close(&trial);
     if (!has_cub && !is_quiet) fprintf(stderr, "bench: nothing is compared with CUB: %s\n", absent.text);
-    if (self->asked->values[CLI_INSTRUCTIONS].given && bench_count(self, program, has_cub, why)) return -1;
+    if (self->asked->values[CLI_INSTRUCTIONS].given && bench_count(self, has_cub, why)) return -1;
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
         if (!is_quiet && bench_is_timed(self)) fprintf(stderr, "bench: %s\n", of->name);
@@ -153,12 +154,12 @@ static int bench_start(bench *self, problem *why)
     return 0;
 }
 
-int bench_command(const cli *asked, const char *program, problem *why)
+int bench_command(const cli *asked, problem *why)
 {
     bench self = { .asked = asked };
     const output_material material = { .list = &self.rows, .device = "null" };
     int is_quiet = asked->values[CLI_QUIET].given;
-    int failed = bench_start(&self, why) || bench_cases(&self, program, why)
+    int failed = bench_start(&self, why) || bench_cases(&self, why)
         || output_list_write(&self.outputs, &material, is_quiet, asked->values[CLI_COLOR].text, why);
     output_list_free(&self.outputs);
     free(self.rows.rows);

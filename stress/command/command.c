@@ -34,22 +34,19 @@ static const char *command_word(const cli *asked)
     return asked->words.item_count ? asked->words.items[0] : NULL;
 }
 
-static int list_act(const cli *asked, const char *const *argv, problem *why)
+static int list_act(const cli *asked, problem *why)
 {
-    (void)argv;
     return command_page(help_list, command_word(asked), why);
 }
 
-static int help_act(const cli *asked, const char *const *argv, problem *why)
+static int help_act(const cli *asked, problem *why)
 {
-    (void)argv;
     return command_page(help_write, command_word(asked), why);
 }
 
-static int version_act(const cli *asked, const char *const *argv, problem *why)
+static int version_act(const cli *asked, problem *why)
 {
     (void)asked;
-    (void)argv;
     printf("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; %s)\n", cuda_environment_build());
     return output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
@@ -117,13 +114,13 @@ static void command_unknown(const char *name, problem *why)
                      nearest_hint(&search, hint, sizeof hint), names);
 }
 
-int commands_run(const cli *asked, const char *const *argv, problem *why)
+int commands_run(const cli *asked, problem *why)
 {
     const command *found = command_find(asked->command);
     int is_known = found || !*asked->command;
     if (is_known && asked->values[CLI_HELP].given) return command_page(help_write, found ? found->name : NULL, why);
-    if (is_known && asked->values[CLI_VERSION].given && !command_word(asked)) return version_act(asked, argv, why);
+    if (is_known && asked->values[CLI_VERSION].given && !command_word(asked)) return version_act(asked, why);
     if (!found) command_unknown(asked->command, why);
     int failed = !found || command_check(found->name, found->most_words, asked, why);
-    return failed ? why->exit_code : found->act(asked, argv, why);
+    return failed ? why->exit_code : found->act(asked, why);
 }

@@ -11,13 +11,13 @@
 #include "../result/row.h"
 #include "../run/plan.h"
 
-/* act: the exit code, that of the problem where there is one to be told; argv as main got it. capacity and batch are
-   run's. shrink answers what the run which is shrunk does: 0 where it is out of memory. */
+/* act: the exit code, that of the problem where there is one to be told. capacity and batch are run's. shrink answers
+   what the run which is shrunk does: 0 where it is out of memory. */
 typedef struct command {
     const char *name;
     const char *usage;                           /* what follows the name in help; NULL: help has a line for it */
     size_t      most_words;                      /* that may follow the name */
-    int       (*act)(const cli *asked, const char *const *argv, problem *why);
+    int       (*act)(const cli *asked, problem *why);
 } command;
 
 /* All of them, in the order of help. A new one is a file, and a word here. */
@@ -27,8 +27,8 @@ typedef struct command {
 COMMANDS(X)
 #undef X
 
-/* The program build/bench. program: as a shell would find it, to run it again under valgrind. */
-int bench_command(const cli *asked, const char *program, problem *why);
+/* The program build/bench. */
+int bench_command(const cli *asked, problem *why);
 
 /* The latter of one rule, against a command line of run, capacity, batch or holes, before anything runs; besides: the
    policy that runs without being asked for, or "". */
@@ -40,7 +40,7 @@ const command *command_find(const char *name);   /* NULL: there is none */
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why);
 
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
-int commands_run(const cli *asked, const char *const *argv, problem *why);
+int commands_run(const cli *asked, problem *why);
 
 /* ---- The pages of `stress help` and `stress list` */
 

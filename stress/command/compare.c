@@ -324,11 +324,10 @@ static int compare_all(compare *self, const cli *asked, problem *why)
     return output_finish_stdout(why) ? why->exit_code : exit_code;
 }
 
-static int compare_act(const cli *asked, const char *const *argv, problem *why)
+static int compare_act(const cli *asked, problem *why)
 {
     compare self = { .is_quiet = asked->values[CLI_QUIET].given };
     size_t count = asked->words.item_count;
-    (void)argv;
     if (count != 2) {
         problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
         return EXIT_USAGE;

@@ -47,10 +47,9 @@ static int costs_write_file(const cli *asked, output_list *made, problem *why)
     return output_list_files(made, &material, why);
 }
 
-static int costs_act(const cli *asked, const char *const *argv, problem *why)
+static int costs_act(const cli *asked, problem *why)
 {
     output_list made = { .count = 0 };
-    (void)argv;
     int failed = costs_write_file(asked, &made, why);
     output_list_free(&made);
     return failed ? why->exit_code : EXIT_PASS;

@@ -138,7 +138,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
 }
 
 /* The command line of a run that does the same, untimed. The caller frees the list. */
-static const char **holes_words(const holes *self, const char *program)
+static const char **holes_words(const holes *self)
 {
     static const struct { cli_id id; const char *word; } shaping[] = {
         { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
@@ -146,7 +146,7 @@ static const char **holes_words(const holes *self, const char *program)
     enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
     const char **words = program_need(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words);
     const char **at = words;
-    *at++ = program;
+    *at++ = self->asked->argv[0];
     *at++ = "holes";
     *at++ = "--no-timing";
     *at++ = "--quiet";
@@ -165,9 +165,9 @@ static const char **holes_words(const holes *self, const char *program)
     return words;
 }
 
-static int holes_count(holes *self, const char *program, problem *why)
+static int holes_count(holes *self, problem *why)
 {
-    const char **words = holes_words(self, program);
+    const char **words = holes_words(self);
     uint64_t *counted = program_need(self->rows.count, sizeof *counted);
     size_t there = 0, at = 0;
     for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
@@ -230,19 +230,19 @@ static int holes_start(holes *self, problem *why)
     return 0;
 }
 
-static int holes_all(holes *self, const char *const *argv, problem *why)
+static int holes_all(holes *self, problem *why)
 {
     const cli_value *values = self->asked->values;
     const int is_quiet = values[CLI_QUIET].given;
     const output_material material = {
         .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
-        .gates = &self->gates, .asked = self->asked, .argv = argv,
+        .gates = &self->gates, .asked = self->asked,
     };
     for (size_t index = 0; index < self->plan.policy_count && !interrupt_signal(); index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }
     int counts = values[CLI_INSTRUCTIONS].given && !interrupt_signal();
-    if (counts && holes_count(self, argv[0], why) && !interrupt_signal()) return -1;
+    if (counts && holes_count(self, why) && !interrupt_signal()) return -1;
     if (interrupt_signal()) {
         snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
                  self->plan.policy_count * HOLES_STEPS, interrupt_name());
@@ -254,11 +254,11 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
     return output_list_write(&self->outputs, &material, is_quiet, values[CLI_COLOR].text, why);
 }
 
-static int holes_act(const cli *asked, const char *const *argv, problem *why)
+static int holes_act(const cli *asked, problem *why)
 {
     holes self = { .asked = asked };
     interrupt_catch();
-    int failed = holes_start(&self, why) || holes_all(&self, argv, why);
+    int failed = holes_start(&self, why) || holes_all(&self, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     gate_free(&self.gates);
     output_list_free(&self.outputs);

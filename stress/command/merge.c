@@ -175,9 +175,8 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
-static int merge_act(const cli *asked, const char *const *argv, problem *why)
+static int merge_act(const cli *asked, problem *why)
 {
-    (void)argv;
     merge self = { .file_count = 0 };
     int failed = merge_all(&self, asked, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;

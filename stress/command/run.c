@@ -64,7 +64,6 @@ static int run_check_rules(const plan *made, const gate *gates, row_kind kind, p
 
 typedef struct run {
     const cli         *asked;
-    const char *const *argv;
     row_kind           kind;
     plan               plan;
     progress           progress;
@@ -115,7 +114,7 @@ static repro run_repro(const run *self, const runner_job *job, const runner_outc
 {
     uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
     int is_cut = outcome->needed_ops < all_ops && !outcome->is_search;
-    const repro line = { self->argv[0], outcome->is_search ? self->asked->command : "run", self->asked,
+    const repro line = { outcome->is_search ? self->asked->command : "run", self->asked,
                          self->plan.device, job->workload, job->chosen->text, 0,
                          outcome->is_search ? self->asked->values[CLI_TIMES].number : 0,
                          is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes,
@@ -311,7 +310,7 @@ static int run_finish(run *self, problem *why)
     const output_material material = {
         .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
         .stream = self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL, .gates = &self->gates,
-        .shard = sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, .asked = self->asked, .argv = self->argv,
+        .shard = sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, .asked = self->asked,
     };
     problem unjudged = { 0, "" };
     int failed = gate_judge(&self->gates, &self->rows, NULL, &unjudged);
@@ -372,9 +371,9 @@ static int run_all(run *self, problem *why)
     return run_finish(self, why);
 }
 
-static int run_act(const cli *asked, const char *const *argv, problem *why)
+static int run_act(const cli *asked, problem *why)
 {
-    run self = { .asked = asked, .argv = argv };
+    run self = { .asked = asked };
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
     self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;

@@ -193,7 +193,7 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             : "without any one block or other operation of what is left it does not fail this way");
 }
 
-static int shrink_write(shrink *self, const char *program)
+static int shrink_write(shrink *self)
 {
     op_stream made = { .op_count = 0 };
     pass_result result;
@@ -210,7 +210,7 @@ static int shrink_write(shrink *self, const char *program)
     }
     if (!failed && !self->outputs.takes_stdout) {
         snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);
-        const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1,
+        const repro line = { "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1,
                              0, UINT64_MAX, 0, 0, op_stream_faults(&made, faults, sizeof faults) };
         repro_write(stderr, &line);
     }
@@ -218,7 +218,7 @@ static int shrink_write(shrink *self, const char *program)
     return failed;
 }
 
-static int shrink_asked(shrink *self, const char *program)
+static int shrink_asked(shrink *self)
 {
     static const char several[] = "shrink: one workload and one policy, several are asked for";
     const cli_value *values = self->asked->values;
@@ -243,13 +243,13 @@ static int shrink_asked(shrink *self, const char *program)
     progress_row(&shown, self->plan.policies[0].text);
     self->plan.settings.progress = &shown;
     self->stream = &self->plan.workloads[0].stream;
-    return shrink_write(self, program);
+    return shrink_write(self);
 }
 
-static int shrink_act(const cli *asked, const char *const *argv, problem *why)
+static int shrink_act(const cli *asked, problem *why)
 {
     shrink self = { .asked = asked, .why = why };
-    int failed = shrink_asked(&self, argv[0]);
+    int failed = shrink_asked(&self);
     free(self.keep_ops);
     free(self.keep_blocks);
     free(self.keep);

@@ -253,7 +253,7 @@ static void html_failures(FILE *out, const output_material *page)
         plot_frame frame;
         if (table_is_ok(shown) || shown->cells[COLUMN_STATUS].kind != CELL_TEXT) continue;
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
-        const repro line = { page->argv[0], page->asked->command, page->asked, page->device, workload ? workload : "",
+        const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
                              shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
         fputs("<p><strong>", out);
         figure_title(&frame, &words, shown, 1, "");
@@ -314,7 +314,7 @@ static void html_write(FILE *out, const output_material *page)
     for (size_t at = 0; at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
     html_head(out, page);
     html_intro(out, page);
-    html_command(out, page->argv, NULL);
+    html_command(out, page->asked->argv, NULL);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
     html_table(out, list);
     html_failures(out, page);

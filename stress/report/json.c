@@ -166,7 +166,7 @@ static void json_write(FILE *out, const output_material *material)
         fputs(",\"shard\":", out);
         json_text(out, list->shard);
     }
-    json_host(out, list, material->argv);
+    json_host(out, list, material->asked ? material->asked->argv : NULL);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);

@@ -22,8 +22,7 @@ typedef struct output_material {                 /* what files are made of */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
     const struct shard_mark *shard;              /* NULL: all rows are here */
-    const cli         *asked;                    /* this and the next: of html */
-    const char *const *argv;
+    const cli         *asked;                    /* NULL: the command has no html */
 } output_material;
 
 typedef struct output_kind {

@@ -237,7 +237,7 @@ void repro_write(FILE *out, const repro *line)
     const char *faults = line->faults ? line->faults : "", *asked = line->asked->values[CLI_FAULTS].text;
     char text[4200];
     fprintf(out, "repro: ");
-    cli_print_word(out, line->program);
+    cli_print_word(out, line->asked->argv[0]);
     fprintf(out, " %s -w ", line->command);
     cli_print_word(out, line->workload);
     fprintf(out, " -p ");

@@ -53,7 +53,7 @@ uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count);
 /* ---- The command line that shows a failure again: options that shape results, and no more */
 
 typedef struct repro {
-    const char *program, *command;               /* argv[0]; "run", or what searches */
+    const char *command;                         /* "run", or what searches */
     const cli  *asked;
     const char *device;                          /* the one it was, where `auto` was asked for */
     const char *workload, *policy;

@@ -12,7 +12,7 @@ static void fuzz_one(const uint8_t *data, size_t size)
     cli asked;
     problem why = { 0, "" };
     fuzz_expect(!cli_parse(&asked, 5, argv, &why), "the words are right");
-    int code = command_merge.act(&asked, NULL, &why);
+    int code = command_merge.act(&asked, &why);
     fuzz_expect(code == why.exit_code && (code == EXIT_PASS || code == EXIT_USAGE || code == EXIT_HARNESS),
                 "its exit code");
     cli_free(&asked);

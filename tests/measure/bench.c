@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     cli asked;
     signal(SIGPIPE, SIG_IGN);
     int exit_code = cli_parse(&asked, argc, argv, &why) ? why.exit_code
-                  : asked.values[CLI_HELP].given ? bench_help() : bench_command(&asked, argv[0], &why);
+                  : asked.values[CLI_HELP].given ? bench_help() : bench_command(&asked, &why);
     if (why.exit_code) fprintf(stderr, "bench: %s\n", why.text);
     cli_free(&asked);
     return exit_code;
