@@ -18,21 +18,13 @@ uint64_t progress_clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static progress_mode progress_choose(const char *choice, int quiet)
-{
-    const char *terminal = getenv("TERM");
-    int redraws = isatty(STDERR_FILENO) && !program_environment("CI") && !(terminal && !strcmp(terminal, "dumb"));
-    if (!strcmp(choice, "never") || quiet) return PROGRESS_OFF;
-    if (redraws) return PROGRESS_REDRAW;
-    return !strcmp(choice, "always") || program_environment("CI") ? PROGRESS_LINES : PROGRESS_OFF;
-}
-
 progress progress_start(const char *choice, int quiet, size_t row_count)
 {
-    progress started = { PROGRESS_OFF, "", 0, 0, 0, 0 };
-    started.mode = progress_choose(choice, quiet);
-    started.row_count = row_count;
-    started.shown_ns = progress_clock_ns();
+    const char *terminal = getenv("TERM"), *ci = program_environment("CI");
+    int redraws = isatty(STDERR_FILENO) && !ci && !(terminal && !strcmp(terminal, "dumb"));
+    progress_mode mode = !strcmp(choice, "never") || quiet ? PROGRESS_OFF : redraws ? PROGRESS_REDRAW
+                       : !strcmp(choice, "always") || ci ? PROGRESS_LINES : PROGRESS_OFF;
+    const progress started = { mode, "", 0, row_count, progress_clock_ns(), 0 };
     return started;
 }
 
@@ -42,24 +34,20 @@ void progress_row(progress *self, const char *label)
     self->row++;
 }
 
-static void progress_show(progress *self, unsigned percent)
-{
-    if (self->mode == PROGRESS_REDRAW) {
-        fprintf(stderr, "\r\033[K[%zu/%zu] %.60s %u%%", self->row, self->row_count, self->label, percent);
-        self->on_line = 1;
-    } else {
-        program_say("[%zu/%zu] %s %u%%\n", self->row, self->row_count, self->label, percent);
-    }
-    fflush(stderr);
-}
-
 void progress_update(progress *self, uint64_t done, uint64_t total)
 {
     if (self->mode == PROGRESS_OFF) return;
     uint64_t now_ns = progress_clock_ns();
     if (now_ns - self->shown_ns < (self->mode == PROGRESS_REDRAW ? PROGRESS_REDRAW_NS : PROGRESS_LINE_NS)) return;
     self->shown_ns = now_ns;
-    progress_show(self, total ? (unsigned)((double)done * 100.0 / (double)total) : 100);
+    unsigned percent = total ? (unsigned)((double)done * 100.0 / (double)total) : 100;
+    self->on_line = self->mode == PROGRESS_REDRAW;
+    if (self->on_line) {
+        fprintf(stderr, "\r\033[K[%zu/%zu] %.60s %u%%", self->row, self->row_count, self->label, percent);
+    } else {
+        program_say("[%zu/%zu] %s %u%%\n", self->row, self->row_count, self->label, percent);
+    }
+    fflush(stderr);
 }
 
 void progress_clear(progress *self)

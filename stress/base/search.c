@@ -101,26 +101,20 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
 
 /* ---- Chunks of what is left, from halves to single units */
 
-/* Copies all but the next `chunk` units that are kept from *at on, behind which it moves. 0: there are none. */
-static int shrink_without(const unsigned char *keep, size_t count, size_t chunk, size_t *at, unsigned char *rest)
-{
-    size_t taken = 0;
-    memcpy(rest, keep, count);
-    for (; *at < count && taken < chunk; ++*at) {
-        taken += keep[*at];
-        rest[*at] = 0;
-    }
-    return taken != 0;
-}
-
-/* One round. 1: something could be left out; 0: nothing; -1: a try's answer. */
+/* One round: the next `chunk` units that are kept go, and then those behind them. 1: something could be left out; 0:
+   nothing; -1: a try's answer. */
 static int shrink_round(unsigned char *keep, size_t count, size_t chunk, unsigned char *rest, shrink_try *tried,
                         void *user)
 {
     int removed = 0;
-    for (size_t at = 0; shrink_without(keep, count, chunk, &at, rest);) {
-        size_t needed = count;
-        int answer = tried(user, rest, &needed);
+    for (size_t at = 0; at < count;) {
+        size_t taken = 0, needed = count;
+        memcpy(rest, keep, count);
+        for (; at < count && taken < chunk; at++) {
+            taken += keep[at];
+            rest[at] = 0;
+        }
+        int answer = taken ? tried(user, rest, &needed) : 0;
         if (answer < 0) return -1;
         if (!answer) continue;
         memcpy(keep, rest, count);

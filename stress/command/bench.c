@@ -140,27 +140,21 @@ static int bench_cases(bench *self, problem *why)
     return 0;
 }
 
-static int bench_start(bench *self, problem *why)
-{
-    const cli_value *files = &self->asked->values[CLI_OUT];
-    const char *word = self->asked->command;
-    if (*word) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", word);
-    if (command_check("bench", 0, self->asked, why)
-        || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
-        || output_list_try(&self->outputs, self->asked, NULL, why) || rounds_second_thread(why)) return -1;
-    self->rows.kind = ROW_BENCH;
-    self->rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self->rows.rows);
-    self->stage = program_need(1, sizeof *self->stage);
-    return 0;
-}
-
 int bench_command(const cli *asked, problem *why)
 {
-    bench self = { .asked = asked };
+    const cli_value *values = asked->values, *files = &values[CLI_OUT];
+    if (*asked->command) {
+        problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
+        return why->exit_code;
+    }
+    bench self = { .asked = asked, .rows = { .kind = ROW_BENCH } };
     const output_material material = { .list = &self.rows, .device = "null" };
-    int is_quiet = asked->values[CLI_QUIET].given;
-    int failed = bench_start(&self, why) || bench_cases(&self, why)
-        || output_list_write(&self.outputs, &material, is_quiet, asked->values[CLI_COLOR].text, why);
+    self.rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self.rows.rows);
+    self.stage = program_need(1, sizeof *self.stage);
+    int failed = command_check("bench", 0, asked, why)
+        || output_list_parse(&self.outputs, files->items, files->item_count, "bench", why)
+        || output_list_try(&self.outputs, asked, NULL, why) || rounds_second_thread(why) || bench_cases(&self, why)
+        || output_list_write(&self.outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
     output_list_free(&self.outputs);
     free(self.rows.rows);
     free(self.stage);

@@ -20,9 +20,10 @@ static const char *const compare_exact_names[] = { "same", "AMBIGUOUS", "BETTER"
 static const char *const compare_timed_names[] = { "same", "AMBIGUOUS", "FASTER", "SLOWER" };
 
 typedef struct compare {
+    const cli *asked;
     row_list  before, after;
     output_list outputs;
-    int       is_quiet;
+    gate      gates;
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
     size_t    only_before, only_after;
     size_t    lost_columns;                      /* of A, which B has not */
@@ -160,7 +161,7 @@ static void compare_say(compare *self, const compare_row *pair)
     const char *holes = case_cell(&pair->after, COLUMN_HOLES, held);
     self->counts[all]++;
     self->rows++;
-    if (self->is_quiet && all == COMPARE_SAME) return;
+    if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
     printf("%-8s time %-9s  %s%s%s%s%s\n%s", compare_exact_names[pair->exact],
            pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "", pair->policy,
            *holes ? " holes " : "", holes, pair->text);
@@ -239,7 +240,7 @@ static void compare_case(compare *self, const case_row *before, const case_row *
     free(to.rows);
 }
 
-static int compare_rows(compare *self, int has_rules, problem *why)
+static int compare_rows(compare *self, problem *why)
 {
     for (size_t line = 0; line < self->before.count; line++) {
         const case_row before = { &self->before, line };
@@ -257,7 +258,7 @@ static int compare_rows(compare *self, int has_rules, problem *why)
     self->lost_columns = compare_lost(&self->before, &self->after, "ONLY IN A");
     (void)compare_lost(&self->after, &self->before, "ONLY IN B");
     compare_passed_over(&self->before, &self->after);
-    if (self->rows || has_rules) return 0;       /* rules say that of B alone */
+    if (self->rows || self->asked->values[CLI_FAIL_IF].given) return 0;       /* rules say that of B alone */
     return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }
 
@@ -279,19 +280,9 @@ static int compare_verdict(const compare *self, int is_strict)
         || self->lost_columns || (is_strict && counts[COMPARE_AMBIGUOUS]) ? EXIT_GATE : EXIT_PASS;
 }
 
-/* With rules it is those that fail. */
-static int compare_rules(compare *self, const cli *asked, gate *gates, problem *why)
+static int compare_outputs(compare *self, problem *why)
 {
-    gates->base_path = asked->words.items[0];
-    gates->base = &self->before;
-    if (gate_judge(gates, &self->after, asked->words.items[1], why)) return -1;
-    gate_write(stdout, gates);
-    const output_material material = { .list = &self->after, .gates = gates };
-    return output_list_files(&self->outputs, &material, why);
-}
-
-static int compare_outputs(compare *self, const cli *asked, problem *why)
-{
+    const cli *asked = self->asked;
     const cli_value *files = &asked->values[CLI_OUT];
     if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
         || output_list_try(&self->outputs, asked, NULL, why)) return -1;
@@ -302,37 +293,44 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
     return problem_set(why, EXIT_USAGE, "--out: of verdicts on rules: give --fail-if too");
 }
 
-static int compare_all(compare *self, const cli *asked, problem *why)
+/* With rules it is those that fail. */
+static int compare_all(compare *self, problem *why)
 {
-    const int has_rules = asked->values[CLI_FAIL_IF].given;
-    gate gates = { .rules = NULL };
-    if (compare_outputs(self, asked, why) || gate_parse_rules(&gates, asked, why)
-        || csv_read(&self->before, asked->words.items[0], why)
-        || csv_read(&self->after, asked->words.items[1], why) || compare_rows(self, has_rules, why)) {
-        gate_free(&gates);
-        return why->exit_code;
+    char *const *paths = self->asked->words.items;
+    const cli_value *values = self->asked->values;
+    const output_material material = { .list = &self->after, .gates = &self->gates };
+    if (compare_outputs(self, why) || gate_parse_rules(&self->gates, self->asked, why)
+        || csv_read(&self->before, paths[0], why) || csv_read(&self->after, paths[1], why)
+        || compare_rows(self, why)) return why->exit_code;
+    int is_partial = compare_partial(&self->before, paths[0]);
+    is_partial |= compare_partial(&self->after, paths[1]);
+    int exit_code = compare_verdict(self, values[CLI_STRICT].given);
+    if (values[CLI_FAIL_IF].given) {
+        self->gates.base_path = paths[0];
+        self->gates.base = &self->before;
+        exit_code = EXIT_PASS;
+        if (gate_judge(&self->gates, &self->after, paths[1], why)) {
+            exit_code = why->exit_code;
+        } else {
+            gate_write(stdout, &self->gates);
+            if (output_list_files(&self->outputs, &material, why)) exit_code = why->exit_code;
+            else if (gate_failed(&self->gates)) exit_code = EXIT_GATE;
+        }
     }
-    int is_partial = compare_partial(&self->before, asked->words.items[0]);
-    is_partial |= compare_partial(&self->after, asked->words.items[1]);
-    int exit_code = compare_verdict(self, asked->values[CLI_STRICT].given);
-    if (has_rules) {
-        exit_code = compare_rules(self, asked, &gates, why) ? why->exit_code
-                  : gate_failed(&gates) ? EXIT_GATE : EXIT_PASS;
-    }
-    gate_free(&gates);
-    if (is_partial && !exit_code && asked->values[CLI_STRICT].given) exit_code = EXIT_GATE;
+    if (is_partial && !exit_code && values[CLI_STRICT].given) exit_code = EXIT_GATE;
     return output_finish_stdout(why) ? why->exit_code : exit_code;
 }
 
 static int compare_act(const cli *asked, problem *why)
 {
-    compare self = { .is_quiet = asked->values[CLI_QUIET].given };
+    compare self = { .asked = asked };
     size_t count = asked->words.item_count;
     if (count != 2) {
         problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
         return EXIT_USAGE;
     }
-    int exit_code = compare_all(&self, asked, why);
+    int exit_code = compare_all(&self, why);
+    gate_free(&self.gates);
     csv_free(&self.before);
     csv_free(&self.after);
     output_list_free(&self.outputs);

@@ -32,22 +32,19 @@ typedef struct shrink {
     problem         *why;
 } shrink;
 
-/* Up to the first ':' behind "op N: ": what a violation is called. */
-static int shrink_same_name(const char *one, const char *other)
-{
-    const char *first = strchr(one, ':'), *second = strchr(other, ':');
-    if (!first || !second) return !strcmp(one, other);
-    size_t length = strcspn(first + 1, ":");
-    return length == strcspn(second + 1, ":") && !memcmp(first + 1, second + 1, length);
-}
-
-/* The same failure: of the same kind, and of a request of the same size for the same reason, or by the same name. */
+/* The same failure: of the same kind, and of a request of the same size for the same reason, or by the same name: up
+   to the first ':' behind "op N: ". */
 static int shrink_is_same(const pass_result *one, const pass_result *other)
 {
     if (one->status != other->status) return 0;
-    if (one->status != PASS_OOM) return shrink_same_name(one->message, other->message);
-    return one->oom.refusal.requested_bytes == other->oom.refusal.requested_bytes
-        && !strcmp(one->oom.refusal.reason, other->oom.refusal.reason);
+    if (one->status == PASS_OOM) {
+        return one->oom.refusal.requested_bytes == other->oom.refusal.requested_bytes
+            && !strcmp(one->oom.refusal.reason, other->oom.refusal.reason);
+    }
+    const char *first = strchr(one->message, ':'), *second = strchr(other->message, ':');
+    if (!first || !second) return !strcmp(one->message, other->message);
+    size_t length = strcspn(first + 1, ":");
+    return length == strcspn(second + 1, ":") && !memcmp(first + 1, second + 1, length);
 }
 
 /* Allocations and frees that lead to the failure. */

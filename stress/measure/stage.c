@@ -340,13 +340,6 @@ static const stage_length stage_lengths[] = {
     [CASES_CROWD] = { 1, 11, 31, 40000 },
 };
 
-/* Handles that no call of the null device looks behind. */
-static gpuarena_stream stage_stream(size_t index)
-{
-    static char handles[CASES_MOST_THREADS];
-    return (gpuarena_stream)(void *)&handles[index];
-}
-
 /* In a case of several threads the pairs of each are opened on a thread of their own, as a program's threads name
    their streams themselves: an arena has heaps only if they do. A case of one thread starts none, because from then
    on the C library's own locks cost instructions. */
@@ -372,6 +365,7 @@ static void stage_open_pairs(void *user)
 static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint64_t seed, problem *why)
 {
     static const crowd_job job = { NULL, stage_open_pairs };
+    static char handles[CASES_MOST_THREADS];     /* of streams: no call of the null device looks behind them */
     stage_lane *lane = &self->lanes[self->lane_count++];
     problem trouble = { 0, "" };
     uint64_t unused_ns;
@@ -381,8 +375,8 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     lane->members = self->row->threads;
     lane->crowd = program_need(lane->members, sizeof *lane->crowd);
     for (size_t index = 0; index < lane->members; index++) {
-        stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes,
-                                  stage_stream(index % self->row->streams), seed + index, why, 0 };
+        gpuarena_stream stream = (gpuarena_stream)(void *)&handles[index % self->row->streams];
+        stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes, stream, seed + index, why, 0 };
         if (lane->members == 1) stage_open_pairs(&opening);
         else if (crowd_run(&job, &opening, 1, sizeof opening, &unused_ns, why)) return -1;
         if (opening.failed) return -1;

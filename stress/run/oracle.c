@@ -130,11 +130,14 @@ static uint64_t oracle_rounded(const oracle *self, uint64_t bytes)
     return memory_round_up(bytes, self->settings.alignment_bytes);
 }
 
-static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)
+int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
-    uint64_t occupied = oracle_rounded(self, bytes);
+    const uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
+    const uint64_t occupied = oracle_rounded(self, bytes);
     uint32_t other = ORACLE_MAP_NONE;
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF || (!bytes && !ptr)) return 0;
+    if (!bytes) return oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory");
     if (!ptr) return oracle_report(self, op, block, "null_block", "expected memory, found NULL with success");
     if (address % alignment) {
         return oracle_report(self, op, block, "misaligned", "expected a multiple of %" PRIu64 ", found %" PRIu64
@@ -152,17 +155,6 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
     self->requested_bytes += bytes;
     self->live_bytes += occupied;
     self->alloc_count++;
-    return 0;
-}
-
-int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF) return 0;
-    if (!bytes) {
-        return ptr ? oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory") : 0;
-    }
-    if (oracle_place(self, op, block, ptr, bytes)) return -1;
     if (!oracle_minds_content(self, block)) return 0;
     if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &self->why)) return 0;
     return oracle_stick(self, op, block);

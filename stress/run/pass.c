@@ -506,19 +506,6 @@ static int pass_op(pass *run, const op *next)
     return 0;
 }
 
-static void pass_measure(pass *run, gpuarena_stats *stats)
-{
-    memory_use use;
-    pool_measure(&run->pool, &use, stats);
-    if (memory_needs_largest(&run->result->memory, &use) || record_keeps_samples(run->settings->recording))
-        use.largest_bytes = pool_largest(&run->pool);
-    memory_sample(&run->result->memory, &use);
-    record_measure(run->settings->recording, &use);
-    run->result->gpu_waits = stats->gpu_wait_count;
-    run->result->remapped_pages = stats->remapped_page_count;
-    memory_raise(&run->result->last_reserved_bytes, use.reserved_bytes);
-}
-
 /* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
    it is; and the last. */
 static int pass_settle(pass *run, size_t index)
@@ -527,7 +514,17 @@ static int pass_settle(pass *run, size_t index)
     int is_due = !index || index + 1 == run->stream->op_count || kind == OP_ALLOC || kind == OP_FREE;
     gpuarena_stats stats;
     if (!run->oracle) return 0;
-    if (is_due) pass_measure(run, &stats);
+    if (is_due) {
+        memory_use use;
+        pool_measure(&run->pool, &use, &stats);
+        if (memory_needs_largest(&run->result->memory, &use) || record_keeps_samples(run->settings->recording))
+            use.largest_bytes = pool_largest(&run->pool);
+        memory_sample(&run->result->memory, &use);
+        record_measure(run->settings->recording, &use);
+        run->result->gpu_waits = stats.gpu_wait_count;
+        run->result->remapped_pages = stats.remapped_page_count;
+        memory_raise(&run->result->last_reserved_bytes, use.reserved_bytes);
+    }
     return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
 }
 

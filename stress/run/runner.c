@@ -267,26 +267,21 @@ void repeat_begin(repeat *self)
     self->first = self->rows->count;
 }
 
-/* Of one policy, which is named where it first comes. */
-static double repeat_share_of(const repeat *self, size_t named)
-{
-    double ns[REPEAT_MOST];
-    size_t count = 0;
-    const char *name = self->rows->rows[named].cells[COLUMN_POLICY].text;
-    for (size_t at = self->first; at < self->rows->count && count < REPEAT_MOST; at++) {
-        const row *made = &self->rows->rows[at];
-        if (made->cells[COLUMN_POLICY].text != name || made->cells[COLUMN_HOST_NS].kind == CELL_NONE) continue;
-        ns[count++] = made->cells[COLUMN_HOST_NS].real;
-    }
-    return count ? rounds_share(rounds_median(ns, count)) : 0.0;
-}
-
+/* Rows of one policy have the same text of its name. */
 static double repeat_worst_share(void *user)
 {
     const repeat *self = user;
-    double worst = 0.0;
-    for (size_t at = self->first; at < self->rows->count; at++) {
-        double share = repeat_share_of(self, at);
+    const row *rows = self->rows->rows;
+    double ns[REPEAT_MOST], worst = 0.0;
+    for (size_t named = self->first; named < self->rows->count; named++) {
+        size_t count = 0;
+        for (size_t at = self->first; at < self->rows->count && count < REPEAT_MOST; at++) {
+            const cell *time = &rows[at].cells[COLUMN_HOST_NS];
+            if (rows[at].cells[COLUMN_POLICY].text != rows[named].cells[COLUMN_POLICY].text
+                || time->kind == CELL_NONE) continue;
+            ns[count++] = time->real;
+        }
+        double share = count ? rounds_share(rounds_median(ns, count)) : 0.0;
         if (share > worst) worst = share;
     }
     return worst;
