@@ -126,21 +126,34 @@ static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const 
     return result;
 }
 
-/* ---- Streams by number: found in the ops, sorted, made */
+/* ---- Streams by number: found in the ops, in order, made */
+
+static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
+{
+    size_t rank;
+    ARRAY_RANK(&rank, self->count, i, self->list[i].number < number);
+    return rank;
+}
+
+uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
+{
+    return number ? (uint32_t)pass_streams_rank(self, number) : 0;
+}
 
 /* NULL and a problem: there are too many. */
 static pass_stream *pass_streams_take(pass_streams *self, uint64_t number, problem *why)
 {
-    id_entry *entry = id_map_add(&self->index_by_number, number);
-    if (entry->state != ID_UNKNOWN) return &self->list[entry->value];
+    const pass_stream added = { .number = number };
+    size_t rank = pass_streams_rank(self, number);
+    pass_stream *place = &self->list[rank];
+    if (rank < self->count && place->number == number) return place;
     if (self->count == PASS_MAX_STREAMS) {
         problem_set(why, EXIT_USAGE, "more than %d streams", PASS_MAX_STREAMS);
         return NULL;
     }
-    entry->state = ID_LIVE;
-    entry->value = self->count;
-    self->list[self->count].number = number;
-    return &self->list[self->count++];
+    memmove(place + 1, place, (self->count++ - rank) * sizeof *place);
+    *place = added;
+    return place;
 }
 
 /* Threads with kernels may stand beside others without: each has its own streams. */
@@ -152,8 +165,9 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
         const uint64_t thread = UINT64_C(1) << op_stream_thread(stream, index);
+        if (next->kind == OP_WAIT && !pass_streams_take(self, next->value, why)) return -1;
         pass_stream *on = pass_streams_take(self, next->stream, why);
-        if (!on || (next->kind == OP_WAIT && !pass_streams_take(self, next->value, why))) return -1;
+        if (!on) return -1;
         if (next->kind == OP_KERNEL) with_kernels |= thread;
         if (next->kind != OP_STEP && next->kind != OP_RIVAL) on->threads |= thread;
     }
@@ -164,26 +178,13 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
     return 0;
 }
 
-static int pass_streams_compare(const void *one, const void *other)
-{
-    uint64_t left = ((const pass_stream *)one)->number, right = ((const pass_stream *)other)->number;
-    return (left > right) - (left < right);
-}
-
-uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
-{
-    return number ? id_map_find(&self->index_by_number, number)->value : 0;
-}
-
 int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->device = on;
     if (pass_streams_find(self, stream, why)) return -1;
-    qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
-    for (uint32_t index = 0; index < self->count; index++) {
-        id_map_find(&self->index_by_number, self->list[index].number)->value = index;
-        if (index && device_stream_create(on, &self->list[index].handle, why)) return -1;
+    for (uint32_t index = 1; index < self->count; index++) {
+        if (device_stream_create(on, &self->list[index].handle, why)) return -1;
     }
     return 0;
 }
@@ -196,7 +197,6 @@ int pass_streams_close(pass_streams *self, problem *why)
         failed |= device_stream_destroy(self->device, self->list[index].handle, why);
     }
     free(self->list);
-    id_map_free(&self->index_by_number);
     memset(self, 0, sizeof *self);
     return failed;
 }

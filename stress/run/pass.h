@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/hash.h"
 #include "../base/histogram.h"
 #include "../base/memory.h"
 #include "../base/progress.h"
@@ -54,7 +53,6 @@ typedef struct pass_streams {                    /* zeroed: none */
     pass_stream *list;                           /* by number, as the device numbers its own; the first's is 0 */
     uint32_t     count;
     int          has_kernels;                    /* of any */
-    id_map       index_by_number;
 } pass_streams;
 
 /* All below that answer an int: 0, or -1 and EXIT_HARNESS: the device failed; of the first two also EXIT_USAGE: the
