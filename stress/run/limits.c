@@ -320,42 +320,49 @@ static int batch_fits(void *user, uint64_t value)
     return fits;
 }
 
-static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_result *result)
+/* A probe runs up to its first refusal; of the last that fails, how it ends is kept. What is no probe has every
+   check, and is the row's. */
+static int batch_run(batch *self, uint64_t value, int is_probe)
 {
     search *runs = &self->runs;
     pass_settings settings = *runs->settings;
-    settings.is_probe = is_probe;
-    settings.times = self->asked->times;
-    runs->probes++;
-    pass_run(&settings, stream, runs->job->chosen, NULL, result);
-    if (result->status <= PASS_OOM) return result->status == PASS_OK;
-    runs->outcome->is_search = 1;
-    search_end(runs, result);
-    return -1;
-}
-
-/* A run up to its first refusal; of the last that fails, how it ends is kept. */
-static int batch_probe(void *user, uint64_t value)
-{
-    batch *self = user;
     op_stream stream;
     pass_result result;
     problem why = { 0, "" };
+    settings.is_probe = is_probe;
+    settings.times = self->asked->times;
     if (batch_make(self, value, 0, &stream, &why)) {
-        if (why.exit_code != EXIT_USAGE) return batch_fail(self, why.text);
+        if (!is_probe || why.exit_code != EXIT_USAGE) return batch_fail(self, why.text);
         self->unmade = why;
         self->stopped_at = value;
         return 0;
     }
-    int answer = batch_run(self, &stream, 1, &result);
-    if (!answer) {
-        self->unmade.exit_code = 0;
-        self->stopped_at = value;
-        self->stopped_peak_bytes = stream.requested_peak_bytes;
-        self->runs.refused = result;
-    }
+    runs->probes++;
+    pass_run(&settings, &stream, runs->job->chosen, NULL, &result);
+    const uint64_t peak_bytes = stream.requested_peak_bytes;
     op_stream_free(&stream);
-    return answer;
+    if (result.status > PASS_OOM) {
+        runs->outcome->is_search = 1;
+        search_end(runs, &result);
+        return -1;
+    }
+    if (result.status == PASS_OK) {
+        if (is_probe) return 1;
+        row_count(runs->made, COLUMN_LARGEST, value);
+        search_cells(runs, &result);
+        return 1;
+    }
+    if (!is_probe) return batch_fail(self, search_changed);
+    self->unmade.exit_code = 0;
+    self->stopped_at = value;
+    self->stopped_peak_bytes = peak_bytes;
+    runs->refused = result;
+    return 0;
+}
+
+static int batch_probe(void *user, uint64_t value)
+{
+    return batch_run(user, value, 1);
 }
 
 /* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
@@ -386,23 +393,6 @@ static void batch_stop_cells(const batch *self, int is_most)
     }
     row_text(made, COLUMN_STOP_TEXT, note);
     row_text(made, COLUMN_STOP_REASON, reason);
-}
-
-static void batch_confirm(batch *self, uint64_t largest)
-{
-    op_stream stream;
-    pass_result result;
-    problem why = { 0, "" };
-    if (batch_make(self, largest, 0, &stream, &why)) {
-        (void)batch_fail(self, why.text);
-        return;
-    }
-    int answer = batch_run(self, &stream, 0, &result);
-    op_stream_free(&stream);
-    if (!answer) (void)batch_fail(self, search_changed);
-    if (answer <= 0) return;
-    row_count(self->runs.made, COLUMN_LARGEST, largest);
-    search_cells(&self->runs, &result);
 }
 
 /* What device and limit have for the workload. */
@@ -437,7 +427,7 @@ static void batch_find(batch *self)
     int is_most = answer && !found.next;
     uint64_t last = answer ? found.next : bounds.lowest;
     if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
-    if (answer) batch_confirm(self, found.largest);
+    if (answer) (void)batch_run(self, found.largest, 0);
     else runner_status(PASS_OOM, "", runs->made, runs->outcome);
     if (!runs->is_over) batch_stop_cells(self, is_most);
     row_count(runs->made, COLUMN_PROBES, runs->probes);
