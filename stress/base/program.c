@@ -47,26 +47,20 @@ void program_say(const char *format, ...)
     va_end(values);
 }
 
-/* `stress run`, `stress: ..`; not a part of a longer word or path, nor the product's name, `gpuarena stress`. */
-static int program_is_meant(const char *text, const char *at)
+/* Meant are `stress run`, `stress: ..`; not a part of a longer word or path, nor the product's name: `gpuarena
+   stress`. */
+void program_page(FILE *out, const char *text)
 {
     static const char joins[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/.";
     static const char product[] = "gpuarena ";
-    const size_t before = sizeof product - 1;
-    const char after = at[sizeof program_word - 1];
-    if (after != ' ' && after != ':' && after != '\n') return 0;
-    if (at > text && strchr(joins, at[-1])) return 0;
-    return (size_t)(at - text) < before || strncmp(at - before, product, before) != 0;
-}
-
-void program_page(FILE *out, const char *text)
-{
+    const size_t length = sizeof program_word - 1, before = sizeof product - 1;
     const char *rest = text;
     for (const char *at = strstr(text, program_word); at; at = strstr(at + 1, program_word)) {
-        if (!program_is_meant(text, at)) continue;
+        int is_word = at[length] && strchr(" :\n", at[length]) && (at == text || !strchr(joins, at[-1]));
+        if (!is_word || ((size_t)(at - text) >= before && !strncmp(at - before, product, before))) continue;
         fwrite(rest, 1, (size_t)(at - rest), out);
         fputs(program_called, out);
-        rest = at + sizeof program_word - 1;
+        rest = at + length;
     }
     fputs(rest, out);
 }

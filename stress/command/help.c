@@ -190,22 +190,6 @@ static int help_is_recording(const struct dirent *entry)
     return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
 }
 
-/* Those that come along, as the folder has them. */
-static void help_recordings(FILE *out)
-{
-    char folder[PROGRAM_PATH_BYTES];
-    struct dirent **found = NULL;
-    int count = program_file("recordings", folder, sizeof folder)
-              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
-    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
-    if (count <= 0) fputs("  there are none here\n", out);
-    for (int at = 0; at < count; at++) {
-        fprintf(out, "  replay:%s\n", found[at]->d_name);
-        free(found[at]);
-    }
-    free(found);
-}
-
 /* The family, and each of its options with what is allowed. */
 static void help_workload_page(FILE *out, size_t index)
 {
@@ -224,10 +208,21 @@ static void help_workload_page(FILE *out, size_t index)
 static const char help_workloads[] =
     "-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n";
 
+/* Recordings that come along, as the folder has them. */
 static void help_workload_list(FILE *out)
 {
+    char folder[PROGRAM_PATH_BYTES];
+    struct dirent **found = NULL;
     for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
-    help_recordings(out);
+    int count = program_file("recordings", folder, sizeof folder)
+              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
+    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
+    if (count <= 0) fputs("  there are none here\n", out);
+    for (int at = 0; at < count; at++) {
+        fprintf(out, "  replay:%s\n", found[at]->d_name);
+        free(found[at]);
+    }
+    free(found);
 }
 
 /* ---- Texts */

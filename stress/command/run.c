@@ -109,19 +109,6 @@ static int run_outputs(run *self, problem *why)
                          : 0;
 }
 
-/* What is needed to see a failure again, cut where it happened. */
-static repro run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
-{
-    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
-    int is_cut = outcome->needed_ops < all_ops && !outcome->is_search;
-    const repro line = { outcome->is_search ? self->asked->command : "run", self->asked,
-                         self->plan.device, job->workload, job->chosen->text, 0,
-                         outcome->is_search ? self->asked->values[CLI_TIMES].number : 0,
-                         is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes,
-                         NULL };
-    return line;
-}
-
 static void run_partial(run *self, const char *cause)
 {
     size_t done = 0;
@@ -223,7 +210,12 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    const repro line = run_repro(self, &job, &outcome);
+    const int is_search = outcome.is_search;     /* else the run is cut where it failed */
+    const int is_cut = !is_search && outcome.needed_ops < job.stream->alloc_count + job.stream->free_count;
+    const repro line = { is_search ? self->asked->command : "run", self->asked, job.device, job.workload,
+                         job.chosen->text, 0, is_search ? self->asked->values[CLI_TIMES].number : 0,
+                         is_cut ? outcome.needed_ops : UINT64_MAX, outcome.limit_bytes, outcome.capacity_bytes,
+                         NULL };
     if (outcome.needed_ops) repro_write(stderr, &line);
     return 1;
 }

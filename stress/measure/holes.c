@@ -85,10 +85,3 @@ void holes_counted(holes_field *self, uint64_t count)
 {
     holes_pairs(self, count);
 }
-
-uint64_t holes_driver_calls(const holes_field *self)
-{
-    device_counters counters;
-    device_count(self->device, &counters);
-    return counters.calls;
-}

@@ -30,6 +30,4 @@ int  holes_close(holes_field *self, problem *why);           /* -1 and a problem
 void holes_pairs(holes_field *self, uint64_t count);
 void holes_counted(holes_field *self, uint64_t count);
 
-uint64_t holes_driver_calls(const holes_field *self);        /* since it was opened */
-
 #endif

@@ -99,37 +99,30 @@ uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows)
     return rows / count + (rows % count > index);
 }
 
-static const char shard_words[] = "# gpuarena-stress shard";
-
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size)
 {
-    snprintf(text, size, "%s %" PRIu64 "/%" PRIu64 " rows %" PRIu64 " version %s seed %" PRIu64 " sweep %" PRIu64,
-             shard_words, mark->index, mark->count, mark->rows, mark->version, mark->seed, mark->sweep);
+    snprintf(text, size, "# gpuarena-stress shard %" PRIu64 "/%" PRIu64 " rows %" PRIu64 " version %s seed %" PRIu64
+             " sweep %" PRIu64, mark->index, mark->count, mark->rows, mark->version, mark->seed, mark->sweep);
     return text;
 }
 
-/* The word behind this one; -1: there is none, or another. */
-static int shard_field(slice *rest, const char *word, slice *value)
-{
-    slice found;
-    return !slice_take(rest, ' ', &found) || !slice_is(found, word) || !slice_take(rest, ' ', value) ? -1 : 0;
-}
-
+/* The line must be what is written of the values in it. */
 int shard_mark_read(slice line, shard_mark *mark)
 {
-    slice value, index;
-    size_t length = strlen(shard_words) + 1;
-    if (!slice_begins(line, shard_words) || line.length <= length) return -1;
-    slice rest = { line.bytes + length, line.length - length };
-    if (!slice_take(&rest, ' ', &value) || !slice_take(&value, '/', &index) || !slice_decimal(index, &mark->index)
-        || !slice_decimal(value, &mark->count) || !mark->count || mark->count > SHARD_MOST
-        || mark->index >= mark->count) return -1;
-    if (shard_field(&rest, "rows", &value) || !slice_decimal(value, &mark->rows)
-        || shard_field(&rest, "version", &value) || value.length >= sizeof mark->version) return -1;
-    memcpy(mark->version, value.bytes, value.length);
-    mark->version[value.length] = '\0';
-    return shard_field(&rest, "seed", &value) || !slice_decimal(value, &mark->seed)
-        || shard_field(&rest, "sweep", &value) || !slice_decimal(value, &mark->sweep) || rest.length ? -1 : 0;
+    enum { SHARD_NUMBERS = 3, SHARD_ROWS = 5, SHARD_VERSION = 7, SHARD_SEED = 9, SHARD_SWEEP = 11, SHARD_WORDS };
+    char text[SHARD_MARK_ROOM];
+    slice rest = line, words[SHARD_WORDS], index;
+    for (size_t at = 0; at < SHARD_WORDS; at++) {
+        if (!slice_take(&rest, ' ', &words[at])) return -1;
+    }
+    if (!slice_take(&words[SHARD_NUMBERS], '/', &index) || !slice_decimal(index, &mark->index)
+        || !slice_decimal(words[SHARD_NUMBERS], &mark->count) || mark->count > SHARD_MOST
+        || mark->index >= mark->count || !slice_decimal(words[SHARD_ROWS], &mark->rows)
+        || words[SHARD_VERSION].length >= sizeof mark->version || !slice_decimal(words[SHARD_SEED], &mark->seed)
+        || !slice_decimal(words[SHARD_SWEEP], &mark->sweep)) return -1;
+    memcpy(mark->version, words[SHARD_VERSION].bytes, words[SHARD_VERSION].length);
+    mark->version[words[SHARD_VERSION].length] = '\0';
+    return slice_is(line, shard_mark_print(mark, text, sizeof text)) ? 0 : -1;
 }
 
 char *shard_path(const char *text, const shard_mark *mark)
