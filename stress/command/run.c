@@ -162,7 +162,6 @@ enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where ho
    without memory there the program ends, and no file is written. */
 static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
-    const pass_settings *settings = &self->plan.settings;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
     jmp_buf rescue;
@@ -173,9 +172,9 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
         return 0;
     }
     program_rescue = &rescue;
-    if (self->kind == ROW_CAPACITY) capacity_row(job, settings, made, outcome);
-    else if (self->kind == ROW_BATCH) batch_row(job, settings, &varied, made, outcome);
-    else runner_row(job, settings, made, outcome);
+    if (self->kind == ROW_CAPACITY) capacity_row(job, made, outcome);
+    else if (self->kind == ROW_BATCH) batch_row(job, &varied, made, outcome);
+    else runner_row(job, made, outcome);
     program_rescue = NULL;
     free(spare);
     return 1;
@@ -187,8 +186,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     char label[256], shown[200];
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
-    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, self->plan.timed,
-                             is_baseline, run_parts(self, is_baseline) };
+    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream,
+                             &self->plan.settings, self->plan.timed, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
     self->is_out_of_memory = !run_row(self, &job, made, &outcome);

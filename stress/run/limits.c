@@ -14,13 +14,12 @@
 /* ---- What both have: runs, and what the last ones say as cells */
 
 typedef struct search {
-    const runner_job    *job;
-    const pass_settings *settings;
-    row                 *made;
-    runner_outcome      *outcome;
-    uint64_t             probes;
-    pass_result          refused;                /* of the last run that did not complete */
-    int                  is_over;                /* the row has an error, and says so */
+    const runner_job *job;
+    row              *made;
+    runner_outcome   *outcome;
+    uint64_t          probes;
+    pass_result       refused;                   /* of the last run that did not complete */
+    int               is_over;                   /* the row has an error, and says so */
 } search;
 
 static void search_end(search *self, const pass_result *result)
@@ -74,7 +73,7 @@ int capacity_check_plan(const plan *made, problem *why)
 /* One run with so many bytes of the device and no more. */
 static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result *result)
 {
-    pass_settings settings = *self->settings;
+    pass_settings settings = *self->job->settings;
     policy limited = *self->job->chosen;
     if (policy_takes_limit(&limited)) limited.config.limit_bytes = bytes;
     else settings.device.sim.capacity_bytes = bytes + settings.device.sim.context_bytes;
@@ -87,7 +86,7 @@ static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result
 static void capacity_fail(search *self, const pass_result *result, uint64_t bytes)
 {
     if (policy_takes_limit(self->job->chosen)) self->outcome->limit_bytes = bytes;
-    else self->outcome->capacity_bytes = bytes + self->settings->device.sim.context_bytes;
+    else self->outcome->capacity_bytes = bytes + self->job->settings->device.sim.context_bytes;
     search_end(self, result);
 }
 
@@ -132,7 +131,7 @@ static void capacity_cells(const search *self, const pass_result *result, uint64
 
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
-    const device_config *config = &self->settings->device;
+    const device_config *config = &self->job->settings->device;
     const model_kind *kind = self->job->chosen->model;
     uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
     uint64_t least_bytes = memory_round_up(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1,
@@ -163,12 +162,12 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
     }
 }
 
-void capacity_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
+void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
-    search self = { .job = job, .settings = settings, .made = made, .outcome = outcome, .probes = 1 };
+    search self = { .job = job, .made = made, .outcome = outcome, .probes = 1 };
     pass_result unlimited;
     runner_identity(job, made);
-    pass_run(settings, job->stream, job->chosen, NULL, &unlimited);
+    pass_run(job->settings, job->stream, job->chosen, NULL, &unlimited);
     if (unlimited.status == PASS_OOM) {
         runner_status(PASS_OOM, "", made, outcome);
         capacity_stop(&unlimited, made);
@@ -176,7 +175,7 @@ void capacity_row(const runner_job *job, const pass_settings *settings, row *mad
         search_end(&self, &unlimited);
     } else if (!unlimited.memory.requested_peak_bytes) {
         capacity_cells(&self, &unlimited, 0);
-    } else if (!policy_takes_limit(job->chosen) && settings->device.is_cuda) {
+    } else if (!policy_takes_limit(job->chosen) && job->settings->device.is_cuda) {
         capacity_cells(&self, &unlimited, unlimited.memory.reserved_peak_bytes);
     } else {
         capacity_bisect(&self, &unlimited);
@@ -325,7 +324,7 @@ static int batch_fits(void *user, uint64_t value)
 static int batch_run(batch *self, uint64_t value, int is_probe)
 {
     search *runs = &self->runs;
-    pass_settings settings = *runs->settings;
+    pass_settings settings = *runs->job->settings;
     op_stream stream;
     pass_result result;
     problem why = { 0, "" };
@@ -399,7 +398,7 @@ static void batch_stop_cells(const batch *self, int is_most)
 static int batch_room(batch *self, problem *why)
 {
     pool trial;
-    device *made = device_open(&self->runs.settings->device, why);
+    device *made = device_open(&self->runs.job->settings->device, why);
     if (!made) return -1;
     int failed = device_free_bytes(made, &self->room_bytes, why)
         || pool_open(&trial, self->runs.job->chosen, made, why);
@@ -433,11 +432,10 @@ static void batch_find(batch *self)
     row_count(runs->made, COLUMN_PROBES, runs->probes);
 }
 
-void batch_row(const runner_job *job, const pass_settings *settings, const batch_asked *asked, row *made,
-               runner_outcome *outcome)
+void batch_row(const runner_job *job, const batch_asked *asked, row *made, runner_outcome *outcome)
 {
     problem why = { 0, "" };
-    batch self = { .asked = asked, .runs = { .job = job, .settings = settings, .made = made, .outcome = outcome } };
+    batch self = { .asked = asked, .runs = { .job = job, .made = made, .outcome = outcome } };
     runner_identity(job, made);
     row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
     int failed = batch_begin(&self, job->workload, asked->options, asked->vary, &why)

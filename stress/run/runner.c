@@ -82,8 +82,7 @@ static void runner_steady(const pass_result *result, uint64_t rate, row *made)
               (double)result->last_reserved_bytes / (double)result->memory.requested_peak_bytes);
 }
 
-static void runner_results(const runner_job *job, const pass_result *result, const pass_settings *settings, row *made,
-                           runner_outcome *outcome)
+static void runner_results(const runner_job *job, const pass_result *result, row *made, runner_outcome *outcome)
 {
     row_count(made, COLUMN_OPS, result->ops);
     row_count(made, COLUMN_ALLOCS, result->allocs);
@@ -92,8 +91,8 @@ static void runner_results(const runner_job *job, const pass_result *result, con
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
     runner_memory(job, result, made);
-    runner_steady(result, settings->rate, made);
-    runner_oom(&result->oom, settings->times, made);
+    runner_steady(result, job->settings->rate, made);
+    runner_oom(&result->oom, job->settings->times, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
     outcome->kept = result->kept;
@@ -136,9 +135,9 @@ static void runner_untimed(row *made, uint64_t ops, const char *cause)
 }
 
 /* Real threads, twice: first for the time of all ops together, then, with clocks in between, for that of each. */
-static void runner_time_threads(const runner_job *job, const pass_settings *settings, row *made,
-                                runner_outcome *outcome)
+static void runner_time_threads(const runner_job *job, row *made, runner_outcome *outcome)
 {
+    const pass_settings *settings = job->settings;
     pass_threads_result whole, each;
     uint64_t left = settings->warmup + 1;
     do pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
@@ -159,15 +158,14 @@ static int runner_is_same(const pass_result *timed, const pass_result *verified)
 
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. The
    passes that warm up leave nothing behind, but where they did something else: then there is none that counts. */
-static void runner_time_one(const runner_job *job, const pass_settings *settings, const pass_result *verified,
-                            row *made, runner_outcome *outcome)
+static void runner_time_one(const runner_job *job, const pass_result *verified, row *made, runner_outcome *outcome)
 {
     pass_result timed;
     char message[128];
-    uint64_t left = settings->warmup + 1;
+    uint64_t left = job->settings->warmup + 1;
     do {
         memset(made->times, 0, sizeof *made->times);
-        pass_run(settings, job->stream, job->chosen, made->times, &timed);
+        pass_run(job->settings, job->stream, job->chosen, made->times, &timed);
     } while (--left && runner_is_same(&timed, verified) && !timed.kept);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
@@ -184,30 +182,16 @@ static void runner_time_one(const runner_job *job, const pass_settings *settings
     }
 }
 
-/* A rival lets one thread in at a time (rival/rival.h): on several it would be timed waiting for us. And rounds would
-   need all threads to begin one together. */
-static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
-                        runner_outcome *outcome)
+void runner_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
-    int has_threads = op_stream_threads(job->stream) > 1;
-    if (has_threads && (job->chosen->family == POLICY_RIVAL || settings->times > 1)) {
-        if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
-        return;
-    }
-    made->times = program_need(1, sizeof *made->times);
-    if (has_threads) runner_time_threads(job, settings, made, outcome);
-    else runner_time_one(job, settings, verified, made, outcome);
-}
-
-void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
-{
+    const pass_settings *settings = job->settings;
     pass_result result;
     pass_settings recorded = *settings;
     runner_identity(job, made);
     if (settings->rate) recorded.arrivals = made->arrivals = program_need(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
-    runner_results(job, &result, settings, made, outcome);
+    runner_results(job, &result, made, outcome);
     if (made->arrivals) {
         const histogram *waited = &made->arrivals->waited;
         runner_percentile(made, COLUMN_WAITED_P50, waited, 500);
@@ -215,7 +199,17 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
         if (waited->count) row_count(made, COLUMN_WAITED_MAX, waited->max);
         runner_percentile(made, COLUMN_SERVED_P99, &made->arrivals->served, 990);
     }
-    if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
+    if (!job->timed || result.status > PASS_OOM) return;
+    /* a rival lets one thread in at a time (policy/rival.h): on several it would be timed waiting for us; and rounds
+       would need all threads to begin one together */
+    const int has_threads = op_stream_threads(job->stream) > 1;
+    if (has_threads && (job->chosen->family == POLICY_RIVAL || settings->times > 1)) {
+        if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
+        return;
+    }
+    made->times = program_need(1, sizeof *made->times);
+    if (has_threads) runner_time_threads(job, made, outcome);
+    else runner_time_one(job, &result, made, outcome);
 }
 
 /* ---- Options, and what the rows so far say of their times */

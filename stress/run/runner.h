@@ -14,6 +14,7 @@ typedef struct runner_job {
     const char      *device;
     const policy    *chosen;
     const op_stream *stream;
+    const pass_settings *settings;
     int              timed;                      /* a second pass measures time */
     int              is_baseline;                /* for the table alone */
     unsigned         record;                     /* record_part bits: what the row is to keep of its run;
@@ -30,7 +31,7 @@ typedef struct runner_outcome {
 } runner_outcome;
 
 /* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
-void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+void runner_row(const runner_job *job, row *made, runner_outcome *outcome);
 
 /* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
 void runner_identity(const runner_job *job, row *made);
@@ -69,7 +70,7 @@ int capacity_check_plan(const plan *made, problem *why);
 /* As runner_row. Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
    under the limit found. Between them probes, which end at the first refusal.
    What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit. */
-void capacity_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+void capacity_row(const runner_job *job, row *made, runner_outcome *outcome);
 
 /* ---- batch: a row with the largest batch, or other option of a workload, with which it completes */
 
@@ -83,7 +84,6 @@ typedef struct batch_asked {
 int  batch_check_plan(const plan *made, const char *vary, problem *why);
 
 /* As runner_row does, for the columns of ROW_BATCH. The row must not move any more: a cell shows its note. */
-void batch_row(const runner_job *job, const pass_settings *settings, const batch_asked *asked, row *made,
-               runner_outcome *outcome);
+void batch_row(const runner_job *job, const batch_asked *asked, row *made, runner_outcome *outcome);
 
 #endif

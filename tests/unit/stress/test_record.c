@@ -31,8 +31,8 @@ static void bench_run(bench *bed, const char *workload, const char *policy_text,
     if (workload_make(workload, &options, &bed->stream, &why) || policy_parse(policy_text, 0, &bed->chosen, &why)) {
         give_up(why.text);
     }
-    const runner_job job = { workload, "sim:1G", &bed->chosen, &bed->stream, 1, 0, parts };
-    runner_row(&job, &bed->settings, &bed->made, &outcome);
+    const runner_job job = { workload, "sim:1G", &bed->chosen, &bed->stream, &bed->settings, 1, 0, parts };
+    runner_row(&job, &bed->made, &outcome);
 }
 
 static void bench_close(bench *bed)

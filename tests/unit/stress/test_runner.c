@@ -109,8 +109,8 @@ static void test_void(size_t changed, uint64_t value, int after, int is_void)
     meddler user = { &bed.ops[changed], value, 0, after };
     segments.config.observe = meddle;
     segments.config.observe_user = &user;
-    const runner_job job = { "by hand", "sim:80G", &segments, &bed.stream, 1, 0, 0 };
-    runner_row(&job, &bed.settings, &made, &outcome);
+    const runner_job job = { "by hand", "sim:80G", &segments, &bed.stream, &bed.settings, 1, 0, 0 };
+    runner_row(&job, &made, &outcome);
     CHECK_INT(outcome.status, ==, is_void ? PASS_ERROR : PASS_OK);
     CHECK_INT(!strncmp(made.note, "the timing pass differs: digest ", 32), ==, is_void);
     CHECK_STR(made.cells[COLUMN_STATUS].text, is_void ? "error" : "ok");
