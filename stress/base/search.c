@@ -40,20 +40,20 @@ int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, u
 
 /* ---- Bisection that keeps two tries: one that sufficed, and a smaller one that did not */
 
-int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found)
+int capacity_search(const search_bounds *bounds, bisect_try *tried, void *user, search_found *found)
 {
-    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes = bounds->likely_bytes;
+    uint64_t below_bytes = bounds->least - CAPACITY_GRANULE, enough_bytes = bounds->likely;
     int answer = tried(user, enough_bytes);
     if (!answer) {                               /* what is limited may behave otherwise: the distance doubles */
         uint64_t known = enough_bytes;
-        answer = search_gallop(&known, 0, bounds->most_bytes, 0, enough_bytes - below_bytes, tried, user,
+        answer = search_gallop(&known, 0, bounds->most, 0, enough_bytes - below_bytes, tried, user,
                                &enough_bytes);
     }
     if (answer <= 0) return answer;
     if (below_bytes && tried(user, below_bytes)) return -1;
     if (bisect_between(&enough_bytes, &below_bytes, CAPACITY_GRANULE, tried, user) < 0) return -1;
-    found->enough_bytes = enough_bytes;
-    found->below_bytes = below_bytes;
+    found->good = enough_bytes;
+    found->bad = below_bytes;
     return 1;
 }
 
@@ -72,29 +72,29 @@ static int batch_look(bisect_try *tried, void *user, uint64_t end, uint64_t *goo
     return 0;
 }
 
-int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+int batch_search(const search_bounds *bounds, bisect_try *tried, void *user, search_found *found)
 {
     uint64_t good = bounds->likely, bad = 0;
     int answer = tried(user, good);
     if (!answer) {
         bad = good;
-        good = bounds->lowest;
+        good = bounds->least;
         if (bad > good) answer = tried(user, good);
-        if (!answer && !good && bounds->highest && bad != 1) answer = tried(user, good = 1);
+        if (!answer && !good && bounds->most && bad != 1) answer = tried(user, good = 1);
     }
     if (answer <= 0) return answer;
     answer = bad > good ? search_gallop(&bad, 0, good, 1, 1, tried, user, &good)     /* down: it may be close */
-                        : search_gallop(&good, 1, bounds->highest, 0, 1, tried, user, &bad);
+                        : search_gallop(&good, 1, bounds->most, 0, 1, tried, user, &bad);
     for (uint64_t end = bad > bounds->likely ? bad : bounds->likely; answer >= 0; end = bad > end ? bad : end) {
-        found->largest = good;
-        found->next = 0;
+        found->good = good;
+        found->bad = 0;
         if (bad <= good) return 1;
         if (bisect_between(&good, &bad, 1, tried, user) < 0) return -1;
-        found->largest = good;
-        found->next = bad;
+        found->good = good;
+        found->bad = bad;
         answer = batch_look(tried, user, end, &good);
         if (answer <= 0) return answer ? -1 : 1;
-        answer = search_gallop(&good, 1, bounds->highest, 0, 1, tried, user, &bad);
+        answer = search_gallop(&good, 1, bounds->most, 0, 1, tried, user, &bad);
     }
     return -1;
 }

@@ -24,47 +24,32 @@ int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tri
 int search_gallop(uint64_t *known, int answer, uint64_t end, int is_end_known, uint64_t step, bisect_try *tried,
                   void *user, uint64_t *other);
 
-/* ---- The smallest number of granules that suffices, by bisection */
+/* ---- Between bounds, from a number that is thought to be it */
 
+typedef struct search_bounds { uint64_t least, likely, most; } search_bounds;        /* in this order */
+
+typedef struct search_found {
+    uint64_t good;                               /* tried, will do .. */
+    uint64_t bad;                                /* .. and one step further: tried, will not; 0: there is none */
+} search_found;
+
+/* The smallest number of granules that suffices, by bisection. Bounds are whole granules; below the least, which is
+   not 0, nothing can suffice; above the most nothing can be had; the likely one is tried first.
+   Where what suffices has gaps, as a policy may need less in one layout than in another, what is found is the end of
+   one of them, not always the lowest. Of all tries that failed, that of found->bad is the last.
+   1: *found is filled; 0: not even the most suffices; -1: a try's answer, or less than the least sufficed. */
 #define CAPACITY_GRANULE ((uint64_t)2 << 20)     /* in which the memory of a device is held */
+int capacity_search(const search_bounds *bounds, bisect_try *tried, void *user, search_found *found);
 
-typedef struct capacity_bounds {                 /* all whole granules */
-    uint64_t least_bytes;                        /* nothing below it can suffice; not 0 */
-    uint64_t likely_bytes;                       /* at least least_bytes; thought to suffice, and tried first */
-    uint64_t most_bytes;                         /* at least likely_bytes: nothing above it can be had */
-} capacity_bounds;
-
-typedef struct capacity_found {
-    uint64_t enough_bytes;                       /* tried, sufficed .. */
-    uint64_t below_bytes;                        /* .. and one granule less: tried, did not; 0 is not tried */
-} capacity_found;
-
-/* Where what suffices has gaps, as a policy may need less in one layout than in another, this is the end of one of
-   them, not always the lowest. Of all tries that failed, the one of below_bytes is the last.
-   1: *found is filled; 0: not even most_bytes suffices; -1: a try's answer, or less than least_bytes sufficed. */
-int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found);
-
-/* ---- The largest number that survives, from one that is thought to be it */
-
+/* The largest number that survives. What survives need not be an interval: a policy may fail with one number and
+   survive a larger one. Tried are the likely number, what is above it as long as it survives, else the least (and 1,
+   where that is 0, which may be of another kind: none instead of few), and from the likely one downwards, both in
+   steps that double; what bisection between the two that are found asks for; and then the BATCH_LOOK numbers above
+   the end, as far as they are below the likely one, or the first above it that failed, from the top: where one
+   survives, it goes on from there. A number further up that survives is not seen. A number may be tried twice.
+   1: *found is filled; 0: not even the least survives, which was tried; -1: a try's answer. */
 enum { BATCH_LOOK = 8 };                         /* numbers above the end of a bisection that are tried, too */
-
-typedef struct batch_bounds {
-    uint64_t lowest, likely, highest;            /* in this order; likely is tried first */
-} batch_bounds;
-
-typedef struct batch_found {
-    uint64_t largest;                            /* tried, survived .. */
-    uint64_t next;                               /* .. and the one above it: tried, did not; 0: largest is highest */
-} batch_found;
-
-/* What survives need not be an interval: a policy may fail with one number and survive a larger one. Tried are the
-   likely number, what is above it as long as it survives, else the lowest (and 1, where that is 0, which may be of
-   another kind: none instead of few), and from the likely one downwards, both in steps that double; what bisection
-   between the two that are found asks for; and then the BATCH_LOOK numbers above the end, as far as they are below
-   the likely one, or the first above it that failed, from the top: where one survives, it goes on from there.
-   A number further up that survives is not seen. A number may be tried twice.
-   1: *found is filled; 0: not even the lowest survives, which was tried; -1: a try's answer. */
-int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
+int batch_search(const search_bounds *bounds, bisect_try *tried, void *user, search_found *found);
 
 /* ---- Delta debugging: fewer and fewer of a list's units, as long as a test of them stays true */
 

@@ -183,16 +183,6 @@ static int holes_count(holes *self, problem *why)
     return result < 0 ? -1 : 0;
 }
 
-static int holes_options(const cli *asked, problem *why)
-{
-    const cli_value *values = asked->values;
-    cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
-    cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;
-    if (!values[lost].given || !values[fixed].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_option_at(lost)->name,
-                       cli_option_at(fixed)->name);
-}
-
 /* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
 static int holes_rules(const holes *self, problem *why)
 {
@@ -209,8 +199,13 @@ static int holes_rules(const holes *self, problem *why)
 static int holes_start(holes *self, problem *why)
 {
     const cli_value *values = self->asked->values, *files = &values[CLI_OUT];
-    if (holes_options(self->asked, why)
-        || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
+    const cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
+    const cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;
+    if (values[lost].given && values[fixed].given) {
+        return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_option_at(lost)->name,
+                           cli_option_at(fixed)->name);
+    }
+    if (output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
         || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
         || output_list_try(&self->outputs, self->asked, NULL, why) || plan_present(&self->plan, why)

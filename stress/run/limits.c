@@ -137,28 +137,28 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
     uint64_t least_bytes = memory_round_up(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1,
                                            CAPACITY_GRANULE);
     uint64_t likely_bytes = memory_round_up(unlimited->memory.reserved_peak_bytes, CAPACITY_GRANULE);
-    capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
-    capacity_found found = { 0, 0 };
+    search_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
+    search_found found = { 0, 0 };
     if (!config->is_cuda && config->sim.capacity_bytes > likely_bytes) {
-        bounds.most_bytes = config->sim.capacity_bytes / CAPACITY_GRANULE * CAPACITY_GRANULE;
+        bounds.most = config->sim.capacity_bytes / CAPACITY_GRANULE * CAPACITY_GRANULE;
     }
     int answer = capacity_search(&bounds, capacity_probe, self, &found);
     if (self->is_over) return;
     if (answer <= 0) {
-        capacity_error(self, answer ? least_bytes - CAPACITY_GRANULE : bounds.most_bytes,
+        capacity_error(self, answer ? least_bytes - CAPACITY_GRANULE : bounds.most,
                        answer ? "completed, with less than the workload requests"
                        : "does not complete, and without a limit it does");
         return;
     }
     pass_result result;
-    capacity_run(self, found.enough_bytes, 0, &result);
+    capacity_run(self, found.good, 0, &result);
     if (result.status == PASS_OOM) {
-        capacity_error(self, found.enough_bytes, search_changed);
+        capacity_error(self, found.good, search_changed);
     } else if (result.status) {
-        capacity_fail(self, &result, found.enough_bytes);
+        capacity_fail(self, &result, found.good);
     } else {
-        capacity_cells(self, &result, found.enough_bytes);
-        if (found.below_bytes) capacity_stop(&self->refused, self->made);
+        capacity_cells(self, &result, found.good);
+        if (found.bad) capacity_stop(&self->refused, self->made);
     }
 }
 
@@ -413,20 +413,20 @@ static int batch_room(batch *self, problem *why)
 static void batch_find(batch *self)
 {
     search *runs = &self->runs;
-    batch_bounds bounds = { self->key.lowest, self->key.lowest, self->key.highest };
-    batch_found found = { 0, 0 };
+    search_bounds bounds = { self->key.lowest, self->key.lowest, self->key.highest };
+    search_found found = { 0, 0 };
     int answer = batch_search(&bounds, batch_fits, self, &found);
     if (answer < 0) return;
     if (answer) {
-        row_count(runs->made, COLUMN_ALLOWED, found.largest);
-        bounds.likely = found.largest;
+        row_count(runs->made, COLUMN_ALLOWED, found.good);
+        bounds.likely = found.good;
     }
     answer = batch_search(&bounds, batch_probe, self, &found);
     if (answer < 0) return;
-    int is_most = answer && !found.next;
-    uint64_t last = answer ? found.next : bounds.lowest;
+    int is_most = answer && !found.bad;
+    uint64_t last = answer ? found.bad : bounds.least;
     if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
-    if (answer) (void)batch_run(self, found.largest, 0);
+    if (answer) (void)batch_run(self, found.good, 0);
     else runner_status(PASS_OOM, "", runs->made, runs->outcome);
     if (!runs->is_over) batch_stop_cells(self, is_most);
     row_count(runs->made, COLUMN_PROBES, runs->probes);

@@ -33,53 +33,53 @@ static int try_number(void *user, uint64_t number)
 }
 
 /* ---- batch: the largest number that survives */
-static int batch(rehearsal *self, uint64_t lowest, uint64_t likely, uint64_t highest, batch_found *found)
+static int batch(rehearsal *self, uint64_t lowest, uint64_t likely, uint64_t highest, search_found *found)
 {
-    const batch_bounds bounds = { lowest, likely, highest };
+    const search_bounds bounds = { lowest, likely, highest };
     self->lowest = lowest;
     self->highest = highest;
-    found->largest = found->next = 7777;
+    found->good = found->bad = 7777;
     return batch_search(&bounds, try_number, self, found);
 }
 
 /* What holds whatever the answers are. */
-static int batch_holds(const rehearsal *self, const batch_found *found)
+static int batch_holds(const rehearsal *self, const search_found *found)
 {
-    uint64_t next = found->largest + 1;
-    if (!self->yes[found->largest] || !self->tried[found->largest]) return 0;
-    if (!found->next) return found->largest == self->highest;
-    return found->next == next && !self->yes[next] && self->tried[next];
+    uint64_t next = found->good + 1;
+    if (!self->yes[found->good] || !self->tried[found->good]) return 0;
+    if (!found->bad) return found->good == self->highest;
+    return found->bad == next && !self->yes[next] && self->tried[next];
 }
 
 static void test_batch(void)
 {
     int wrong = 0, most = 0;
-    batch_found found;
+    search_found found;
     for (uint64_t largest = 1; largest <= 1000; largest += 3) {
         for (uint64_t likely = 1; likely <= 1000; likely += 37) {
             rehearsal *plain = with(1, largest + 1);
-            wrong += batch(plain, 1, likely, 2000, &found) != 1 || found.largest != largest
-                  || found.next != largest + 1 || plain->odd;
+            wrong += batch(plain, 1, likely, 2000, &found) != 1 || found.good != largest
+                  || found.bad != largest + 1 || plain->odd;
             if (plain->count > most) most = plain->count;
         }
     }
     CHECK_MSG(!wrong, "where all up to one survive, that one is found, from wherever the search begins");
     CHECK_MSG(most <= 2 + 20 + BATCH_LOOK, "in few tries (%d)", most);
     rehearsal *plain = with(1, 30);
-    CHECK_MSG(batch(plain, 1, 29, 2000, &found) == 1 && found.largest == 29 && plain->count == 2,
+    CHECK_MSG(batch(plain, 1, 29, 2000, &found) == 1 && found.good == 29 && plain->count == 2,
               "what is likely is tried, and one more");
     plain = with(0, NUMBERS);
-    CHECK_MSG(batch(plain, 3, 5, 2000, &found) == 1 && found.largest == 2000 && !found.next, "all survive");
+    CHECK_MSG(batch(plain, 3, 5, 2000, &found) == 1 && found.good == 2000 && !found.bad, "all survive");
     plain = with(0, 0);
-    CHECK_MSG(!batch(plain, 3, 900, 2000, &found) && plain->last == 3 && plain->count == 2 && found.largest == 7777,
+    CHECK_MSG(!batch(plain, 3, 900, 2000, &found) && plain->last == 3 && plain->count == 2 && found.good == 7777,
               "none does: the lowest was tried last");
     plain = with(0, 0);
     CHECK_MSG(!batch(plain, 3, 3, 3, &found) && plain->count == 1, "one number alone is tried once");
     for (uint64_t likely = 0; likely < 40; likely++) {
         plain = with(0, 1);
-        wrong += batch(plain, 0, likely, 2000, &found) != 1 || found.largest || found.next != 1;
+        wrong += batch(plain, 0, likely, 2000, &found) != 1 || found.good || found.bad != 1;
         plain = with(1, 30);
-        wrong += batch(plain, 0, likely, 2000, &found) != 1 || found.largest != 29 || found.next != 30;
+        wrong += batch(plain, 0, likely, 2000, &found) != 1 || found.good != 29 || found.bad != 30;
         plain = with(0, 0);
         wrong += batch(plain, 0, likely, 2000, &found) || !plain->tried[0] || !plain->tried[1] || plain->odd;
     }
@@ -97,15 +97,15 @@ static void test_batch_gaps(void)
     int wrong = 0, seen = 0, beyond = 0;
     for (int round = 0; round < 3000; round++) {
         rehearsal *plain = with(0, 0);
-        batch_found found;
+        search_found found;
         uint64_t lowest = 1 + splitmix64_next(&state) % 100, likely = lowest + splitmix64_next(&state) % 200;
         uint64_t dense = round % 2 ? 10 : 1;     /* of 15: where few survive the search has more to miss */
         for (uint64_t at = lowest; at < 1000; at++) plain->yes[at] = splitmix64_next(&state) % 15 < dense;
         plain->yes[lowest] = 1;
         wrong += batch(plain, lowest, likely, 1000, &found) != 1 || !batch_holds(plain, &found);
-        if (found.next > likely) continue;
-        for (uint64_t at = found.next + 1; at <= likely; at++) {
-            *(at <= found.largest + BATCH_LOOK ? &seen : &beyond) += plain->yes[at];
+        if (found.bad > likely) continue;
+        for (uint64_t at = found.bad + 1; at <= likely; at++) {
+            *(at <= found.good + BATCH_LOOK ? &seen : &beyond) += plain->yes[at];
         }
     }
     CHECK_MSG(!wrong, "with gaps: the number found survived, and the one above it did not");
@@ -119,19 +119,19 @@ static int try_granules(void *user, uint64_t bytes)
     return try_number(user, bytes / CAPACITY_GRANULE);
 }
 
-static int capacity(rehearsal *self, uint64_t least, uint64_t likely, uint64_t most, capacity_found *found)
+static int capacity(rehearsal *self, uint64_t least, uint64_t likely, uint64_t most, search_found *found)
 {
-    const capacity_bounds bounds = { least * CAPACITY_GRANULE, likely * CAPACITY_GRANULE, most * CAPACITY_GRANULE };
+    const search_bounds bounds = { least * CAPACITY_GRANULE, likely * CAPACITY_GRANULE, most * CAPACITY_GRANULE };
     self->lowest = least > 1 ? least - 1 : 1;
     self->highest = most;
-    found->enough_bytes = found->below_bytes = 7;
+    found->good = found->bad = 7;
     return capacity_search(&bounds, try_granules, self, found);
 }
 
 /* Both ends were tried, one sufficed, the other did not, and nothing failed after it. */
-static int capacity_holds(const rehearsal *self, const capacity_found *found)
+static int capacity_holds(const rehearsal *self, const search_found *found)
 {
-    uint64_t enough = found->enough_bytes / CAPACITY_GRANULE, below = found->below_bytes / CAPACITY_GRANULE;
+    uint64_t enough = found->good / CAPACITY_GRANULE, below = found->bad / CAPACITY_GRANULE;
     return enough == below + 1 && self->yes[enough] && self->tried[enough] && !self->yes[below]
         && (!below || (self->tried[below] && self->last_no == below)) && !self->odd;
 }
@@ -139,31 +139,31 @@ static int capacity_holds(const rehearsal *self, const capacity_found *found)
 static void test_capacity(void)
 {
     int wrong = 0, most = 0;
-    capacity_found found;
+    search_found found;
     for (uint64_t first = 100; first <= 1124; first++) {
         rehearsal *plain = with(first, NUMBERS);
-        wrong += capacity(plain, 100, 1124, 2000, &found) != 1 || found.enough_bytes != first * CAPACITY_GRANULE
-              || found.below_bytes != (first - 1) * CAPACITY_GRANULE || plain->odd;
+        wrong += capacity(plain, 100, 1124, 2000, &found) != 1 || found.good != first * CAPACITY_GRANULE
+              || found.bad != (first - 1) * CAPACITY_GRANULE || plain->odd;
         if (plain->count > most) most = plain->count;
     }
     CHECK_MSG(!wrong && most <= 13, "the one limit from which on all suffice is found, in few tries (%d)", most);
     rehearsal *plain = with(900, NUMBERS);
     CHECK_MSG(capacity(plain, 100, 200, 2000, &found) == 1 && capacity_holds(plain, &found)
-              && found.enough_bytes == 900 * CAPACITY_GRANULE, "more is tried where the likely does not suffice");
+              && found.good == 900 * CAPACITY_GRANULE, "more is tried where the likely does not suffice");
     plain = with(0, 0);
     CHECK_MSG(!capacity(plain, 100, 100, 2000, &found) && plain->tried[2000] && !plain->odd, "the most is tried");
     plain = with(2000, NUMBERS);
-    CHECK(capacity(plain, 100, 101, 2000, &found) == 1 && found.enough_bytes == 2000 * CAPACITY_GRANULE);
+    CHECK(capacity(plain, 100, 101, 2000, &found) == 1 && found.good == 2000 * CAPACITY_GRANULE);
     plain = with(1, NUMBERS);
-    CHECK_MSG(capacity(plain, 1, 50, 50, &found) == 1 && found.enough_bytes == CAPACITY_GRANULE && !found.below_bytes
+    CHECK_MSG(capacity(plain, 1, 50, 50, &found) == 1 && found.good == CAPACITY_GRANULE && !found.bad
               && !plain->odd, "one granule: 0 is not tried");
     plain = with(1, NUMBERS);
-    CHECK_MSG(capacity(plain, 20, 50, 50, &found) == -1 && plain->tried[19] && found.enough_bytes == 7,
+    CHECK_MSG(capacity(plain, 20, 50, 50, &found) == -1 && plain->tried[19] && found.good == 7,
               "less than the least suffices: the policy lies");
     for (int at = 1; at <= 4; at++) {
         plain = with(40, NUMBERS);
         plain->broken_at = at;
-        CHECK(capacity(plain, 20, 50, 50, &found) == -1 && plain->count == at && found.enough_bytes == 7);
+        CHECK(capacity(plain, 20, 50, 50, &found) == -1 && plain->count == at && found.good == 7);
     }
 }
 
@@ -174,10 +174,10 @@ static void test_capacity_gaps(void)
     for (int round = 0; round < 2000; round++) {
         uint64_t least = 1 + splitmix64_next(&state) % 300, likely = least + splitmix64_next(&state) % 300;
         rehearsal *plain = with(likely, NUMBERS);
-        capacity_found found;
+        search_found found;
         for (uint64_t at = least; at < likely; at++) plain->yes[at] = splitmix64_next(&state) % 4 == 0;
         wrong += capacity(plain, least, likely, NUMBERS - 1, &found) != 1 || !capacity_holds(plain, &found);
-        for (uint64_t at = least; at * CAPACITY_GRANULE < found.below_bytes; at++) gapped += plain->yes[at];
+        for (uint64_t at = least; at * CAPACITY_GRANULE < found.bad; at++) gapped += plain->yes[at];
     }
     CHECK_MSG(!wrong && gapped, "with gaps a neighbour that does not suffice lies right below the answer");
 }
