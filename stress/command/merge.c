@@ -56,14 +56,6 @@ static int merge_read(merge_file *file, const char *path, problem *why)
                        path, file->rows.others[0], file->mark.version);
 }
 
-static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,
-                       uint64_t right, problem *why)
-{
-    if (left == right) return 0;
-    return problem_set(why, EXIT_USAGE, "mixed %s: %s has %" PRIu64 ", %s has %" PRIu64, what, one->path, left,
-                       other->path, right);
-}
-
 static int merge_is_whole(const merge_file *file, problem *why)
 {
     const shard_mark *mark = &file->mark;
@@ -81,11 +73,17 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
         return problem_set(why, EXIT_USAGE, "mixed versions: %s has %s, %s has %s", one->path, left->version,
                            other->path, right->version);
     }
-    if (merge_equal(one, other, "seeds", left->seed, right->seed, why)
-        || merge_equal(one, other, "numbers of shards", left->count, right->count, why)
-        || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
-        || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)
-        || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
+    const struct { const char *what; uint64_t left, right; } numbers[] = {
+        { "seeds", left->seed, right->seed }, { "numbers of shards", left->count, right->count },
+        { "sweeps (workloads, policies or options differ)", left->sweep, right->sweep },
+        { "numbers of rows", left->rows, right->rows },
+    };
+    for (size_t at = 0; at < sizeof numbers / sizeof numbers[0]; at++) {
+        if (numbers[at].left == numbers[at].right) continue;
+        return problem_set(why, EXIT_USAGE, "mixed %s: %s has %" PRIu64 ", %s has %" PRIu64, numbers[at].what,
+                           one->path, numbers[at].left, other->path, numbers[at].right);
+    }
+    if (merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
     if (one->header.length == other->header.length
         && !memcmp(one->header.bytes, other->header.bytes, one->header.length)) return 0;
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);

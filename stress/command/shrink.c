@@ -144,21 +144,10 @@ static int shrink_fail(shrink *self)
     return 0;
 }
 
-/* Operations behind the failure, frees and work, are no part of it. */
-static void shrink_cut(op_stream *made, uint64_t needed_ops)
-{
-    size_t ops = 0;
-    made->alloc_count = made->free_count = 0;
-    while (ops < made->op_count && made->alloc_count + made->free_count < needed_ops) {
-        op_kind kind = made->ops[ops++].kind;
-        made->alloc_count += kind == OP_ALLOC;
-        made->free_count += kind == OP_FREE;
-    }
-    made->op_count = ops;
-}
-
+/* Operations behind the failure, frees and work, are no part of it. What is left is verified, as it is written. */
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
+    size_t ops = 0;
     if (shrink_fail(self)) return -1;
     shrink_prepare(self);
     if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) return -1;
@@ -167,8 +156,14 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
     shrink_spread(self, self->keep);
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
     shrink_run(self, made, 0, result);
-    shrink_cut(made, shrink_needed(result));
-    shrink_run(self, made, 0, result);           /* verified, as it will be written */
+    made->alloc_count = made->free_count = 0;
+    while (ops < made->op_count && made->alloc_count + made->free_count < shrink_needed(result)) {
+        op_kind kind = made->ops[ops++].kind;
+        made->alloc_count += kind == OP_ALLOC;
+        made->free_count += kind == OP_FREE;
+    }
+    made->op_count = ops;
+    shrink_run(self, made, 0, result);
     if (shrink_is_same(&self->failure, result)) return 0;
     return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the "
                        "same way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text

@@ -309,26 +309,21 @@ static uint64_t fit_charge(const costs_fit *fit, const costs_row *row)
     return sim_costs_ns(&costs, row->kind, fit->cost.per_mib_ns ? row->bytes : 0);
 }
 
-static uint64_t fit_fixed(const costs_fit *fit, const costs_row *const *rows, size_t count)
-{
-    fit_value rests[COSTS_MOST_ROWS];
-    for (size_t index = 0; index < count; index++) {
-        rests[index].value = (double)rows[index]->median_ns - (double)fit_charge(fit, rows[index]);
-        rests[index].weight = 1.0;
-    }
-    return fit_whole(fit_median(rests, count), SIM_COST_MAX_FIXED_NS);
-}
-
 costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
 {
     costs_fit fit = { .row_count = 0 };
     const costs_row *rows[COSTS_MOST_ROWS];
+    fit_value rests[COSTS_MOST_ROWS];
     for (size_t index = 0; index < table->count; index++) {
         if (table->rows[index].kind == kind) rows[fit.row_count++] = &table->rows[index];
     }
     if (!fit.row_count) return fit;
     if (costs_takes_memory(kind)) fit.cost.per_mib_ns = fit_per_mib(rows, fit.row_count);
-    fit.cost.fixed_ns = fit_fixed(&fit, rows, fit.row_count);
+    for (size_t index = 0; index < fit.row_count; index++) {
+        rests[index].value = (double)rows[index]->median_ns - (double)fit_charge(&fit, rows[index]);
+        rests[index].weight = 1.0;
+    }
+    fit.cost.fixed_ns = fit_whole(fit_median(rests, fit.row_count), SIM_COST_MAX_FIXED_NS);
     for (size_t index = 0; index < fit.row_count; index++) {
         double median = (double)rows[index]->median_ns, off = (double)fit_charge(&fit, rows[index]) - median;
         double share = (off < 0.0 ? -off : off) / (median > 0.0 ? median : 1.0);

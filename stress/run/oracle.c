@@ -52,7 +52,6 @@ struct oracle {
     oracle_settings settings;
     problem         why;                         /* of a device that fails */
     oracle_map      map;                         /* live blocks, each as long as it occupies */
-    uint64_t       *sizes;                       /* by block: requested bytes */
     uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
     uint64_t        alloc_count, free_count;     /* of more than 0 bytes */
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
@@ -65,7 +64,6 @@ oracle *oracle_create(const oracle_settings *settings)
 {
     oracle *made = program_need(1, sizeof *made);
     made->settings = *settings;
-    made->sizes = program_need(settings->block_count, sizeof *made->sizes);
     oracle_map_init(&made->map, settings->block_count);
     made->due_check_op = ORACLE_CHECK_OPS;
     return made;
@@ -75,7 +73,6 @@ void oracle_destroy(oracle *self)
 {
     if (!self) return;
     oracle_map_clear(&self->map);
-    free(self->sizes);
     free(self);
 }
 
@@ -151,7 +148,7 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
         return oracle_report(self, op, block, "overlap", "expected %" PRIu64 " bytes of its own, found live block %"
                              PRIu32 " in them", occupied, other);
     }
-    self->sizes[block] = bytes;
+    self->map.spans[block].requested_bytes = bytes;
     self->requested_bytes += bytes;
     self->live_bytes += occupied;
     self->alloc_count++;
@@ -168,7 +165,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
     const void *ptr = (const void *)(uintptr_t)span->place.key;
-    uint64_t bytes = self->sizes[block];
+    uint64_t bytes = span->requested_bytes;
     int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
     if (same < 0) return oracle_stick(self, op, block);
     if (same) return 0;
@@ -181,7 +178,7 @@ int oracle_free(oracle *self, uint64_t op, uint32_t block)
     if (oracle_touch(self, op, block)) return -1;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    self->requested_bytes -= self->sizes[block];
+    self->requested_bytes -= span->requested_bytes;
     self->live_bytes -= span->bytes;
     self->free_count++;
     oracle_map_remove(&self->map, block);

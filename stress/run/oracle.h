@@ -14,7 +14,8 @@
 #define ORACLE_MAP_NONE UINT32_MAX
 
 typedef struct oracle_span {
-    uint64_t   bytes;                            /* 0: not in the map */
+    uint64_t   bytes;                            /* that it occupies; 0: not in the map */
+    uint64_t   requested_bytes;                  /* the oracle's, not the map's */
     treap_node place;                            /* by address */
 } oracle_span;
 

@@ -223,7 +223,6 @@ typedef struct pass_use {                        /* the latest of a block on a s
 typedef struct pass_block {                      /* zeroed: not allocated yet */
     void    *ptr;                                /* NULL: it has 0 bytes */
     uint64_t bytes;
-    uint64_t owner;                              /* its own number, from 1 (oracle_owner) */
     uint32_t home;                               /* the stream of its allocation */
     uint32_t uses;                               /* one a stream: the first's index, as pass_use.next */
     int      is_live;                            /* allocated and not freed; refused ones never are */
@@ -326,10 +325,11 @@ static int pass_work(pass *run, uint32_t stream, uint64_t work_ns)
     return pass_stuck(run, device_work(run->device, pass_handle(run, stream), work_ns, &run->why));
 }
 
-static int pass_access(pass *run, uint32_t stream, const pass_block *block)
+static int pass_access(pass *run, uint32_t stream, uint32_t number)
 {
+    const pass_block *block = &run->blocks[number];
     return pass_stuck(run, device_access(run->device, pass_handle(run, stream), block->ptr, block->bytes,
-                                         block->owner, &run->why));
+                                         oracle_owner(number), &run->why));
 }
 
 static uint64_t *pass_clock(const pass *run, uint32_t stream)
@@ -378,7 +378,7 @@ static int pass_kernel(pass *run, const op *next, uint32_t stream)
         pass_use *use = pass_find_use(run, stream, block);
         if (!use) return -1;
         use->position = ++pass_clock(run, stream)[stream];
-        if (pass_access(run, stream, block)) return -1;
+        if (pass_access(run, stream, number)) return -1;
     }
     return 0;
 }
@@ -446,7 +446,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     pass_digest(run, ptr != NULL);
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);
     if (result) return pass_failed(run, next->first, "alloc", result);
-    const pass_block made = { ptr, next->value, oracle_owner(next->first), home, 0, 1 };
+    const pass_block made = { ptr, next->value, home, 0, 1 };
     run->blocks[next->first] = made;
     uint64_t bytes = recording && ptr ? pool_block_bytes(&run->pool, ptr, next->value) : 0;
     record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
@@ -454,7 +454,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
         return pass_violated(run);
     }
     if (run->streams.list[home].has_kernels || !ptr) return 0;               /* its threads say of none */
-    return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, home, &made) ? -1 : 0;
+    return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, home, next->first) ? -1 : 0;
 }
 
 static int pass_free(pass *run, uint32_t number, uint32_t stream)
