@@ -41,18 +41,15 @@ void xml_text(FILE *out, const char *text)
     }
 }
 
-void xml_between(FILE *out, const char *before, const char *text, const char *after)
-{
-    fputs(before, out);
-    xml_text(out, text);
-    fputs(after, out);
-}
-
 /* ---- JSON */
 
 void json_text(FILE *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
+    if (!text) {
+        fputs("null", out);
+        return;
+    }
     fputc('"', out);
     while (*at) {
         size_t length = utf8_length(at);
@@ -63,6 +60,38 @@ void json_text(FILE *out, const char *text)
         at += length ? length : 1;
     }
     fputc('"', out);
+}
+
+/* ---- Printing with an escape */
+
+/* One conversion of printf's, and nothing else, with its value. */
+static void text_convert(FILE *out, const char *conversion, text_escape *escape, va_list *values)
+{
+    switch (conversion[strlen(conversion) - 1]) {
+    case 's': escape(out, va_arg(*values, const char *)); return;
+    case 'g':
+    case 'f': fprintf(out, conversion, va_arg(*values, double)); return;
+    default:  break;
+    }
+    if (strchr(conversion, 'z')) fprintf(out, conversion, va_arg(*values, size_t));
+    else if (strchr(conversion, 'l')) fprintf(out, conversion, va_arg(*values, uint64_t));
+    else fprintf(out, conversion, va_arg(*values, int));
+}
+
+void text_print(FILE *out, text_escape *escape, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    for (const char *percent; (percent = strchr(format, '%')) != NULL;) {
+        char conversion[16];
+        size_t length = strcspn(percent, "sgfdux") + 1;
+        fwrite(format, 1, (size_t)(percent - format), out);
+        snprintf(conversion, sizeof conversion, "%.*s", (int)length, percent);
+        text_convert(out, conversion, escape, &values);
+        format = percent + length;
+    }
+    va_end(values);
+    fputs(format, out);
 }
 
 /* ---- Text that grows, and bytes for people */

@@ -17,13 +17,19 @@ size_t utf8_fits(const char *text, size_t most);         /* bytes of so many, th
 
 /* As the value of a quoted attribute, or between tags; what XML cannot hold is U+FFFD. */
 void xml_text(FILE *out, const char *text);
-/* The same between two pieces of markup, which are written as they are. */
-void xml_between(FILE *out, const char *before, const char *text, const char *after);
 
 /* ---- Text in JSON */
 
-/* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
+/* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. NULL:
+   null. */
 void json_text(FILE *out, const char *text);
+
+/* ---- Either, among what is written as it is */
+
+/* As fprintf, but that the text of a %s is escaped: text_print(out, xml_text, "<li>%s, %d</li>", name, count). Of
+   conversions %s, %d, %u, %x, %zu and PRIu64, and %f and %g with a precision. */
+typedef void text_escape(FILE *out, const char *text);
+void text_print(FILE *out, text_escape *escape, const char *format, ...) PROBLEM_FORMAT(3, 4);
 
 /* ---- Text that grows, and bytes for people */
 

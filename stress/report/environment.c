@@ -49,37 +49,30 @@ static const char *host_load(char *text, size_t size)
     return text;
 }
 
-/* null: it is not known, "". */
-static void host_text(FILE *out, const char *before, const char *name, const char *text)
+/* NULL, which is null in JSON: it is not known. */
+static const char *host_known(const char *text)
 {
-    fprintf(out, "%s\"%s\":", before, name);
-    if (*text) json_text(out, text);
-    else fputs("null", out);
+    return *text ? text : NULL;
 }
 
 void host_json(FILE *out, const char *const *argv)
 {
-    char text[128];
+    char cpu[128], governor[128], load[32], kernel[128] = "", date[32];
     struct utsname system;
     time_t now = time(NULL);
     const struct tm *parts = gmtime(&now);
-    host_text(out, "{", "compiler", HOST_COMPILER);
-    host_text(out, ",", "flags", GPUARENA_FLAGS);
-    host_text(out, ",", "cpu", host_cpu(text, sizeof text));
-    host_text(out, ",", "governor", host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", text,
-                                                   sizeof text));
-    text[0] = '\0';
-    if (uname(&system) >= 0) snprintf(text, sizeof text, "%.60s %.60s", system.sysname, system.release);
-    host_text(out, ",", "kernel", text);
-    if (!parts || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", parts)) text[0] = '\0';
-    host_text(out, ",", "date", text);
-    fputs(",\"argv\":[", out);
+    if (uname(&system) >= 0) snprintf(kernel, sizeof kernel, "%.60s %.60s", system.sysname, system.release);
+    if (!parts || !strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", parts)) date[0] = '\0';
+    host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", governor, sizeof governor);
+    text_print(out, json_text, "{\"compiler\":%s,\"flags\":%s,\"cpu\":%s,\"governor\":%s,\"kernel\":%s,\"date\":%s,"
+               "\"argv\":[", HOST_COMPILER, GPUARENA_FLAGS, host_known(host_cpu(cpu, sizeof cpu)),
+               host_known(governor), host_known(kernel), host_known(date));
     for (size_t at = 0; argv && argv[at]; at++) {
         if (at) fputc(',', out);
         json_text(out, argv[at]);
     }
     fprintf(out, "],\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN),
-            *host_load(text, sizeof text) ? text : "null");
+            *host_load(load, sizeof load) ? load : "null");
 }
 
 const char *host_line(char *text, size_t size)
@@ -95,10 +88,9 @@ void environment_json(FILE *out, const cuda_environment *self)
     int driver = self->driver_version, runtime = self->runtime_version;
     char processes[16] = "null";
     if (self->process_count >= 0) snprintf(processes, sizeof processes, "%d", self->process_count);
-    host_text(out, "{", "name", self->name);
-    fprintf(out, ",\"uuid\":\"%s\",\"total_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64, self->uuid,
-            self->total_bytes, self->other_bytes);
-    host_text(out, ",", "driver", self->driver);
+    text_print(out, json_text, "{\"name\":%s,\"uuid\":%s,\"total_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64
+               ",\"driver\":%s", host_known(self->name), self->uuid, self->total_bytes, self->other_bytes,
+               host_known(self->driver));
     fprintf(out, ",\"driver_cuda\":\"%d.%d\",\"runtime_cuda\":\"%d.%d\",\"other_processes\":%s", driver / 1000,
             driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, processes);
     fprintf(out, ",\"free_bytes\":%" PRIu64 ",\"pci\":\"%s\",\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d,"

@@ -53,12 +53,9 @@ void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, 
 {
     char text[64];
     const cell *value = &sheet->list->rows[row_index].cells[column];
-    fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
-            row_table[column].name);
-    xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
-    fputs("\">", on->out);
-    xml_text(on->out, as);
-    fprintf(on->out, "</tspan>%s", after);
+    text_print(on->out, xml_text, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"%s\">%s</tspan>%s",
+               before, row_index, row_table[column].name, value->kind == CELL_TEXT ? value->text
+               : cell_print(value, text, sizeof text), as, after);
 }
 
 void figure_text_end(const plot *on)

@@ -58,19 +58,8 @@ static const char html_style[] =
    others. */
 static void html_group_line(FILE *out, const char *name, size_t columns)
 {
-    fprintf(out, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>", columns);
-    xml_text(out, name);
-    fputs("</span></th></tr>\n", out);
-}
-
-static void html_cell(FILE *out, const row_list *list, size_t line, const table_column *column)
-{
-    char text[1024];
-    int is_best = table_is_best(list, line, column);
-    fputs(column->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
-    if (is_best) fputs("<b>", out);
-    xml_text(out, table_fill(column, &list->rows[line], text, sizeof text));
-    fputs(is_best ? "</b></td>" : "</td>", out);
+    text_print(out, xml_text, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>%s</span></th></tr>\n",
+               columns, name);
 }
 
 /* What headings mean. */
@@ -79,23 +68,24 @@ static void html_notes(FILE *out, const table_column *columns, size_t count, con
     int told = 0;
     for (size_t at = 0; at < count; at++) {
         if (!is_used[at] || !columns[at].note) continue;
-        fprintf(out, "%s<b>%s</b>: ", told ? "; " : "<p class=\"quiet\">", columns[at].heading);
-        xml_text(out, columns[at].note);
-        told = 1;
+        fputs(told++ ? "; " : "<p class=\"quiet\">", out);
+        text_print(out, xml_text, "<b>%s</b>: %s", columns[at].heading, columns[at].note);
     }
     if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
 }
 
-static void html_headings(FILE *out, const table_column *columns, size_t count, const int *is_used)
+static void html_row(FILE *out, const row_list *list, size_t line, const table_column *columns, size_t count,
+                     const int *is_used)
 {
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
-          "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
+    char text[1024];
+    fputs(table_is_ok(&list->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
     for (size_t at = 1; at < count; at++) {
         if (!is_used[at]) continue;
-        fprintf(out, "<th scope=\"col\"%s>%s</th>", columns[at].flags & TABLE_TEXT ? " class=\"w\"" : "",
-                columns[at].heading);
+        fputs(columns[at].flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
+        text_print(out, xml_text, table_is_best(list, line, &columns[at]) ? "<b>%s</b></td>" : "%s</td>",
+                   table_fill(&columns[at], &list->rows[line], text, sizeof text));
     }
-    fputs("</tr></thead>\n<tbody>\n", out);
+    fputs("</tr>\n", out);
 }
 
 static void html_table(FILE *out, const row_list *list)
@@ -104,19 +94,23 @@ static void html_table(FILE *out, const row_list *list)
     size_t count = table_columns(list->kind, &columns), used = 0;
     int is_used[TABLE_MOST];
     char above[1024] = "", text[1024];
-    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = table_is_used(list, &columns[at]));
-    html_headings(out, columns, count, is_used);
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
+          "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
+    for (size_t at = 0; at < count; at++) {
+        is_used[at] = table_is_used(list, &columns[at]);
+        if (!at || !is_used[at]) continue;
+        used++;
+        fprintf(out, "<th scope=\"col\"%s>%s</th>", columns[at].flags & TABLE_TEXT ? " class=\"w\"" : "",
+                columns[at].heading);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
     for (size_t line = 0; line < list->count && line < HTML_MOST_ROWS; line++) {
         const row *shown = &list->rows[line];
         const char *group = *row_workload(shown) ? row_workload(shown)
                                                  : table_fill(&columns[0], shown, text, sizeof text);
-        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used - 1);
+        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used);
         snprintf(above, sizeof above, "%s", group);
-        fputs(table_is_ok(shown) ? "<tr>" : "<tr class=\"oom\">", out);
-        for (size_t at = 1; at < count; at++) {
-            if (is_used[at]) html_cell(out, list, line, &columns[at]);
-        }
-        fputs("</tr>\n", out);
+        html_row(out, list, line, columns, count, is_used);
     }
     fputs("</tbody></table></div>\n", out);
     if (list->count > HTML_MOST_ROWS) {
@@ -125,32 +119,23 @@ static void html_table(FILE *out, const row_list *list)
     html_notes(out, columns, count, is_used);
 }
 
-static void html_word(FILE *out, const char *text)
-{
-    xml_between(out, "<td class=\"w\">", text, "</td>");
-}
-
 static void html_verdicts(FILE *out, const gate *gates)
 {
-    const char *above = NULL;
+    const char *above = "";
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts\"><table><thead><tr>"
           "<th scope=\"col\" class=\"w\">policy</th><th scope=\"col\" class=\"w\">verdict</th>"
           "<th scope=\"col\" class=\"w\">fail if</th><th scope=\"col\" class=\"w\">value</th>"
           "<th scope=\"col\" class=\"w\">limit</th></tr></thead>\n<tbody>\n", out);
     for (size_t index = 0; index < gates->verdict_count && index < HTML_MOST_ROWS; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
-        char name[1024], of[900];
-        if (*shown->workload && (!above || strcmp(above, shown->workload))) html_group_line(out, shown->workload, 5);
+        char of[900];
+        if (*shown->workload && strcmp(above, shown->workload)) html_group_line(out, shown->workload, 5);
         above = shown->workload;
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
-        snprintf(name, sizeof name, "%s%s%s", policy_name_shown(shown->policy, of, sizeof of),
-                 *shown->holes ? " free blocks " : "", shown->holes);
-        html_word(out, name);
-        html_word(out, gate_outcome_name(shown->outcome));
-        html_word(out, shown->judged->text);
-        html_word(out, shown->value);
-        html_word(out, shown->limit);
-        fputs("</tr>\n", out);
+        text_print(out, xml_text, "<td class=\"w\">%s%s%s</td><td class=\"w\">%s</td><td class=\"w\">%s</td>"
+                   "<td class=\"w\">%s</td><td class=\"w\">%s</td></tr>\n",
+                   policy_name_shown(shown->policy, of, sizeof of), *shown->holes ? " free blocks " : "",
+                   shown->holes, gate_outcome_name(shown->outcome), shown->judged->text, shown->value, shown->limit);
     }
     fputs("</tbody></table></div>\n", out);
 }
@@ -159,11 +144,10 @@ static void html_verdicts(FILE *out, const gate *gates)
 
 static void html_head(FILE *out, const output_material *page)
 {
-    xml_between(out, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>gpuarena stress ",
-                page->asked->command, " on ");
-    xml_text(out, page->device);
-    fprintf(out, "</title>\n<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
+    text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+               "<title>gpuarena stress %s on %s</title>\n", page->asked->command, page->device);
+    fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
 }
 
 static size_t html_count(const row_list *list, const char *status)
@@ -191,11 +175,8 @@ static void html_verdict(FILE *out, const output_material *page)
         fprintf(out, "; %zu of %zu verdicts fail", broken, page->gates->verdict_count);
     }
     fputs(".</p>\n", out);
-    if (list->shard) {
-        xml_between(out, "<p class=\"bad\">Rows of one shard: ", list->shard, "</p>\n");
-    }
-    if (!list->partial) return;
-    xml_between(out, "<p class=\"bad\">Not all rows are here: ", list->partial, "</p>\n");
+    if (list->shard) text_print(out, xml_text, "<p class=\"bad\">Rows of one shard: %s</p>\n", list->shard);
+    if (list->partial) text_print(out, xml_text, "<p class=\"bad\">Not all rows are here: %s</p>\n", list->partial);
 }
 
 /* What each workload comes to. */
@@ -205,7 +186,7 @@ static void html_comes_to(FILE *out, const row_list *list)
     size_t told = 0;
     for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
         if (!*verdict_line(list, first, text) || told >= HTML_MOST_NOTES) continue;
-        xml_between(out, told++ ? "<li>" : "<ul>\n<li>", text, "</li>\n");
+        text_print(out, xml_text, told++ ? "<li>%s</li>\n" : "<ul>\n<li>%s</li>\n", text);
     }
     if (told) fputs("</ul>\n", out);
 }
@@ -213,15 +194,11 @@ static void html_comes_to(FILE *out, const row_list *list)
 static void html_intro(FILE *out, const output_material *page)
 {
     char line[512];
-    xml_between(out, "<h1>gpuarena stress ",
-                page->asked->command, "</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT ", device ");
-    xml_text(out, page->device);
-    if (page->environment) {
-        fputs(": ", out);
-        xml_text(out, cuda_environment_line(page->environment, line, sizeof line));
-    }
-    else fputs(", simulated: virtual time is the device's, measured time this machine's", out);
-    fputs(".</p>\n", out);
+    text_print(out, xml_text, "<h1>gpuarena stress %s</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT
+               ", device %s%s%s.</p>\n", page->asked->command, page->device,
+               page->environment ? ": " : ", simulated: ", page->environment
+                                 ? cuda_environment_line(page->environment, line, sizeof line)
+                                 : "virtual time is the device's, measured time this machine's");
     html_verdict(out, page);
     if (row_is_run(page->list->kind)) html_comes_to(out, page->list);
 }
@@ -238,7 +215,7 @@ static void html_command(FILE *out, const char *const *argv, const repro *line)
     }
     if (line) repro_write(memory, line);
     fclose(memory);
-    xml_between(out, "<pre>", text, "</pre>\n");
+    text_print(out, xml_text, "<pre>%s</pre>\n", text);
     free(text);
 }
 
@@ -255,10 +232,9 @@ static void html_failures(FILE *out, const output_material *page)
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
         const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
                              shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
-        fputs("<p><strong>", out);
         figure_title(&frame, &words, shown, 1, "");
-        xml_text(out, words.title);
-        xml_between(out, "</strong>: ", *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text, "</p>\n");
+        text_print(out, xml_text, "<p><strong>%s</strong>: %s</p>\n", words.title,
+                   *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text);
         if (workload) html_command(out, NULL, &line);
         told++;
     }
@@ -280,7 +256,7 @@ static void html_figures(FILE *out, const row_list *list, const figure *figures,
         if (first != last) {
             if (at) fputs("</section>\n", out);
             const char *workload = row_workload(&list->rows[first]);
-            xml_between(out, "<section><h2>", *workload ? workload : "Figures", "</h2>\n");
+            text_print(out, xml_text, "<section><h2>%s</h2>\n", *workload ? workload : "Figures");
         }
         if (begins_set) fputs(first != last ? "<div class=\"figures all\">\n" : "<div class=\"figures\">\n", out);
         last = first;

@@ -15,9 +15,9 @@ static void json_cell(FILE *out, const row *shown, row_column column, size_t cut
     char text[CELL_ROOM];
     const cell *value = &shown->cells[column];
     fprintf(out, "\"%s\":", row_table[column].name + cut);
-    if (value->kind == CELL_NONE) fputs("null", out);
-    else if (value->kind == CELL_TEXT) json_text(out, value->text);
-    else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_text(value, text));
+    if (value->kind == CELL_NONE) json_text(out, NULL);
+    else if (value->kind == CELL_TEXT || value->kind == CELL_HEX) json_text(out, cell_text(value, text));
+    else fputs(cell_text(value, text), out);
 }
 
 static void json_percentiles(FILE *out, const histogram *latency)
@@ -71,9 +71,7 @@ static void json_oom(FILE *out, const row *shown)
         fputc(column == COLUMN_OOM_OP ? '{' : ',', out);
         json_cell(out, shown, (row_column)column, strlen("oom_"));
     }
-    fputs(",\"text\":", out);
-    json_text(out, shown->note);
-    fputc('}', out);
+    text_print(out, json_text, ",\"text\":%s}", shown->note);
 }
 
 /* What only `run` has, beside its columns. */
@@ -154,18 +152,10 @@ static void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
-    fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
-                 "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
-    json_text(out, material->device);
-    if (list->partial) {
-        fputs("},\"partial\":{\"text\":", out);
-        json_text(out, list->partial);
-    }
-    fputc('}', out);
-    if (list->shard) {
-        fputs(",\"shard\":", out);
-        json_text(out, list->shard);
-    }
+    text_print(out, json_text, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
+               "\",\"device\":{\"kind\":%s,\"name\":%s}", environment ? "cuda" : "sim", material->device);
+    if (list->partial) text_print(out, json_text, ",\"partial\":{\"text\":%s}", list->partial);
+    if (list->shard) text_print(out, json_text, ",\"shard\":%s", list->shard);
     json_host(out, list, material->asked ? material->asked->argv : NULL);
     if (environment) {
         fputs(",\"environment\":", out);

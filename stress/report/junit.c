@@ -26,10 +26,8 @@ static void junit_case(FILE *out, id_map *names, const char *workload, const cha
     char *text;
     size_t length;
     FILE *name = program_stream(&text, &length);
-    xml_between(name, "<testcase classname=\"", workload, *workload ? "/" : "");
-    xml_text(name, policy);
-    fprintf(name, "%s%s\" name=\"%s", *holes ? " holes " : "", holes, *judged ? "fail if " : "runs");
-    xml_text(name, judged);
+    text_print(name, xml_text, "<testcase classname=\"%s%s%s%s%s\" name=\"%s%s", workload, *workload ? "/" : "",
+               policy, *holes ? " holes " : "", holes, *judged ? "fail if " : "runs", judged);
     fclose(name);
     id_entry *before = id_map_add(names, slice_hash(slice_of(text)));
     fputs(text, out);
@@ -38,51 +36,38 @@ static void junit_case(FILE *out, id_map *names, const char *workload, const cha
     free(text);
 }
 
-static void junit_row(FILE *out, const row *shown)
+static void junit_rows(FILE *out, id_map *names, const row_list *list)
 {
-    if (!junit_is_error(shown)) {
-        fputs("/>\n", out);
-        return;
-    }
-    fprintf(out, "><error type=\"%s\" message=\"", shown->cells[COLUMN_STATUS].text);
-    xml_text(out, shown->note);
-    fputs("\"/></testcase>\n", out);
-}
-
-static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *shown)
-{
-    char message[512];
-    int fails = gate_fails(gates, shown);
-    if (!fails && shown->outcome == GATE_PASS) {
-        fputs("/>\n", out);
-        return;
-    }
-    snprintf(message, sizeof message, "%s: %s is %s, limit %s%s%s", gate_outcome_name(shown->outcome),
-             shown->judged->column, shown->value, shown->limit, *shown->note ? ": " : "", shown->note);
-    xml_between(out, fails ? "><failure type=\"gate\" message=\"" : "><skipped message=\"",
-                message, "\"/></testcase>\n");
-}
-
-static void junit_body(FILE *out, const row_list *list, const gate *gates)
-{
-    id_map names = { .count = 0 };
     char holes[CELL_ROOM];
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
-        junit_case(out, &names, row_workload(shown), shown->cells[COLUMN_POLICY].text,
+        junit_case(out, names, row_workload(shown), shown->cells[COLUMN_POLICY].text,
                    cell_text(&shown->cells[COLUMN_HOLES], holes), "");
-        junit_row(out, shown);
+        if (!junit_is_error(shown)) fputs("/>\n", out);
+        else {
+            text_print(out, xml_text, "><error type=\"%s\" message=\"%s\"/></testcase>\n",
+                       shown->cells[COLUMN_STATUS].text, shown->note);
+        }
     }
-    if (list->partial) {
-        xml_between(out, "<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"",
-                    list->partial, "\"/></testcase>\n");
-    }
+    if (!list->partial) return;
+    text_print(out, xml_text, "<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" "
+               "message=\"%s\"/></testcase>\n", list->partial);
+}
+
+static void junit_verdicts(FILE *out, id_map *names, const gate *gates)
+{
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
-        junit_case(out, &names, shown->workload, shown->policy, shown->holes, shown->judged->text);
-        junit_verdict(out, gates, shown);
+        junit_case(out, names, shown->workload, shown->policy, shown->holes, shown->judged->text);
+        if (shown->outcome == GATE_PASS) {
+            fputs("/>\n", out);
+            continue;
+        }
+        fputs(gate_fails(gates, shown) ? "><failure type=\"gate\"" : "><skipped", out);
+        text_print(out, xml_text, " message=\"%s: %s is %s, limit %s%s%s\"/></testcase>\n",
+                   gate_outcome_name(shown->outcome), shown->judged->column, shown->value, shown->limit,
+                   *shown->note ? ": " : "", shown->note);
     }
-    id_map_free(&names);
 }
 
 static void junit_write(FILE *out, const output_material *material)
@@ -90,25 +75,24 @@ static void junit_write(FILE *out, const output_material *material)
     static const gate none;
     const row_list *list = material->list;
     const gate *gates = material->gates ? material->gates : &none;
-    size_t rows = list->count + (list->partial != NULL), errors = list->partial != NULL, skipped = 0;
+    size_t partial = list->partial != NULL, errors = partial, passed = 0, failed = gate_failed(gates);
+    id_map names = { .count = 0 };
     for (size_t index = 0; index < list->count; index++) errors += (size_t)junit_is_error(&list->rows[index]);
     for (size_t index = 0; index < gates->verdict_count; index++) {
-        skipped += gates->verdicts[index].outcome != GATE_PASS && !gate_fails(gates, &gates->verdicts[index]);
+        passed += gates->verdicts[index].outcome == GATE_PASS;
     }
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                  "<testsuite name=\"gpuarena stress%s%.*s\" "
                  "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n<properties>\n"
-                 "<property name=\"version\" value=\"" GPUARENA_VERSION_TEXT "\"/>\n"
-                 "<property name=\"device\" value=\"",
+                 "<property name=\"version\" value=\"" GPUARENA_VERSION_TEXT "\"/>\n",
             list->shard ? ", " : "", list->shard ? (int)strcspn(list->shard, ":") : 0, list->shard ? list->shard : "",
-            rows + gates->verdict_count, gate_failed(gates), errors, skipped);
-    xml_text(out, material->device);
-    if (list->shard) {
-        fputs("\"/>\n<property name=\"shard\" value=\"", out);
-        xml_text(out, list->shard);
-    }
-    fputs("\"/>\n</properties>\n", out);
-    junit_body(out, list, gates);
+            list->count + partial + gates->verdict_count, failed, errors, gates->verdict_count - passed - failed);
+    text_print(out, xml_text, "<property name=\"device\" value=\"%s\"/>\n", material->device);
+    if (list->shard) text_print(out, xml_text, "<property name=\"shard\" value=\"%s\"/>\n", list->shard);
+    fputs("</properties>\n", out);
+    junit_rows(out, &names, list);
+    junit_verdicts(out, &names, gates);
+    id_map_free(&names);
     fputs("</testsuite>\n</testsuites>\n", out);
 }
 

@@ -18,26 +18,24 @@ typedef struct perfetto {
 } perfetto;
 
 /* The next event, up to its own fields. */
-static void perfetto_event(perfetto *self, const char *kind, const char *comma)
+static void perfetto_event(const perfetto *self, const char *kind, const char *comma)
 {
     fprintf(self->out, "%s\n{\"ph\":\"%s\",\"pid\":%zu", comma, kind, self->process);
 }
 
-static void perfetto_time(perfetto *self, const char *name, uint64_t ops, uint64_t vns)
+static void perfetto_time(const perfetto *self, const char *name, uint64_t ops, uint64_t vns)
 {
     if (!self->is_clocked) fprintf(self->out, ",\"%s\":%" PRIu64, name, ops);
     else fprintf(self->out, ",\"%s\":%" PRIu64 ".%03u", name, vns / 1000, (unsigned)(vns % 1000));
 }
 
-static void perfetto_name(perfetto *self, const char *name)
+static void perfetto_name(const perfetto *self, const char *name)
 {
     perfetto_event(self, "M", self->process > 1 ? "," : "");
-    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", self->out);
-    json_text(self->out, name);
-    fputs("}}", self->out);
+    text_print(self->out, json_text, ",\"name\":\"process_name\",\"args\":{\"name\":%s}}", name);
 }
 
-static void perfetto_name_row(perfetto *self, const row *shown)
+static void perfetto_name_row(const perfetto *self, const row *shown)
 {
     char name[1024];
     snprintf(name, sizeof name, "%s, %s", shown->cells[COLUMN_POLICY].text, shown->cells[COLUMN_WORKLOAD].text);
@@ -48,90 +46,78 @@ static void perfetto_name_row(perfetto *self, const row *shown)
     fprintf(self->out, ",\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"steps\"}}", PERFETTO_STEPS);
 }
 
-static void perfetto_sample(perfetto *self, const record_sample *sample)
-{
-    const memory_use *use = &sample->use;
-    perfetto_event(self, "C", ",");
-    perfetto_time(self, "ts", sample->op, sample->now_vns);
-    fprintf(self->out, ",\"name\":\"memory\",\"args\":{\"requested\":%" PRIu64 ",\"live\":%" PRIu64
-            ",\"reserved\":%" PRIu64 ",\"pending\":%" PRIu64 ",\"free\":%" PRIu64 ",\"largest_free\":%" PRIu64
-            ",\"stranded\":%" PRIu64 "}}",
-            use->requested_bytes, use->live_bytes, use->reserved_bytes, use->pending_bytes,
-            use->free_bytes, use->largest_bytes, use->stranded_bytes);
-}
-
 /* Each lasts until the next, the last to the end. */
-static void perfetto_steps(perfetto *self)
+static void perfetto_steps(const perfetto *self)
 {
     const record *drawn = self->drawn;
     for (size_t at = 0; at < drawn->step_count; at++) {
-        const record_step *step = &drawn->steps[at];
-        uint64_t end_op = at + 1 < drawn->step_count ? step[1].op : drawn->op_count;
-        uint64_t end_vns = at + 1 < drawn->step_count ? step[1].now_vns : drawn->end_vns;
+        const record_step *step = &drawn->steps[at], end = { drawn->op_count, drawn->end_vns, 0 };
+        const record_step *next = at + 1 < drawn->step_count ? step + 1 : &end;
         perfetto_event(self, "X", ",");
         perfetto_time(self, "ts", step->op, step->now_vns);
-        perfetto_time(self, "dur", end_op - step->op, end_vns - step->now_vns);
-        fprintf(self->out, ",\"tid\":%d,\"name\":", PERFETTO_STEPS);
-        json_text(self->out, drawn->stream->labels[step->label]);
-        fprintf(self->out, ",\"args\":{\"step\":%zu,\"op\":%" PRIu64 "}}", at + 1, step->op);
+        perfetto_time(self, "dur", next->op - step->op, next->now_vns - step->now_vns);
+        text_print(self->out, json_text, ",\"tid\":%d,\"name\":%s,\"args\":{\"step\":%zu,\"op\":%" PRIu64 "}}",
+                   PERFETTO_STEPS, drawn->stream->labels[step->label], at + 1, step->op);
     }
 }
 
-static void perfetto_refusal(perfetto *self, const row *shown)
+static void perfetto_samples(const perfetto *self)
+{
+    for (size_t at = 0; at < self->drawn->sample_count; at++) {
+        const record_sample *sample = &self->drawn->samples[at];
+        const memory_use *use = &sample->use;
+        perfetto_event(self, "C", ",");
+        perfetto_time(self, "ts", sample->op, sample->now_vns);
+        fprintf(self->out, ",\"name\":\"memory\",\"args\":{\"requested\":%" PRIu64 ",\"live\":%" PRIu64
+                ",\"reserved\":%" PRIu64 ",\"pending\":%" PRIu64 ",\"free\":%" PRIu64 ",\"largest_free\":%" PRIu64
+                ",\"stranded\":%" PRIu64 "}}", use->requested_bytes, use->live_bytes, use->reserved_bytes,
+                use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+    }
+}
+
+static void perfetto_refusal(const perfetto *self, const char *why)
 {
     const record *drawn = self->drawn;
+    const record_refusal *refusal = &drawn->refusal;
     uint64_t now_vns = drawn->end_vns;
-    if (!drawn->refusal.happened) return;
-    for (size_t at = drawn->sample_count; at-- > 0 && drawn->samples[at].op >= drawn->refusal.op;) {
+    if (!refusal->happened) return;
+    for (size_t at = drawn->sample_count; at-- > 0 && drawn->samples[at].op >= refusal->op;) {
         now_vns = drawn->samples[at].now_vns;    /* the last op's, unless the run went on */
     }
     perfetto_event(self, "i", ",");
-    perfetto_time(self, "ts", drawn->refusal.op, now_vns);
-    fprintf(self->out, ",\"tid\":%d,\"s\":\"p\",\"name\":\"out of memory\",\"args\":{\"op\":%" PRIu64
-            ",\"requested\":%" PRIu64 ",\"why\":", PERFETTO_STEPS, drawn->refusal.op, drawn->refusal.requested_bytes);
-    json_text(self->out, shown->note);
-    fputs("}}", self->out);
-}
-
-static void perfetto_row(perfetto *self, const row *shown)
-{
-    const record *drawn = self->drawn;
-    perfetto_name_row(self, shown);
-    if (!drawn) return;
-    perfetto_steps(self);
-    for (size_t at = 0; at < drawn->sample_count; at++) perfetto_sample(self, &drawn->samples[at]);
-    perfetto_refusal(self, shown);
+    perfetto_time(self, "ts", refusal->op, now_vns);
+    text_print(self->out, json_text, ",\"tid\":%d,\"s\":\"p\",\"name\":\"out of memory\",\"args\":{\"op\":%" PRIu64
+               ",\"requested\":%" PRIu64 ",\"why\":%s}}", PERFETTO_STEPS, refusal->op, refusal->requested_bytes, why);
 }
 
 /* Where rows are missing: a process behind those of the rows, which is called so, with a mark. */
-static void perfetto_note(perfetto *self, const char *note)
+static void perfetto_note(const perfetto *self, const char *note)
 {
     perfetto_name(self, note);
     perfetto_event(self, "i", ",");
-    fprintf(self->out, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":", PERFETTO_STEPS);
-    json_text(self->out, note);
-    fputc('}', self->out);
+    text_print(self->out, json_text, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":%s}", PERFETTO_STEPS, note);
 }
 
 static void perfetto_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     char note[ROW_NOTE_ROOM];
-    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\",\"device\":", out);
-    json_text(out, material->device);
-    if (*row_list_note(list, note, sizeof note)) {
-        fputs(",\"not_all_rows\":", out);
-        json_text(out, note);
-    }
-    fputs(",\"ts\":\"microseconds of the device's virtual clock; operations where it has none\"},", out);
-    fputs("\"traceEvents\":[", out);
-    for (size_t index = 0; index < list->count; index++) {
+    perfetto self = { out, NULL, 1, 0 };
+    text_print(out, json_text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\","
+               "\"device\":%s", material->device);
+    if (*row_list_note(list, note, sizeof note)) text_print(out, json_text, ",\"not_all_rows\":%s", note);
+    fputs(",\"ts\":\"microseconds of the device's virtual clock; operations where it has none\"},\"traceEvents\":[",
+          out);
+    for (size_t index = 0; index < list->count; index++, self.process++) {
         const row *shown = &list->rows[index];
-        perfetto self = { out, shown->recording, index + 1, 0 };
-        self.is_clocked = shown->recording && shown->recording->end_vns > 0;
-        perfetto_row(&self, shown);
+        perfetto_name_row(&self, shown);
+        self.drawn = shown->recording;
+        if (!self.drawn) continue;
+        self.is_clocked = self.drawn->end_vns > 0;
+        perfetto_steps(&self);
+        perfetto_samples(&self);
+        perfetto_refusal(&self, shown->note);
     }
-    perfetto self = { out, NULL, list->count + 1, 0 };
     if (*note) perfetto_note(&self, note);
     fputs("\n]}\n", out);
 }

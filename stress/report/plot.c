@@ -156,11 +156,8 @@ void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *
     self->y.most = plot_round_up(&self->y);
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"%s viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-labelledby=\"t%u d%u\">", frame->placement, PLOT_WIDTH, PLOT_HEIGHT, frame->number, frame->number);
-    fprintf(out, "<title id=\"t%u\">", frame->number);
-    xml_text(out, frame->title);
-    fprintf(out, "</title><desc id=\"d%u\">", frame->number);
-    xml_text(out, frame->description);
-    fputs("</desc>\n", out);
+    text_print(out, xml_text, "<title id=\"t%u\">%s</title><desc id=\"d%u\">%s</desc>\n", frame->number, frame->title,
+               frame->number, frame->description);
     plot_text(self, 4.0, 15.0, "t", "start", frame->heading);
 }
 
@@ -189,11 +186,10 @@ double plot_y(const plot *self, double value)
 
 void plot_text(const plot *self, double x, double y, const char *class, const char *anchor, const char *text)
 {
-    fprintf(self->out, "<text x=\"%.10g\" y=\"%.10g\" class=\"%s\"%s%s%s>", plot_tenths(x), plot_tenths(y), class,
-            strcmp(anchor, "start") ? " text-anchor=\"" : "", strcmp(anchor, "start") ? anchor : "",
-            strcmp(anchor, "start") ? "\"" : "");
-    xml_text(self->out, text);
-    fputs("</text>\n", self->out);
+    text_print(self->out, xml_text, "<text x=\"%.10g\" y=\"%.10g\" class=\"%s\"", plot_tenths(x), plot_tenths(y),
+               class);
+    if (strcmp(anchor, "start")) fprintf(self->out, " text-anchor=\"%s\"", anchor);
+    text_print(self->out, xml_text, ">%s</text>\n", text);
 }
 
 void plot_box(const plot *self, const char *class, double x, double y, double width, double height)

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "../base/text.h"
 #include "../result/record.h"
 #include "../result/csv.h"
 
@@ -12,24 +13,17 @@ const latency_point latency_points[LATENCY_POINTS] = {
     { 995, "p99.5" }, { 999, "p99.9" },
 };
 
-static void series_name(FILE *out, const row *shown, size_t number)
-{
-    fprintf(out, "%zu,", number);
-    csv_text(out, shown->cells[COLUMN_WORKLOAD].text);
-    fputc(',', out);
-    csv_text(out, shown->cells[COLUMN_POLICY].text);
-}
-
 static void series_row(FILE *out, const row *shown, size_t number)
 {
     const record *drawn = shown->recording;
     for (size_t at = 0; drawn && at < drawn->sample_count; at++) {
         const record_sample *sample = &drawn->samples[at];
         const memory_use *use = &sample->use;
-        series_name(out, shown, number);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                ",%" PRIu64 "\n", sample->op, sample->now_vns, use->requested_bytes, use->live_bytes,
-                use->reserved_bytes, use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+        text_print(out, csv_text, "%zu,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                   ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", number, shown->cells[COLUMN_WORKLOAD].text,
+                   shown->cells[COLUMN_POLICY].text, sample->op, sample->now_vns, use->requested_bytes,
+                   use->live_bytes, use->reserved_bytes, use->pending_bytes, use->free_bytes, use->largest_bytes,
+                   use->stranded_bytes);
     }
 }
 
@@ -58,9 +52,9 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
 {
     for (size_t at = 0; latency && at < LATENCY_POINTS; at++) {
         if (!histogram_supports(latency, latency_points[at].per_mille)) continue;
-        series_name(out, shown, number);
-        fprintf(out, ",%s,%u,%" PRIu64 "\n", call, latency_points[at].per_mille,
-                histogram_percentile(latency, latency_points[at].per_mille));
+        text_print(out, csv_text, "%zu,%s,%s,%s,%u,%" PRIu64 "\n", number, shown->cells[COLUMN_WORKLOAD].text,
+                   shown->cells[COLUMN_POLICY].text, call, latency_points[at].per_mille,
+                   histogram_percentile(latency, latency_points[at].per_mille));
     }
 }
 

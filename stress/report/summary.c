@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
 #include "table_columns.h"
@@ -40,27 +41,21 @@ static void summary_text(FILE *out, const char *text)
 static void summary_verdicts(FILE *out, const gate *gates)
 {
     size_t left_out = 0, told = 0;
+    char policy[1024];
     fprintf(out, "%zu of %zu verdicts fail\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n",
             gate_failed(gates), gates->verdict_count);
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
+        const char *strong = gate_fails(gates, shown) ? "**" : "";
         if (gates->verdict_count > SUMMARY_MOST && (shown->outcome == GATE_PASS || told == SUMMARY_MOST)) {
             left_out++;
             continue;
         }
         told++;
-        char policy[1024];
-        policy_name_shown(shown->policy, policy, sizeof policy);
-        const char *const cells[] = { shown->workload, *shown->workload ? "/" : "", policy,
-                                      *shown->holes ? " free blocks " : "", shown->holes, NULL, shown->judged->text,
-                                      NULL, shown->value, NULL, shown->limit };
-        fprintf(out, "| %s%s%s | ", gate_fails(gates, shown) ? "**" : "", gate_outcome_name(shown->outcome),
-                gate_fails(gates, shown) ? "**" : "");
-        for (size_t at = 0; at < sizeof cells / sizeof cells[0]; at++) {
-            if (cells[at]) summary_text(out, cells[at]);
-            else fputs(" | ", out);
-        }
-        fputs(" |\n", out);
+        fprintf(out, "| %s%s%s | ", strong, gate_outcome_name(shown->outcome), strong);
+        text_print(out, summary_text, "%s%s%s%s%s | %s | %s | %s |\n", shown->workload, *shown->workload ? "/" : "",
+                   policy_name_shown(shown->policy, policy, sizeof policy), *shown->holes ? " free blocks " : "",
+                   shown->holes, shown->judged->text, shown->value, shown->limit);
     }
     if (left_out) fprintf(out, "\n%zu verdicts are left out, those that pass first\n", left_out);
     fputc('\n', out);
@@ -109,16 +104,14 @@ static void summary_rows(FILE *out, const row_list *list)
 /* width: nothing is folded. */
 static void summary_sentence(FILE *out, const row *named, const char *text, size_t width)
 {
-    const cell *workload = &named->cells[COLUMN_WORKLOAD], *holes = &named->cells[COLUMN_HOLES];
     (void)width;
     fputs("- ", out);
     summary_cell(out, named, COLUMN_WORKLOAD);
-    fputs(workload->kind == CELL_NONE ? "" : "/", out);
+    if (named->cells[COLUMN_WORKLOAD].kind != CELL_NONE) fputc('/', out);
     summary_cell(out, named, COLUMN_POLICY);
-    fputs(holes->kind == CELL_NONE ? "" : " free blocks ", out);
+    if (named->cells[COLUMN_HOLES].kind != CELL_NONE) fputs(" free blocks ", out);
     summary_cell(out, named, COLUMN_HOLES);
-    summary_text(out, text);
-    fputc('\n', out);
+    text_print(out, summary_text, "%s\n", text);
 }
 
 static void summary_sentences(FILE *out, const row_list *list)
@@ -145,9 +138,7 @@ static void summary_comes_to(FILE *out, const row_list *list)
     size_t told = 0;
     for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
         if (!*verdict_line(list, first, text) || told++ >= SUMMARY_MOST_SENTENCES) continue;
-        fputs("- ", out);
-        summary_text(out, text);
-        fputc('\n', out);
+        text_print(out, summary_text, "- %s\n", text);
     }
     if (told) fputc('\n', out);
 }
@@ -155,19 +146,9 @@ static void summary_comes_to(FILE *out, const row_list *list)
 static void summary_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
-    fputs("### gpuarena stress on ", out);
-    summary_text(out, material->device);
-    fputs("\n\n", out);
-    if (list->shard) {
-        fputs("**", out);
-        summary_text(out, list->shard);
-        fputs("**\n\n", out);
-    }
-    if (list->partial) {
-        fputs("**partial**: ", out);
-        summary_text(out, list->partial);
-        fputs("\n\n", out);
-    }
+    text_print(out, summary_text, "### gpuarena stress on %s\n\n", material->device);
+    if (list->shard) text_print(out, summary_text, "**%s**\n\n", list->shard);
+    if (list->partial) text_print(out, summary_text, "**partial**: %s\n\n", list->partial);
     if (material->gates && material->gates->verdict_count) summary_verdicts(out, material->gates);
     if (row_is_run(list->kind)) summary_comes_to(out, list);
     summary_rows(out, list);

@@ -29,9 +29,7 @@ static void svg_note(FILE *out, const char *kind, const char *text, int *height)
 {
     if (!text) return;
     *height += SVG_NOTE_HEIGHT;
-    fprintf(out, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s", SVG_GAP, *height, kind);
-    xml_text(out, text);
-    fputs("</text>\n", out);
+    text_print(out, xml_text, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s%s</text>\n", SVG_GAP, *height, kind, text);
 }
 
 static int svg_notes_height(const row_list *list)
@@ -47,14 +45,11 @@ static void svg_open(FILE *out, size_t count, const output_material *material)
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
     int height = svg_notes_height(list) + (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
     int has_note = *row_list_note(list, note, sizeof note) != '\0';
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" ",
-            width, height, width, height);
-    fprintf(out, "role=\"img\" aria-labelledby=\"t0%s\">\n<title id=\"t0\">gpuarena stress on ",
-            has_note ? " d0" : "");
-    xml_text(out, material->device);
-    fprintf(out, "</title>\n%s", has_note ? "<desc id=\"d0\">" : "");
-    xml_text(out, note);
-    fprintf(out, "%s<style>%s</style>\n", has_note ? "</desc>\n" : "", plot_style);
+    text_print(out, xml_text, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+               "height=\"%d\" role=\"img\" aria-labelledby=\"t0%s\">\n<title id=\"t0\">gpuarena stress on %s"
+               "</title>\n", width, height, width, height, has_note ? " d0" : "", material->device);
+    if (has_note) text_print(out, xml_text, "<desc id=\"d0\">%s</desc>\n", note);
+    fprintf(out, "<style>%s</style>\n", plot_style);
     fprintf(out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", width, height);
     svg_note(out, "", list->shard, &used);
     svg_note(out, "partial: ", list->partial, &used);
