@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,63 +13,35 @@
 #include "../policy/policy_name.h"
 #include "csv.h"
 
-/* ---- The table of what columns are worth, and their numbers */
+/* ---- Numbers with units */
 
-typedef struct metric_suffix { column_unit unit; const char *text; long double scale; } metric_suffix;
-static const metric_suffix metric_scales[] = {
-    { UNIT_COUNT, "", 1.0L }, { UNIT_NS, "", 1.0L }, { UNIT_SHARE, "", 1.0L },
-    { UNIT_NS, "ns", 1.0L }, { UNIT_NS, "us", 1e3L }, { UNIT_NS, "ms", 1e6L }, { UNIT_NS, "s", 1e9L },
-    { UNIT_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
+/* What may stand behind a number, and what that is times and divided by: 7% is 0.07 to the last bit. */
+static const struct { column_unit unit; const char *text; long double times, over; } metric_suffixes[] = {
+    { UNIT_COUNT, "", 1.0L, 1.0L }, { UNIT_NS, "", 1.0L, 1.0L }, { UNIT_SHARE, "", 1.0L, 1.0L },
+    { UNIT_NS, "ns", 1.0L, 1.0L }, { UNIT_NS, "us", 1e3L, 1.0L }, { UNIT_NS, "ms", 1e6L, 1.0L },
+    { UNIT_NS, "s", 1e9L, 1.0L }, { UNIT_SHARE, "%", 1.0L, 100.0L },
 };
-
-/* For messages: the nearest name of what is judged, "" if none is close. Returns text. */
-static const char *metric_hint(const char *name, char *text, size_t size)
-{
-    nearest search = nearest_to(name);
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        const column_info *each = &row_table[column];
-        if (each->unit != UNIT_KEY) nearest_offer(&search, each->name);
-    }
-    return nearest_hint(&search, text, size);
-}
-
-/* Length of the digits, with at most one point among them; 0: it begins with none. */
-static size_t metric_digits(slice text)
-{
-    size_t length = 0, points = 0;
-    while (length < text.length && ((text.bytes[length] >= '0' && text.bytes[length] <= '9')
-                                    || (text.bytes[length] == '.' && length && !points++))) length++;
-    return length && text.bytes[length - 1] == '.' ? 0 : length;
-}
 
 int metric_read(slice text, column_unit unit, long double *value)
 {
-    char number[48];
-    size_t digits = metric_digits(text);
-    const slice behind = { text.bytes + digits, text.length - digits };
-    if (!digits || digits >= sizeof number) return -1;
-    memcpy(number, text.bytes, digits);
-    number[digits] = '\0';
+    static const char all[] = "0123456789";
+    char number[56];
     unsigned shift;
-    if (unit == UNIT_BYTES && slice_unit(behind, &shift)) {
+    if (text.length >= sizeof number) return -1;
+    snprintf(number, sizeof number, "%.*s", (int)text.length, text.bytes);
+    size_t digits = strspn(number, all), places = number[digits] == '.' ? 1 + strspn(number + digits + 1, all) : 0;
+    const char *suffix = number + digits + places;
+    if (!digits || places == 1) return -1;
+    if (unit == UNIT_BYTES && slice_unit(slice_of(suffix), &shift)) {
         *value = ldexpl(strtold(number, NULL), (int)shift);
         return 0;
     }
-    for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
-        if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
-        long double read = strtold(number, NULL), scale = metric_scales[at].scale;
-        *value = unit == UNIT_SHARE ? read / scale : read * scale;
+    for (size_t at = 0; at < sizeof metric_suffixes / sizeof metric_suffixes[0]; at++) {
+        if (metric_suffixes[at].unit != unit || strcmp(suffix, metric_suffixes[at].text)) continue;
+        *value = strtold(number, NULL) * metric_suffixes[at].times / metric_suffixes[at].over;
         return 0;
     }
     return -1;
-}
-
-/* What may stand behind a number of this unit, for messages. */
-static const char *metric_suffixes(column_unit unit)
-{
-    return unit == UNIT_BYTES ? "a number of bytes, such as 512M or 1.5GiB"
-         : unit == UNIT_NS    ? "a time, such as 20us or 1.5ms, plain: nanoseconds"
-         : unit == UNIT_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
 }
 
 int metric_equal(long double one, long double other)
@@ -84,22 +57,6 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
         if (metric_equal(scaled, rintl(scaled))) break;
     }
     snprintf(text, size, "%.*Lf", places, value);
-    return text;
-}
-
-/* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
-static int metric_has_word(row_column measure, const char *word)
-{
-    const char *words = column_words(measure);
-    return !words || slice_has(slice_of(words), word);
-}
-
-static const char *metric_list_words(row_column measure, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (const char *at = column_words(measure); at; at = strchr(at + 1, '|')) {
-        text_add(text, size, "%s%.*s", *text ? " " : "", (int)strcspn(at + 1, "|"), at + 1);
-    }
     return text;
 }
 
@@ -131,74 +88,46 @@ const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM
     return cell_text(&of->list->rows[of->line].cells[column], text);
 }
 
-typedef struct case_search {                     /* for rows of a list that are like one, but of this policy */
-    const case_row *like;
-    const row_list *list;
-    const char *policy;
-    size_t      key_count;
-    row_column  keys[COLUMN_COUNT];              /* that both lists have, but for the policy */
-} case_search;
-
-/* Once a search. */
-static case_search case_search_of(const row_list *list, const case_row *like, const char *policy)
+const char *case_policy(const case_row *of)
 {
-    case_search made = { .like = like, .list = list, .policy = policy };
-    const row_list *from = like->list;
-    const row_column *columns;
-    size_t count = row_columns(from->kind, &columns);
-    for (size_t at = 0; at < count; at++) {
-        const row_column column = columns[at];
-        if (row_table[column].unit != UNIT_KEY || column == COLUMN_POLICY || from->lacks[column]
-            || list->lacks[column] || (list->kind != from->kind && !row_has(list->kind, column))) continue;
-        made.keys[made.key_count++] = column;
-    }
-    return made;
+    return of->list->rows[of->line].cells[COLUMN_POLICY].text;
 }
 
-static int case_is_same(const row *one, const row *other, row_column column)
+static int case_is_same(const case_row *one, const case_row *other, row_column column)
 {
     char left[CELL_ROOM], right[CELL_ROOM];
-    const cell *mine = &one->cells[column], *theirs = &other->cells[column];
-    if (mine->kind == CELL_COUNT && theirs->kind == CELL_COUNT) return mine->count == theirs->count;
-    return !strcmp(cell_text(mine, left), cell_text(theirs, right));
+    return !strcmp(case_cell(one, column, left), case_cell(other, column, right));
 }
 
-/* Whether the row is of the same case, but that its policy is this one. */
-static int case_fits(const case_search *self, size_t line)
+/* Whether two rows are of the same case, but that the other's policy is this one. */
+static int case_fits(const case_row *like, const case_row *other, const char *policy)
 {
-    char text[CELL_ROOM];
-    const row *like = &self->like->list->rows[self->like->line], *other = &self->list->rows[line];
-    if (strcmp(self->policy, cell_text(&other->cells[COLUMN_POLICY], text))) return 0;
-    for (size_t at = 0; at < self->key_count; at++) {
-        if (!case_is_same(like, other, self->keys[at])) return 0;
+    if (strcmp(policy, case_policy(other))) return 0;
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        const row_column key = (row_column)at;
+        if (row_table[key].unit != UNIT_KEY || key == COLUMN_POLICY || case_is_same(like, other, key)) continue;
+        if (row_list_has(like->list, key) && row_list_has(other->list, key)) return 0;
     }
     return 1;
 }
 
 size_t case_find(const row_list *list, const case_row *like, const char *policy)
 {
-    const case_search search = case_search_of(list, like, policy);
-    for (size_t line = 0; line < list->count; line++) {
-        if (case_fits(&search, line)) return line;
+    for (case_row other = { list, 0 }; other.line < list->count; other.line++) {
+        if (case_fits(like, &other, policy)) return other.line;
     }
     return SIZE_MAX;
 }
 
-const char *case_policy(const case_row *of)
-{
-    return of->list->rows[of->line].cells[COLUMN_POLICY].text;
-}
-
 row_list case_rows(const case_row *of)
 {
-    const case_search search = case_search_of(of->list, of, case_policy(of));
     row_list made = *of->list;
-    size_t most = 0;
-    for (size_t line = 0; line < of->list->count; line++) most += (size_t)case_fits(&search, line);
-    made.rows = program_need(most, sizeof *made.rows);
+    made.rows = NULL;
     made.count = 0;
-    for (size_t line = 0; made.count < most; line++) {
-        if (case_fits(&search, line)) made.rows[made.count++] = of->list->rows[line];
+    for (case_row other = { of->list, 0 }; other.line < of->list->count; other.line++) {
+        if (!case_fits(of, &other, case_policy(of))) continue;
+        made.rows = program_resize(made.rows, made.count + 1, sizeof *made.rows);
+        made.rows[made.count++] = of->list->rows[other.line];
     }
     return made;
 }
@@ -210,10 +139,8 @@ int case_is_repeat(const case_row *of)
 
 int case_agrees(const case_row *of, row_column column)
 {
-    const case_search search = case_search_of(of->list, of, case_policy(of));
-    const row *rows = of->list->rows;
-    for (size_t line = 0; line < of->list->count; line++) {
-        if (case_fits(&search, line) && !case_is_same(&rows[of->line], &rows[line], column)) return 0;
+    for (case_row other = { of->list, 0 }; other.line < of->list->count; other.line++) {
+        if (case_fits(of, &other, case_policy(of)) && !case_is_same(of, &other, column)) return 0;
     }
     return 1;
 }
@@ -231,10 +158,8 @@ interval case_samples(const row_list *list, const case_row *like, const char *po
     long double *samples = program_need(list->count, sizeof *samples);
     size_t count = 0;
     int has_interval = 0;
-    const case_search search = case_search_of(list, like, policy);
-    for (size_t line = 0; line < list->count; line++) {
-        const case_row of = { list, line };
-        if (!case_fits(&search, line) || case_number(&of, column, &samples[count])) continue;
+    for (case_row of = { list, 0 }; of.line < list->count; of.line++) {
+        if (!case_fits(like, &of, policy) || case_number(&of, column, &samples[count])) continue;
         has_interval = column == COLUMN_RATIO && !case_number(&of, COLUMN_RATIO_LOW, &low)
             && !case_number(&of, COLUMN_RATIO_HIGH, &high);
         count++;
@@ -249,179 +174,201 @@ interval case_samples(const row_list *list, const case_row *like, const char *po
     return made;
 }
 
-/* ---- Rules: reading them, and what they say about one number */
+/* ---- Rules: reading them from left to right */
 
-static const char rule_form[] = "expected [WORKLOAD/POLICY:]METRIC OP VALUE";
-static const struct { const char *text; rule_operator compared; } rule_operators[] = {
-    { "<=", RULE_AT_MOST }, { ">=", RULE_AT_LEAST }, { "==", RULE_IS }, { "!=", RULE_IS_NOT }, { "<", RULE_LESS },
-    { ">", RULE_MORE },
-};
-
-static const char *rule_space(const char *at)
+static int rule_fails(const rule *self, problem *why, const char *format, ...) PROBLEM_FORMAT(3, 4);
+static int rule_fails(const rule *self, problem *why, const char *format, ...)
 {
-    while (*at == ' ' || *at == '\t') at++;
-    return at;
+    char text[sizeof why->text];
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, text);
 }
 
-/* A name up to one of the ends, or in quotes: *at moves behind it. -1: none, or no end of the quote. */
-static int rule_name(const char **at, const char *ends, char **name)
+typedef struct rule_reader { rule *made; const char *at; problem *why; } rule_reader;
+
+static const char *rule_space(rule_reader *self)
 {
-    const char *from = rule_space(*at);
-    if (*from == '"' || *from == '\'') {
-        const char *end = strchr(from + 1, *from);
-        if (!end || end == from + 1) return -1;
-        *at = rule_space(end + 1);
-        *name = program_copy(from + 1, (size_t)(end - from - 1));
-        return 0;
-    }
-    size_t length = strcspn(from, ends);
-    *at = from + length;
-    while (length && isspace((unsigned char)from[length - 1])) length--;
-    if (length) *name = program_copy(from, length);
-    return length ? 0 : -1;
+    return self->at += strspn(self->at, " \t");
 }
 
-/* Whether a selector stands before the metric: a ':' outside quotes. */
-static int rule_has_selector(const char *text)
+static int rule_is_quote(char character)
+{
+    return character == '"' || character == '\'';
+}
+
+/* To the first such character outside quotes, or to the end. */
+static const char *rule_outside(const char *text, char wanted)
 {
     char quote = '\0';
-    for (; *text; text++) {
+    for (; *text && (quote || *text != wanted); text++) {
         if (quote) quote = *text == quote ? '\0' : quote;
-        else if (*text == '"' || *text == '\'') quote = *text;
-        else if (*text == ':') return 1;
+        else if (rule_is_quote(*text)) quote = *text;
     }
-    return 0;
+    return text;
 }
 
-static int rule_selector(rule *self, const char **at, problem *why)
+/* A name up to one of the ends, or in quotes. -1: none, or no end of the quote. */
+static int rule_name(rule_reader *self, const char *ends, char **name)
 {
-    if (!rule_has_selector(*at)) return 0;
-    if (!rule_name(at, "/:", &self->workload) && **at == '/') {
-        ++*at;
-        if (!rule_name(at, "/:", &self->policy) && **at == ':') {
-            ++*at;
-            return 0;
-        }
-    }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected WORKLOAD/POLICY before the ':', each a name or a "
-                       "pattern with * and ?, in quotes where it holds : or /", self->text);
+    const char *from = rule_space(self);
+    int is_quoted = rule_is_quote(*from);
+    const char *end = is_quoted ? strchr(from + 1, *from) : from + strcspn(from, ends);
+    if (!end) return -1;
+    self->at = end + is_quoted;
+    if (is_quoted) (void)rule_space(self);
+    from += is_quoted;
+    while (!is_quoted && end > from && isspace((unsigned char)end[-1])) end--;
+    if (end > from) *name = program_copy(from, (size_t)(end - from));
+    return end > from ? 0 : -1;
+}
+
+static int rule_selector(rule_reader *self)
+{
+    rule *made = self->made;
+    if (!*rule_outside(self->at, ':')) return 0;
+    if (!rule_name(self, "/:", &made->workload) && *self->at++ == '/'
+        && !rule_name(self, "/:", &made->policy) && *self->at++ == ':') return 0;
+    return rule_fails(made, self->why, "expected WORKLOAD/POLICY before the ':', each a name or a pattern with * and "
+                      "?, in quotes where it holds : or /");
 }
 
 /* What followed the first ':' was no metric, and there is another. */
-static const char *rule_quotes(const char *rest)
+static const char *rule_quotes(const rule_reader *self)
 {
-    return strchr(rest, ':') ? "; a name that holds : or / stands in quotes" : "";
+    return strchr(self->at, ':') ? "; a name that holds : or / stands in quotes" : "";
 }
 
-static int rule_metric(rule *self, const char **at, problem *why)
+static int rule_metric(rule_reader *self)
 {
-    char hint[96];
-    if (rule_name(at, "<>=! \t", &self->column)) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
+    rule *made = self->made;
+    if (rule_name(self, "<>=! \t", &made->column)) {
+        return rule_fails(made, self->why, "expected [WORKLOAD/POLICY:]METRIC OP VALUE");
     }
-    self->measure = column_find(self->column);
-    int is_known = self->measure != COLUMN_COUNT;
-    if (is_known && row_table[self->measure].unit != UNIT_KEY) return 0;
-    if (is_known) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
-                           "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
+    made->measure = column_find(made->column);
+    if (made->measure == COLUMN_COUNT) {
+        char hint[96];
+        nearest search = nearest_to(made->column);
+        for (int column = 0; column < COLUMN_COUNT; column++) {
+            if (row_table[column].unit != UNIT_KEY) nearest_offer(&search, row_table[column].name);
+        }
+        return rule_fails(made, self->why, "no metric '%s'%s%s (%s help gates)", made->column,
+                          nearest_hint(&search, hint, sizeof hint), rule_quotes(self), program_name());
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s%s (%s help gates)", self->text,
-                       self->column, metric_hint(self->column, hint, sizeof hint), rule_quotes(*at), program_name());
+    if (row_table[made->measure].unit != UNIT_KEY) return 0;
+    return rule_fails(made, self->why, "%s names the row, expected a metric: rows are picked by WORKLOAD/POLICY: "
+                      "(%s help gates)", made->column, program_name());
 }
 
-static int rule_operation(rule *self, const char **at, problem *why)
+static int rule_operation(rule_reader *self)
 {
-    *at = rule_space(*at);
-    for (size_t index = 0; index < sizeof rule_operators / sizeof rule_operators[0]; index++) {
-        size_t length = strlen(rule_operators[index].text);
-        if (strncmp(*at, rule_operators[index].text, length)) continue;
-        *at += length;
-        self->compared = rule_operators[index].compared;
-        if (row_table[self->measure].unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
-                           self->column);
+    static const char *const operators[] = {
+        [RULE_AT_MOST] = "<=", [RULE_AT_LEAST] = ">=", [RULE_IS] = "==", [RULE_IS_NOT] = "!=", [RULE_LESS] = "<",
+        [RULE_MORE] = ">",
+    };
+    rule *made = self->made;
+    size_t best = 0, length = 0;
+    (void)rule_space(self);
+    for (size_t at = 0; at < sizeof operators / sizeof operators[0]; at++) {
+        if (strncmp(self->at, operators[at], strlen(operators[at])) || strlen(operators[at]) < length) continue;
+        best = at;
+        length = strlen(operators[at]);
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of < <= > >= == != behind %s%s", self->text,
-                       self->column, rule_quotes(*at));
+    if (!length) {
+        return rule_fails(made, self->why, "expected one of < <= > >= == != behind %s%s", made->column,
+                          rule_quotes(self));
+    }
+    self->at += length;
+    made->compared = (rule_operator)best;
+    if (row_table[made->measure].unit != UNIT_TEXT || made->compared >= RULE_IS) return 0;
+    return rule_fails(made, self->why, "%s is a word: expected == or !=", made->column);
 }
 
-/* Length of a bare reference: a '-' belongs to it where a letter follows, as in pytorch-expandable. */
-static size_t rule_bare(const char *at)
+static int rule_amount(rule_reader *self, column_unit unit)
 {
-    size_t length = 0;
-    while (isalnum((unsigned char)at[length]) || at[length] == '_'
-           || (length && at[length] == '-' && isalpha((unsigned char)at[length + 1]))) length++;
-    return length;
-}
-
-static int rule_amount(rule *self, const char *from, column_unit unit, problem *why)
-{
-    slice rest = slice_of(from);
+    static const char *const expected[] = {
+        [UNIT_COUNT] = "a plain number", [UNIT_BYTES] = "a number of bytes, such as 512M or 1.5GiB",
+        [UNIT_NS] = "a time, such as 20us or 1.5ms, plain: nanoseconds",
+        [UNIT_SHARE] = "a number, such as 1.05 or 20%",
+    };
+    rule *made = self->made;
+    slice rest = slice_of(rule_space(self));
     while (rest.length && isspace((unsigned char)rest.bytes[rest.length - 1])) rest.length--;
-    if (rest.length && rest.bytes[rest.length - 1] == '%' && (self->arithmetic == '+' || self->arithmetic == '-')) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected a share of it, as %s*1.05, or points, as "
-                           "%s+5pp, found '%s'", self->text, self->reference, self->reference, from);
+    const char *end = rest.bytes + rest.length;
+    if (rest.length && end[-1] == '%' && (made->arithmetic == '+' || made->arithmetic == '-')) {
+        return rule_fails(made, self->why, "expected a share of it, as %s*1.05, or points, as %s+5pp, found '%s'",
+                          made->reference, made->reference, self->at);
     }
-    int is_points = unit == UNIT_SHARE && self->reference && rest.length > 2
-        && !memcmp(rest.bytes + rest.length - 2, "pp", 2);
+    int is_points = unit == UNIT_SHARE && made->reference && rest.length > 2 && !memcmp(end - 2, "pp", 2);
     if (is_points) rest.length -= 2;
-    if (!metric_read(rest, is_points ? UNIT_COUNT : unit, &self->amount)) {
-        if (is_points) self->amount /= 100.0L;
-        if (self->arithmetic != '/' || self->amount > 0.0L) return 0;
-    }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected %s%s, found '%s'", self->text,
-                       metric_suffixes(unit), self->arithmetic == '/' ? ", above 0" : "", from);
+    int failed = metric_read(rest, is_points ? UNIT_COUNT : unit, &made->amount);
+    if (is_points) made->amount /= 100.0L;
+    if (!failed && (made->arithmetic != '/' || made->amount > 0.0L)) return 0;
+    return rule_fails(made, self->why, "expected %s%s, found '%s'", expected[unit],
+                      made->arithmetic == '/' ? ", above 0" : "", self->at);
 }
 
-static int rule_reference(rule *self, const char *at, problem *why)
+/* A policy or base, and what is done to it. To a bare name belongs a '-' where a letter follows, as in
+   pytorch-expandable. */
+static int rule_reference(rule_reader *self)
 {
-    int is_quoted = *at == '"' || *at == '\'';
-    size_t length = is_quoted ? 0 : rule_bare(at);
-    if (!is_quoted) self->reference = program_copy(at, length);
-    else if (rule_name(&at, "", &self->reference)) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': a quote that does not end", self->text);
+    rule *made = self->made;
+    if (rule_is_quote(*self->at)) {
+        if (rule_name(self, "", &made->reference)) return rule_fails(made, self->why, "a quote that does not end");
+    } else {
+        const char *from = self->at;
+        while (isalnum((unsigned char)*self->at) || *self->at == '_'
+               || (*self->at == '-' && isalpha((unsigned char)self->at[1]))) self->at++;
+        made->reference = program_copy(from, (size_t)(self->at - from));
     }
-    policy_name_shorten(self->reference);
-    at = rule_space(at + length);
-    if (!*at) return 0;
-    if (!strchr("*/+-", *at)) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of * / + - behind %s, found '%s'",
-                           self->text, self->reference, at);
+    policy_name_shorten(made->reference);
+    if (!*rule_space(self)) return 0;
+    if (!strchr("*/+-", *self->at)) {
+        return rule_fails(made, self->why, "expected one of * / + - behind %s, found '%s'", made->reference,
+                          self->at);
     }
-    self->arithmetic = *at;
-    int scales = *at == '*' || *at == '/';
-    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : row_table[self->measure].unit, why);
+    made->arithmetic = *self->at++;
+    int scales = made->arithmetic == '*' || made->arithmetic == '/';
+    return rule_amount(self, scales ? UNIT_COUNT : row_table[made->measure].unit);
 }
 
-static int rule_value(rule *self, const char *at, problem *why)
+/* One that the column may have, where the words that it may have are known. */
+static int rule_word(rule_reader *self)
 {
-    char words[256];
-    at = rule_space(at);
-    int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
-    if (row_table[self->measure].unit != UNIT_TEXT) {
-        return begins ? rule_reference(self, at, why) : rule_amount(self, at, row_table[self->measure].unit, why);
+    rule *made = self->made;
+    const char *words = column_words(made->measure);
+    char known[256] = "";
+    if (!*self->at || rule_name(self, "", &made->word) || *self->at) {
+        return rule_fails(made, self->why, "expected one word behind the operator");
     }
-    if (!*at || rule_name(&at, "", &self->word) || *at) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
-    }
-    if (!strcmp(self->word, "base")) {
-        self->reference = self->word;
-        self->word = NULL;
+    if (!strcmp(made->word, "base")) {
+        made->reference = made->word;
+        made->word = NULL;
         return 0;
     }
-    if (metric_has_word(self->measure, self->word)) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
-                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
+    if (!words || slice_has(slice_of(words), made->word)) return 0;
+    snprintf(known, sizeof known, "%s", words + 1);
+    for (char *bar = known; (bar = strchr(bar, '|')) != NULL;) *bar = ' ';
+    return rule_fails(made, self->why, "%s is never '%s': expected base or one of %s", made->column, made->word,
+                      known);
+}
+
+static int rule_value(rule_reader *self)
+{
+    const column_unit unit = row_table[self->made->measure].unit;
+    char first = *rule_space(self);
+    if (unit == UNIT_TEXT) return rule_word(self);
+    return isalpha((unsigned char)first) || rule_is_quote(first) ? rule_reference(self) : rule_amount(self, unit);
 }
 
 int rule_parse(rule *self, const char *text, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->text = program_copy(text, strlen(text));
-    const char *at = self->text;
-    return rule_selector(self, &at, why) || rule_metric(self, &at, why) || rule_operation(self, &at, why)
-        || rule_value(self, at, why) ? -1 : 0;
+    rule_reader reader = { self, self->text, why };
+    return rule_selector(&reader) || rule_metric(&reader) || rule_operation(&reader) || rule_value(&reader) ? -1 : 0;
 }
 
 void rule_free(rule *self)
@@ -430,6 +377,8 @@ void rule_free(rule *self)
     for (size_t index = 0; index < sizeof owned / sizeof owned[0]; index++) free(owned[index]);
     memset(self, 0, sizeof *self);
 }
+
+/* ---- What rules say of one row, or of one number */
 
 int rule_matches(const rule *self, const char *workload, const char *policy)
 {
@@ -452,16 +401,16 @@ long double rule_limit(const rule *self, long double reference)
 
 int rule_holds(const rule *self, long double value, long double limit)
 {
-    int is_equal = metric_equal(value, limit);
+    int order = metric_equal(value, limit) ? 0 : value < limit ? -1 : 1;
     switch (self->compared) {
-    case RULE_LESS:     return value < limit && !is_equal;
-    case RULE_AT_MOST:  return value < limit || is_equal;
-    case RULE_MORE:     return value > limit && !is_equal;
-    case RULE_AT_LEAST: return value > limit || is_equal;
-    case RULE_IS:       return is_equal;
+    case RULE_LESS:     return order < 0;
+    case RULE_AT_MOST:  return order <= 0;
+    case RULE_MORE:     return order > 0;
+    case RULE_AT_LEAST: return order >= 0;
+    case RULE_IS:       return order == 0;
     case RULE_IS_NOT:   break;
     }
-    return !is_equal;
+    return order != 0;
 }
 
 int rule_about_none(const rule *self, const char *workload, const char *policy, problem *why)
@@ -485,55 +434,45 @@ static int rule_file_add(rule **rules, size_t *count, const char *text, problem 
     return rule_parse(&(*rules)[(*count)++], text, why);
 }
 
-/* Without the comment, which a '#' begins that is not in quotes and stands first or behind a space, nor the spaces
-   before it. */
-static void rule_file_strip(char *text)
+/* The length without the comment, which a '#' begins that is not in quotes and stands first or behind a space, and
+   without the spaces before it. */
+static size_t rule_file_length(const char *text)
 {
-    char quote = '\0', *end = text;
-    for (; *end; end++) {
-        if (quote) quote = *end == quote ? '\0' : quote;
-        else if (*end == '"' || *end == '\'') quote = *end;
-        else if (*end == '#' && (end == text || isspace((unsigned char)end[-1]))) break;
-    }
+    const char *end = rule_outside(text, '#');
+    while (*end && end > text && !isspace((unsigned char)end[-1])) end = rule_outside(end + 1, '#');
     while (end > text && isspace((unsigned char)end[-1])) end--;
-    *end = '\0';
-}
-
-static int rule_file_lines(rule **rules, size_t *count, const char *path, char *text, problem *why)
-{
-    size_t line = 1, before = *count;
-    for (char *at = text, *next; at; at = next, line++) {
-        problem trouble = { 0, "" };
-        next = strchr(at, '\n');
-        if (next) *next++ = '\0';
-        at += strspn(at, " \t");
-        rule_file_strip(at);
-        if (!*at) continue;
-        if (rule_file_add(rules, count, at, &trouble)) {
-            return problem_set(why, trouble.exit_code, "%s: line %zu: %.400s", path, line, trouble.text);
-        }
-    }
-    return *count > before ? 0 : problem_set(why, EXIT_USAGE, "--fail-if: %s: no rule in it", path);
+    return (size_t)(end - text);
 }
 
 static int rule_file_read(rule **rules, size_t *count, const char *path, problem *why)
 {
-    size_t length;
+    size_t length, line = 1, before = *count;
     char *text = csv_slurp(path, &length, why);
-    if (!text) return -1;
-    int failed = rule_file_lines(rules, count, path, text, why);
+    int failed = text ? 0 : -1;
+    for (char *at = text, *next; at && !failed; at = next, line++) {
+        problem trouble = { 0, "" };
+        next = strchr(at, '\n');
+        if (next) *next++ = '\0';
+        at += strspn(at, " \t");
+        at[rule_file_length(at)] = '\0';
+        if (!*at || !rule_file_add(rules, count, at, &trouble)) continue;
+        failed = problem_set(why, trouble.exit_code, "%s: line %zu: %.400s", path, line, trouble.text);
+    }
     free(text);
-    return failed;
+    if (failed || *count > before) return failed;
+    return problem_set(why, EXIT_USAGE, "--fail-if: %s: no rule in it", path);
 }
 
 int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_count, problem *why)
 {
     for (size_t index = 0; index < text_count; index++) {
-        if (!strcmp(texts[index], "@")) {
+        const char *text = texts[index];
+        if (!strcmp(text, "@")) {
             return problem_set(why, EXIT_USAGE, "--fail-if @: expected a file of rules behind the @, found nothing");
         }
-        if (texts[index][0] == '@' ? rule_file_read(rules, count, texts[index] + 1, why)
-                                   : rule_file_add(rules, count, texts[index], why)) return -1;
+        if (*text == '@' ? rule_file_read(rules, count, text + 1, why) : rule_file_add(rules, count, text, why)) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -542,8 +481,7 @@ int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_c
 
 static int gate_no_column(const rule *asked, const char *where, problem *why)
 {
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no %s (%s help columns)", asked->text, where,
-                       asked->column, program_name());
+    return rule_fails(asked, why, "%s has no %s (%s help columns)", where, asked->column, program_name());
 }
 
 /* What is compared with base has a column there, or would never have a limit. */
@@ -569,9 +507,7 @@ int gate_parse_base(gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count && !self->base_path; index++) {
         const rule *each = &self->rules[index];
-        if (!rule_refers_to_base(each)) continue;
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
-                           each->text);
+        if (rule_refers_to_base(each)) return rule_fails(each, why, "base is what --base FILE has: give that too");
     }
     self->base = &self->read;
     if (self->base_path && (csv_read(&self->read, self->base_path, why) || gate_check_base(self, why))) return -1;
@@ -611,86 +547,77 @@ int gate_names(const gate *self, const char *policy)
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const row_column column = judged->measure;
     char mine[CELL_ROOM], theirs[CELL_ROOM];
-    const char *found = case_cell(of, column, mine), *limit = judged->word;
-    snprintf(made->value, sizeof made->value, "%s", *found ? found : "-");
+    const char *found = case_cell(of, judged->measure, mine), *limit = judged->word;
+    if (*found) snprintf(made->value, sizeof made->value, "%s", found);
     if (judged->reference) {
         const case_row before = { self->base, case_find(self->base, of, made->policy) };
-        limit = before.line == SIZE_MAX ? NULL : case_cell(&before, column, theirs);
+        if (before.line != SIZE_MAX) limit = case_cell(&before, judged->measure, theirs);
     }
-    snprintf(made->limit, sizeof made->limit, "%s", limit ? limit : "-");
-    if (!limit) {
-        snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
-        return;
-    }
-    int asks_same = judged->compared == RULE_IS, is_same = !strcmp(found, limit);
-    if (!asks_same && !judged->reference && !*found) {
+    if (limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
+    int asks_same = judged->compared == RULE_IS, is_same = limit && !strcmp(found, limit);
+    if (!limit) snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
+    else if (!asks_same && !judged->reference && !*found) {
         snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
-        return;
-    }
-    made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
+    } else made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
 }
 
 /* Exact: any value of the row against any of the limit. Timed: the whole interval must be past all of the other. */
-static gate_outcome gate_compare(const rule *judged, const interval *value, const interval *limit, long double low,
-                                 long double high)
+static gate_outcome gate_compare(const rule *judged, const interval *value, const interval *limit)
 {
-    int some = rule_holds(judged, value->low, low) || rule_holds(judged, value->low, high)
-        || rule_holds(judged, value->high, low) || rule_holds(judged, value->high, high);
-    int all = rule_holds(judged, value->low, low) && rule_holds(judged, value->low, high)
-        && rule_holds(judged, value->high, low) && rule_holds(judged, value->high, high);
-    if (!some) return GATE_PASS;
-    if (!value->is_timed && !limit->is_timed) return GATE_FAIL;
-    return all && value->is_known && limit->is_known ? GATE_FAIL : GATE_AMBIGUOUS;
+    int some = 0, all = value->is_known && limit->is_known;
+    for (int corner = 0; corner < 4; corner++) {
+        int holds = rule_holds(judged, corner & 1 ? value->high : value->low, corner & 2 ? limit->high : limit->low);
+        some |= holds;
+        all &= holds;
+    }
+    return !some ? GATE_PASS : all || (!value->is_timed && !limit->is_timed) ? GATE_FAIL : GATE_AMBIGUOUS;
 }
 
-static void gate_show(const interval *shown, const rule *judged, long double low, long double high, char *text,
-                      size_t size)
+/* "-": there is none. */
+static void gate_show(const interval *shown, column_unit unit, char *text, size_t size)
 {
     char from[40], to[40];
-    metric_show(low, row_table[judged->measure].unit, from, sizeof from);
-    metric_show(high, row_table[judged->measure].unit, to, sizeof to);
+    if (!shown->count) return;
+    metric_show(shown->low, unit, from, sizeof from);
+    metric_show(shown->high, unit, to, sizeof to);
     if (!strcmp(from, to) || (shown->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
 
-/* What the limit is made of; the verdict's note says why there is none. */
+/* What the rule makes of the rows it compares with; the verdict's note says why there is none. */
 static interval gate_limit(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
-    if (!judged->reference) return limit;
-    int is_base = rule_refers_to_base(judged);
-    const row_list *list = is_base ? self->base : of->list;
-    const char *policy = is_base ? made->policy : judged->reference;
-    limit = case_samples(list, of, policy, judged->measure,
-                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
-    if (!limit.count) {
-        int is_there = case_find(list, of, policy) != SIZE_MAX;
-        snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
-                 is_there ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
-                 is_base ? self->base_path : "");
+    if (judged->reference) {
+        int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
+        const row_list *list = is_base ? self->base : of->list;
+        const char *policy = is_base ? made->policy : judged->reference;
+        limit = case_samples(list, of, policy, judged->measure, is_timed);
+        if (!limit.count) {
+            snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", case_find(list, of, policy) != SIZE_MAX
+                     ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
+                     is_base ? self->base_path : "");
+        }
     }
+    limit.low = rule_limit(judged, limit.low);
+    limit.high = rule_limit(judged, limit.high);
     return limit;
 }
 
 static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const interval value = case_samples(of->list, of, made->policy, judged->measure,
-                                        row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
+    const column_info *column = &row_table[judged->measure];
     const interval limit = gate_limit(self, of, made);
-    snprintf(made->value, sizeof made->value, "-");
-    snprintf(made->limit, sizeof made->limit, "-");
-    if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
-    else snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
-    long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
-    if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
-    if (!value.count || !limit.count) {
-        return;
-    }
-    made->outcome = gate_compare(judged, &value, &limit, low, high);
+    const interval value = case_samples(of->list, of, made->policy, judged->measure,
+                                        column->is_timed == COLUMN_IS_TIMED);
+    gate_show(&value, column->unit, made->value, sizeof made->value);
+    gate_show(&limit, column->unit, made->limit, sizeof made->limit);
+    if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
+    if (!value.count || !limit.count) return;
+    made->outcome = gate_compare(judged, &value, &limit);
     if (made->outcome != GATE_AMBIGUOUS) return;
     if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
     else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
@@ -701,27 +628,24 @@ static void gate_judge_number(const gate *self, const case_row *of, gate_verdict
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count, in_base = 0;
-    for (size_t line = 0; line < self->found->count; line++) {
-        const case_row of = { self->found, line };
-        const char *workload = row_workload(&self->found->rows[line]), *policy = case_policy(&of);
-        if (self->found->rows[line].is_baseline || !rule_matches(judged, workload, policy)
-            || case_is_repeat(&of)) continue;
+    int needs_base = rule_refers_to_base(judged);
+    for (case_row of = { self->found, 0 }; of.line < self->found->count; of.line++) {
+        const row *found = &self->found->rows[of.line];
+        const char *workload = row_workload(found), *policy = case_policy(&of);
+        if (found->is_baseline || !rule_matches(judged, workload, policy) || case_is_repeat(&of)) continue;
+        const gate_verdict none = { judged, workload, policy, "", GATE_NO_VALUE, "-", "-", "" };
         gate_verdict *made = &self->verdicts[self->verdict_count++];
-        made->outcome = GATE_NO_VALUE;           /* unless there is one */
-        made->judged = judged;
-        made->workload = workload;
-        made->policy = policy;
-        cell_print(&self->found->rows[line].cells[COLUMN_HOLES], made->holes, sizeof made->holes);
-        in_base += rule_refers_to_base(judged) && case_find(self->base, &of, policy) != SIZE_MAX;
+        *made = none;                            /* unless there is a value */
+        cell_print(&found->cells[COLUMN_HOLES], made->holes, sizeof made->holes);
+        in_base += needs_base && case_find(self->base, &of, policy) != SIZE_MAX;
         if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, &of, made);
         else gate_judge_number(self, &of, made);
     }
-    if (self->is_partial) return 0;
-    if (self->verdict_count > before && rule_refers_to_base(judged) && !in_base) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has none of these rows, by workload, policy, device "
-                           "and seed", judged->text, self->base_path);
+    if (self->is_partial || (self->verdict_count > before && (in_base || !needs_base))) return 0;
+    if (self->verdict_count > before) {
+        return rule_fails(judged, why, "%s has none of these rows, by workload, policy, device and seed",
+                          self->base_path);
     }
-    if (self->verdict_count > before) return 0;
     const row *last = &self->found->rows[self->found->count - 1];
     return rule_about_none(judged, row_workload(last), last->cells[COLUMN_POLICY].text, why);
 }
@@ -732,12 +656,10 @@ static int gate_check_read(const gate *self, const rule *asked, const char *path
 {
     if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
-    for (size_t line = 0; line < self->found->count; line++) {
-        const case_row of = { self->found, line };
+    for (case_row of = { self->found, 0 }; of.line < self->found->count; of.line++) {
         if (!strcmp(case_policy(&of), asked->reference)) return 0;
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no row of policy '%s'", asked->text, path,
-                       asked->reference);
+    return rule_fails(asked, why, "%s has no row of policy '%s'", path, asked->reference);
 }
 
 int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
@@ -745,9 +667,7 @@ int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
     if (!self->rule_count) return 0;
     self->found = list;
     self->is_partial = !path && list->partial;
-    if (path && !list->count) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no rows", self->rules[0].text, path);
-    }
+    if (path && !list->count) return rule_fails(&self->rules[0], why, "%s has no rows", path);
     for (size_t index = 0; path && index < self->rule_count; index++) {
         if (gate_check_read(self, &self->rules[index], path, why)) return -1;
     }
