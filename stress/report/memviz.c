@@ -22,14 +22,6 @@ typedef struct pickle {                          /* zeroed but for out */
     unsigned    word_count;
 } pickle;
 
-typedef struct pickle_list { unsigned count; } pickle_list;      /* zeroed: of no items yet */
-
-typedef struct memviz_segment {
-    uint64_t offset, bytes;
-    size_t   order;
-    int      comes, is_mapped;                   /* is_mapped: pages, else cudaMalloc's */
-} memviz_segment;
-
 /* ---- Opcodes, eleven of them */
 
 static void pickle_little_endian(pickle *self, uint64_t number, unsigned bytes)
@@ -100,120 +92,148 @@ static void pickle_number(pickle *self, uint64_t number)
     }
 }
 
-static void pickle_item(pickle *self, pickle_list *list)
+/* count: of the items before this one. */
+static void pickle_item(pickle *self, unsigned *count)
 {
-    if (list->count > 0 && list->count % PICKLE_BATCH == 0) fputs("e(", self->out);
-    list->count++;
+    if (*count && *count % PICKLE_BATCH == 0) fputs(PICKLE_LIST_END "(", self->out);
+    ++*count;
 }
+
+/* Keys of a dictionary and what they have: a word of the program's, or, where that is NULL, a number. */
+typedef struct pickle_field { const char *key, *word; uint64_t number; } pickle_field;
+
+static void pickle_fields(pickle *self, const pickle_field *fields, size_t count)
+{
+    for (const pickle_field *field = fields; field < fields + count; field++) {
+        pickle_word(self, field->key);
+        if (field->word) pickle_word(self, field->word);
+        else pickle_number(self, field->number);
+    }
+}
+#define PICKLE_FIELDS(self, fields) pickle_fields(self, fields, sizeof(fields) / sizeof(fields)[0])
 
 /* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
         pages */
 
-static int memviz_compare_offsets(const void *left, const void *right)
+typedef struct memviz_segment {
+    uint64_t offset, bytes;
+    size_t   order;
+    int      comes;                              /* 1, or -1: it goes */
+    int      is_mapped;                          /* pages, else cudaMalloc's */
+} memviz_segment;
+
+static int memviz_compare_segments(const void *left, const void *right)
 {
     const memviz_segment *one = left, *other = right;
     if (one->offset != other->offset) return one->offset < other->offset ? -1 : 1;
     return one->order < other->order ? -1 : one->order > other->order;
 }
 
-/* Of each base the latest: held, if it was obtained then. */
-static size_t memviz_held(memviz_segment *list, size_t count)
+/* Segments as they come and go, and both edges of pages that do: the one where they begin to be there, or no longer
+   are, has the sign. */
+static size_t memviz_changes(const record *drawn, int is_mapped, memviz_segment *list)
 {
-    size_t kept = 0;
-    qsort(list, count, sizeof *list, memviz_compare_offsets);
-    for (size_t at = 0; at < count; at++) {
-        int is_last = at + 1 == count || list[at + 1].offset != list[at].offset;
-        if (is_last && list[at].comes > 0) list[kept++] = list[at];
-    }
-    return kept;
-}
-
-/* Edges, +1 and -1, become runs that are covered. Each edge takes one place, so that a run fits where its end was. */
-static size_t memviz_covered(memviz_segment *edges, size_t count)
-{
-    size_t kept = 0;
-    int depth = 0;
-    uint64_t begin = 0;
-    qsort(edges, count, sizeof *edges, memviz_compare_offsets);
-    for (size_t at = 0; at < count;) {
-        uint64_t offset = edges[at].offset;
-        int before = depth;
-        for (; at < count && edges[at].offset == offset; at++) depth += edges[at].comes;
-        if (before <= 0 && depth > 0) begin = offset;
-        if (before <= 0 || depth > 0) continue;
-        const memviz_segment run = { begin, offset - begin, 0, 1, 1 };
-        edges[kept++] = run;
-    }
-    return kept;
-}
-
-static void memviz_take(const record *drawn, memviz_segment *list, size_t *segment_count, memviz_segment *edges,
-                        size_t *edge_count)
-{
+    size_t count = 0;
     for (size_t at = 0; at < drawn->change_count; at++) {
         const record_change *change = &drawn->changes[at];
+        int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
         int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP ? 1 : -1;
-        const memviz_segment first = { change->offset, change->bytes, at, comes, 0 };
-        const memviz_segment last = { change->offset + change->bytes, 0, at, -comes, 0 };
-        if (change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_GIVE_BACK) {
-            list[(*segment_count)++] = first;
-        } else {
-            edges[(*edge_count)++] = first;
-            edges[(*edge_count)++] = last;
-        }
+        const memviz_segment begin = { change->offset, change->bytes, at, comes, is_mapped };
+        const memviz_segment end = { change->offset + change->bytes, 0, at, -comes, is_mapped };
+        if (is_pages != is_mapped) continue;
+        list[count++] = begin;
+        if (is_mapped) list[count++] = end;
     }
+    qsort(list, count, sizeof *list, memviz_compare_segments);
+    return count;
+}
+
+/* Of cudaMalloc's segments the latest of each base, if that came; of pages the runs that are covered. In place: a run
+   takes the place of its end. */
+static size_t memviz_held(const record *drawn, int is_mapped, memviz_segment *list)
+{
+    size_t kept = 0, count = memviz_changes(drawn, is_mapped, list);
+    uint64_t begin = 0;
+    int depth = 0;
+    for (size_t at = 0, next; at < count; at = next) {
+        const memviz_segment last = list[at];
+        int before = depth;
+        for (next = at; next < count && list[next].offset == last.offset; next++) depth += list[next].comes;
+        if (!is_mapped && list[next - 1].comes > 0) list[kept++] = list[next - 1];
+        if (is_mapped && before <= 0 && depth > 0) begin = last.offset;
+        if (!is_mapped || before <= 0 || depth > 0) continue;
+        const memviz_segment run = { begin, last.offset - begin, 0, 1, 1 };
+        list[kept++] = run;
+    }
+    return kept;
 }
 
 /* Held at the end of the record, by offset; free them. */
 static memviz_segment *memviz_segments(const record *drawn, size_t *count)
 {
-    size_t held = 0, edge_count = 0;
-    memviz_segment *list = program_need(drawn->change_count * 2, sizeof *list);
-    memviz_segment *edges = program_need(drawn->change_count * 2, sizeof *edges);
-    memviz_take(drawn, list, &held, edges, &edge_count);
-    held = memviz_held(list, held);
-    edge_count = memviz_covered(edges, edge_count);
-    for (size_t at = 0; at < edge_count; at++) list[held++] = edges[at];
-    qsort(list, held, sizeof *list, memviz_compare_offsets);
-    *count = held;
-    free(edges);
+    memviz_segment *list = program_need(drawn->change_count * 3, sizeof *list);
+    size_t held = memviz_held(drawn, 0, list);
+    *count = held + memviz_held(drawn, 1, list + held);
+    qsort(list, *count, sizeof *list, memviz_compare_segments);
     return list;
 }
 
-/* ---- A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal */
+/* ---- A history in the order of operations */
 
 #define MEMVIZ_BASE ((uint64_t)1 << 32)          /* no block is at 0 */
 
-typedef struct memviz {
-    pickle        *to;
-    pickle_list    items;                        /* of the list under way */
-    const record  *drawn;
-    const row     *shown;
-    const record_block **deaths;                 /* by death */
-    size_t         death_count, birth, death, change, step;
-    uint64_t       now_us;                       /* of the latest event: later ones are not earlier */
-    uint64_t      *step_us;                      /* of each step: later than all before it */
+typedef struct memviz {                          /* of a row */
+    pickle       *to;
+    const record *drawn;                         /* NULL: the device could not be opened */
+    const row    *shown;
+    uint64_t      now_us;                        /* of the latest event: later ones are not earlier */
+    uint64_t     *step_us;                       /* of each step: later than all before it */
+    size_t        step_count;                    /* begun */
+    unsigned      items;                         /* of the list under way */
 } memviz;
 
-static void memviz_number(memviz *self, const char *key, uint64_t number)
+/* What happens in an operation, in this order. */
+typedef enum memviz_kind { MEMVIZ_FREE, MEMVIZ_CHANGE, MEMVIZ_ALLOC, MEMVIZ_REFUSAL } memviz_kind;
+typedef struct memviz_event { uint64_t op; memviz_kind kind; size_t index; } memviz_event;
+
+static int memviz_compare_events(const void *left, const void *right)
 {
-    pickle_word(self->to, key);
-    pickle_number(self->to, number);
+    const memviz_event *one = left, *other = right;
+    if (one->op != other->op) return one->op < other->op ? -1 : 1;
+    if (one->kind != other->kind) return one->kind < other->kind ? -1 : 1;
+    return one->index < other->index ? -1 : one->index > other->index;
 }
 
-static void memviz_word(memviz *self, const char *key, const char *word)
+static void memviz_add(memviz_event *list, size_t *count, uint64_t when, memviz_kind kind, size_t index)
 {
-    pickle_word(self->to, key);
-    pickle_word(self->to, word);
+    const memviz_event made = { when, kind, index };
+    list[(*count)++] = made;
+}
+
+/* In order; free them. */
+static memviz_event *memviz_events(const record *drawn, size_t *count)
+{
+    memviz_event *list = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *list);
+    *count = 0;
+    for (size_t at = 0; at < drawn->block_count; at++) {
+        memviz_add(list, count, drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at);
+        memviz_add(list, count, drawn->blocks[at].death_op, MEMVIZ_FREE, at);
+    }
+    for (size_t at = 0; at < drawn->change_count; at++) {
+        memviz_add(list, count, drawn->changes[at].op, MEMVIZ_CHANGE, at);
+    }
+    if (drawn->refusal.happened) memviz_add(list, count, drawn->refusal.op, MEMVIZ_REFUSAL, 0);
+    qsort(list, *count, sizeof *list, memviz_compare_events);
+    return list;
 }
 
 static void memviz_frame(memviz *self, const char *kind, const char *name, uint64_t line)
 {
+    const pickle_field fields[] = { { "filename", kind, 0 }, { "line", NULL, line } };
     pickle_mark(self->to, PICKLE_DICT_BEGIN);
     pickle_word(self->to, "name");
     pickle_text(self->to, name);
-    memviz_word(self, "filename", kind);
-    memviz_number(self, "line", line);
+    PICKLE_FIELDS(self->to, fields);
     pickle_mark(self->to, PICKLE_DICT_END);
 }
 
@@ -236,25 +256,25 @@ static uint64_t memviz_time(memviz *self, uint64_t now_vns)
     return self->now_us;
 }
 
-static void memviz_event(memviz *self, const char *action, uint64_t address, uint64_t bytes, uint64_t stream,
-                         uint64_t now_vns, const record_block *block)
+/* address: the key of the next number, which is one, unless memory ran out. */
+static void memviz_item(memviz *self, const char *action, const char *address, uint64_t number, uint64_t bytes,
+                        uint64_t stream, uint64_t now_vns, const record_block *block)
 {
+    const pickle_field fields[] = {
+        { "action", action, 0 }, { address, NULL, number }, { "size", NULL, bytes }, { "stream", NULL, stream },
+        { "time_us", NULL, memviz_time(self, now_vns) },
+    };
     pickle_item(self->to, &self->items);
     pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    memviz_word(self, "action", action);
-    memviz_number(self, "addr", address);
-    memviz_number(self, "size", bytes);
-    memviz_number(self, "stream", stream);
-    memviz_number(self, "time_us", memviz_time(self, now_vns));
+    PICKLE_FIELDS(self->to, fields);
     memviz_frames(self, block);
     pickle_mark(self->to, PICKLE_DICT_END);
 }
 
-static void memviz_free(memviz *self, const record_block *block)
+static void memviz_block(memviz *self, const char *action, const record_block *block, uint64_t now_vns)
 {
-    uint64_t address = MEMVIZ_BASE + block->offset;
-    memviz_event(self, "free_requested", address, block->requested_bytes, block->stream, block->death_vns, block);
-    memviz_event(self, "free_completed", address, block->requested_bytes, block->stream, block->death_vns, block);
+    memviz_item(self, action, "addr", MEMVIZ_BASE + block->offset, block->requested_bytes, block->stream, now_vns,
+                block);
 }
 
 static void memviz_change(memviz *self, const record_change *change)
@@ -262,85 +282,76 @@ static void memviz_change(memviz *self, const record_change *change)
     const char *action = change->kind == SIM_CALL_OBTAIN ? "segment_alloc"
                        : change->kind == SIM_CALL_GIVE_BACK ? "segment_free"
                        : change->kind == SIM_CALL_VM_MAP ? "segment_map" : "segment_unmap";
-    memviz_event(self, action, MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
+    memviz_item(self, action, "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
 }
 
-static void memviz_refusal(memviz *self)
-{
-    const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
-    pickle_item(self->to, &self->items);
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    memviz_word(self, "action", "oom");
-    memviz_number(self, "device_free", left->kind == CELL_COUNT ? left->count : 0);
-    memviz_number(self, "size", self->drawn->refusal.requested_bytes);
-    memviz_number(self, "stream", 0);
-    memviz_number(self, "time_us", memviz_time(self, 0));
-    memviz_frames(self, NULL);
-    pickle_mark(self->to, PICKLE_DICT_END);
-}
-
-/* The operation at which something happens next. */
-static uint64_t memviz_next(const memviz *self, int is_refused)
+static void memviz_happen(memviz *self, memviz_kind kind, size_t index)
 {
     const record *drawn = self->drawn;
-    uint64_t next = is_refused || !drawn->refusal.happened ? RECORD_NEVER : drawn->refusal.op;
-    if (self->birth < drawn->block_count && drawn->blocks[self->birth].birth_op < next) {
-        next = drawn->blocks[self->birth].birth_op;
+    const record_block *block = kind == MEMVIZ_FREE || kind == MEMVIZ_ALLOC ? &drawn->blocks[index] : NULL;
+    const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
+    switch (kind) {
+    case MEMVIZ_FREE:
+        memviz_block(self, "free_requested", block, block->death_vns);
+        memviz_block(self, "free_completed", block, block->death_vns);
+        return;
+    case MEMVIZ_CHANGE:
+        memviz_change(self, &drawn->changes[index]);
+        return;
+    case MEMVIZ_ALLOC:
+        memviz_block(self, "alloc", block, block->birth_vns);
+        return;
+    case MEMVIZ_REFUSAL:
+        memviz_item(self, "oom", "device_free", left->kind == CELL_COUNT ? left->count : 0,
+                    drawn->refusal.requested_bytes, 0, 0, NULL);
     }
-    if (self->death < self->death_count && self->deaths[self->death]->death_op < next) {
-        next = self->deaths[self->death]->death_op;
-    }
-    if (self->change < drawn->change_count && drawn->changes[self->change].op < next) {
-        next = drawn->changes[self->change].op;
-    }
-    return next;
 }
 
 /* Steps that begin before this operation. */
 static void memviz_steps(memviz *self, uint64_t number)
 {
     const record *drawn = self->drawn;
-    while (self->step < drawn->step_count && drawn->steps[self->step].op <= number) {
+    while (self->step_count < drawn->step_count && drawn->steps[self->step_count].op <= number) {
         self->now_us++;
-        self->step_us[self->step] = memviz_time(self, drawn->steps[self->step].now_vns);
-        self->step++;
+        self->step_us[self->step_count] = memviz_time(self, drawn->steps[self->step_count].now_vns);
+        self->step_count++;
     }
 }
 
 static void memviz_history(memviz *self)
 {
-    const record *drawn = self->drawn;
-    int is_refused = 0;
-    pickle_list items = { 0 };
-    self->items = items;
+    size_t count;
     pickle_mark(self->to, PICKLE_LIST_BEGIN);
-    for (uint64_t now; drawn && (now = memviz_next(self, is_refused)) < drawn->map_ops;) {
-        memviz_steps(self, now);
-        while (self->death < self->death_count && self->deaths[self->death]->death_op == now) {
-            memviz_free(self, self->deaths[self->death++]);
+    if (self->drawn) {
+        memviz_event *events = memviz_events(self->drawn, &count);
+        self->step_us = program_need(self->drawn->step_count, sizeof *self->step_us);
+        self->items = 0;
+        for (size_t at = 0; at < count && events[at].op < self->drawn->map_ops; at++) {
+            memviz_steps(self, events[at].op);
+            memviz_happen(self, events[at].kind, events[at].index);
         }
-        while (self->change < drawn->change_count && drawn->changes[self->change].op == now) {
-            memviz_change(self, &drawn->changes[self->change++]);
-        }
-        while (self->birth < drawn->block_count && drawn->blocks[self->birth].birth_op == now) {
-            const record_block *block = &drawn->blocks[self->birth++];
-            memviz_event(self, "alloc", MEMVIZ_BASE + block->offset, block->requested_bytes, block->stream,
-                         block->birth_vns, block);
-        }
-        if (drawn->refusal.happened && !is_refused && drawn->refusal.op == now) {
-            memviz_refusal(self);
-            is_refused = 1;
-        }
+        memviz_steps(self, self->drawn->op_count);
+        free(events);
     }
-    if (drawn) memviz_steps(self, drawn->op_count);
     pickle_mark(self->to, PICKLE_LIST_END);
 }
 
-static int memviz_compare_deaths(const void *left, const void *right)
+static void memviz_annotations(memviz *self, size_t ordinal, unsigned *count)
 {
-    const record_block *one = *(const record_block *const *)left, *other = *(const record_block *const *)right;
-    return one->death_op < other->death_op ? -1 : one->death_op > other->death_op;
+    for (size_t at = 0; at < self->step_count; at++) {
+        const pickle_field stage = { "stage", "START", 0 };
+        const pickle_field fields[] = { { "device", NULL, ordinal }, { "time_us", NULL, self->step_us[at] } };
+        pickle_item(self->to, count);
+        pickle_mark(self->to, PICKLE_DICT_BEGIN);
+        pickle_fields(self->to, &stage, 1);
+        pickle_word(self->to, "name");
+        pickle_text(self->to, self->drawn->stream->labels[self->drawn->steps[at].label]);
+        PICKLE_FIELDS(self->to, fields);
+        pickle_mark(self->to, PICKLE_DICT_END);
+    }
 }
+
+/* ---- The state at the end: segments, and in each the blocks that live, and what is free between them */
 
 static int memviz_compare_places(const void *left, const void *right)
 {
@@ -348,162 +359,127 @@ static int memviz_compare_places(const void *left, const void *right)
     return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
-/* Those that died in the record (dead), or that did not, by `compare`. */
-static const record_block **memviz_blocks(const record *drawn, int dead, size_t *count,
-                                          int (*compare)(const void *, const void *))
+/* Those that did not die in the record, by place; free the list. */
+static const record_block **memviz_lives(const record *drawn, size_t *count)
 {
     const record_block **list = program_need(drawn->block_count, sizeof *list);
     *count = 0;
     for (size_t at = 0; at < drawn->block_count; at++) {
-        if ((drawn->blocks[at].death_op < drawn->map_ops) == dead) list[(*count)++] = &drawn->blocks[at];
+        if (drawn->blocks[at].death_op >= drawn->map_ops) list[(*count)++] = &drawn->blocks[at];
     }
-    qsort(list, *count, sizeof *list, compare);
+    qsort(list, *count, sizeof *list, memviz_compare_places);
     return list;
 }
 
+/* block NULL: it is free. */
 static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
 {
+    const pickle_field fields[] = {
+        { "address", NULL, MEMVIZ_BASE + offset }, { "size", NULL, bytes },
+        { "requested_size", NULL, block ? block->requested_bytes : bytes },
+        { "state", block ? "active_allocated" : "inactive", 0 },
+    };
     pickle_item(self->to, &self->items);
     pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    memviz_number(self, "address", MEMVIZ_BASE + offset);
-    memviz_number(self, "size", bytes);
-    memviz_number(self, "requested_size", block ? block->requested_bytes : bytes);
-    memviz_word(self, "state", block ? "active_allocated" : "inactive");
+    PICKLE_FIELDS(self->to, fields);
     memviz_frames(self, block);
     pickle_mark(self->to, PICKLE_DICT_END);
 }
 
-/* Blocks and what is free between them; the first block behind the segment. A block may be longer than what was asked
-   of the driver for it alone. */
-static size_t memviz_pieces(memviz *self, const memviz_segment *segment, const record_block **lives, size_t at,
-                            size_t count)
+/* A block may be longer than what was asked of the driver for it alone. */
+static uint64_t memviz_within(const record_block *block, uint64_t end)
 {
-    uint64_t place = segment->offset, end = segment->offset + segment->bytes;
-    pickle_list items = { 0 };
-    self->items = items;
-    pickle_word(self->to, "blocks");
-    pickle_mark(self->to, PICKLE_LIST_BEGIN);
-    for (; at < count && lives[at]->offset < end; at++) {
-        const record_block *block = lives[at];
-        uint64_t bytes = block->bytes < end - block->offset ? block->bytes : end - block->offset;
-        if (block->offset < place) continue;     /* it lies in none */
-        if (block->offset > place) memviz_piece(self, place, block->offset - place, NULL);
-        memviz_piece(self, block->offset, bytes, block);
-        place = block->offset + bytes;
-    }
-    if (place < end) memviz_piece(self, place, end - place, NULL);
-    pickle_mark(self->to, PICKLE_LIST_END);
-    return at;
+    return block->bytes < end - block->offset ? block->bytes : end - block->offset;
 }
 
-static size_t memviz_segment_write(memviz *self, const memviz_segment *segment, size_t ordinal,
-                                   const record_block **lives, size_t at, size_t count)
+/* Of these blocks those that begin before the segment's end; the rest begins at what is returned. */
+static const record_block **memviz_segment_write(memviz *self, const memviz_segment *segment, size_t ordinal,
+                                                 const record_block **lives, const record_block **lives_end)
 {
-    uint64_t used = 0, requested = 0;
-    for (size_t next = at; next < count && lives[next]->offset < segment->offset + segment->bytes; next++) {
-        uint64_t rest = segment->offset + segment->bytes - lives[next]->offset;
-        if (lives[next]->offset < segment->offset) continue;
-        used += lives[next]->bytes < rest ? lives[next]->bytes : rest;
-        requested += lives[next]->requested_bytes;
+    uint64_t used = 0, requested = 0, place = segment->offset, end = segment->offset + segment->bytes;
+    const record_block **next = lives;
+    for (; next < lives_end && (*next)->offset < end; next++) {
+        if ((*next)->offset < segment->offset) continue;
+        used += memviz_within(*next, end);
+        requested += (*next)->requested_bytes;
     }
+    const pickle_field fields[] = {
+        { "device", NULL, ordinal }, { "address", NULL, MEMVIZ_BASE + segment->offset },
+        { "total_size", NULL, segment->bytes }, { "allocated_size", NULL, used }, { "active_size", NULL, used },
+        { "requested_size", NULL, requested }, { "stream", NULL, 0 }, { "segment_type", "large", 0 },
+    };
     pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    memviz_number(self, "device", ordinal);
-    memviz_number(self, "address", MEMVIZ_BASE + segment->offset);
-    memviz_number(self, "total_size", segment->bytes);
-    memviz_number(self, "allocated_size", used);
-    memviz_number(self, "active_size", used);
-    memviz_number(self, "requested_size", requested);
-    memviz_number(self, "stream", 0);
-    memviz_word(self, "segment_type", "large");
+    PICKLE_FIELDS(self->to, fields);
     pickle_word(self->to, "is_expandable");
     pickle_mark(self->to, segment->is_mapped ? "\x88" : "\x89");
     memviz_frames(self, NULL);
-    at = memviz_pieces(self, segment, lives, at, count);
+    pickle_word(self->to, "blocks");
+    pickle_mark(self->to, PICKLE_LIST_BEGIN);
+    self->items = 0;
+    for (; lives < next; lives++) {
+        const record_block *block = *lives;
+        if (block->offset < place) continue;     /* it lies in none */
+        if (block->offset > place) memviz_piece(self, place, block->offset - place, NULL);
+        place = block->offset + memviz_within(block, end);
+        memviz_piece(self, block->offset, place - block->offset, block);
+    }
+    if (place < end) memviz_piece(self, place, end - place, NULL);
+    pickle_mark(self->to, PICKLE_LIST_END);
     pickle_mark(self->to, PICKLE_DICT_END);
-    return at;
+    return next;
 }
 
 /* One row's, into the list of all. */
-static void memviz_end_state(memviz *self, size_t ordinal, pickle_list *all)
+static void memviz_end_state(memviz *self, size_t ordinal, unsigned *count)
 {
-    size_t segment_count = 0, live_count = 0, at = 0;
+    size_t segment_count = 0, live_count = 0;
     if (!self->drawn) return;
     memviz_segment *segments = memviz_segments(self->drawn, &segment_count);
-    const record_block **lives = memviz_blocks(self->drawn, 0, &live_count, memviz_compare_places);
+    const record_block **lives = memviz_lives(self->drawn, &live_count), **next = lives;
     for (size_t index = 0; index < segment_count; index++) {
-        pickle_item(self->to, all);
-        at = memviz_segment_write(self, &segments[index], ordinal, lives, at, live_count);
+        pickle_item(self->to, count);
+        next = memviz_segment_write(self, &segments[index], ordinal, next, lives + live_count);
     }
     free(segments);
     free(lives);
 }
 
-static void memviz_annotations(memviz *self, size_t ordinal, pickle_list *all)
-{
-    for (size_t at = 0; at < self->step; at++) {
-        pickle_item(self->to, all);
-        pickle_mark(self->to, PICKLE_DICT_BEGIN);
-        memviz_word(self, "stage", "START");
-        pickle_word(self->to, "name");
-        pickle_text(self->to, self->drawn->stream->labels[self->drawn->steps[at].label]);
-        memviz_number(self, "device", ordinal);
-        memviz_number(self, "time_us", self->step_us[at]);
-        pickle_mark(self->to, PICKLE_DICT_END);
-    }
-}
-
-/* The rows, each begun. */
-static memviz *memviz_rows(const row_list *list, pickle *to)
-{
-    memviz *rows = program_need(list->count, sizeof *rows);
-    for (size_t index = 0; index < list->count; index++) {
-        memviz *made = &rows[index];
-        made->to = to;
-        made->shown = &list->rows[index];
-        made->drawn = made->shown->recording;
-        if (made->drawn && !made->drawn->stream) made->drawn = NULL;             /* the device could not be opened */
-        if (!made->drawn) continue;
-        made->deaths = memviz_blocks(made->drawn, 1, &made->death_count, memviz_compare_deaths);
-        made->step_us = program_need(made->drawn->step_count, sizeof *made->step_us);
-    }
-    return rows;
-}
-
 static void memviz_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
-    pickle one = { out, { NULL }, 0 };
-    pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
+    pickle to = { out, { NULL }, 0 };
+    unsigned segments = 0, traces = 0, annotations = 0;
     char note[ROW_NOTE_ROOM];
-    memviz *rows = memviz_rows(list, &one);
-    const size_t count = list->count;
-    pickle_mark(&one, PICKLE_BEGIN);
-    pickle_mark(&one, PICKLE_DICT_BEGIN);
-    pickle_word(&one, "segments");
-    pickle_mark(&one, PICKLE_LIST_BEGIN);
-    for (size_t at = 0; at < count; at++) memviz_end_state(&rows[at], at, &segments);
-    pickle_mark(&one, PICKLE_LIST_END);
-    pickle_word(&one, "device_traces");
-    pickle_mark(&one, PICKLE_LIST_BEGIN);
-    for (size_t at = 0; at < count; at++) {
-        pickle_item(&one, &traces);
+    memviz *rows = program_need(list->count, sizeof *rows);
+    pickle_mark(&to, PICKLE_BEGIN PICKLE_DICT_BEGIN);
+    pickle_word(&to, "segments");
+    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    for (size_t at = 0; at < list->count; at++) {
+        const record *drawn = list->rows[at].recording;
+        const memviz begun = { &to, drawn && drawn->stream ? drawn : NULL, &list->rows[at], 0, NULL, 0, 0 };
+        rows[at] = begun;
+        memviz_end_state(&rows[at], at, &segments);
+    }
+    pickle_mark(&to, PICKLE_LIST_END);
+    pickle_word(&to, "device_traces");
+    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    for (size_t at = 0; at < list->count; at++) {
+        pickle_item(&to, &traces);
         memviz_history(&rows[at]);
     }
-    pickle_mark(&one, PICKLE_LIST_END);
-    pickle_word(&one, "external_annotations");
-    pickle_mark(&one, PICKLE_LIST_BEGIN);
-    for (size_t at = 0; at < count; at++) {
+    pickle_mark(&to, PICKLE_LIST_END);
+    pickle_word(&to, "external_annotations");
+    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    for (size_t at = 0; at < list->count; at++) {
         memviz_annotations(&rows[at], at, &annotations);
-        free(rows[at].deaths);
         free(rows[at].step_us);
     }
-    pickle_mark(&one, PICKLE_LIST_END);
+    pickle_mark(&to, PICKLE_LIST_END);
     if (*row_list_note(list, note, sizeof note)) {
-        pickle_word(&one, "not_all_rows");       /* readers pass over keys that they do not know */
-        pickle_text(&one, note);
+        pickle_word(&to, "not_all_rows");        /* readers pass over keys that they do not know */
+        pickle_text(&to, note);
     }
-    pickle_mark(&one, PICKLE_DICT_END);
-    pickle_mark(&one, PICKLE_END);
+    pickle_mark(&to, PICKLE_DICT_END PICKLE_END);
     free(rows);
 }
 
