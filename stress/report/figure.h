@@ -44,24 +44,36 @@ int figure_begins(const figure *figures, size_t at);
 figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes);
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement);
 
+/* "train / paged: memory"; without the policy, unless is_row. heading: the title as far as it fits. */
+typedef struct figure_words { char title[1200], heading[128]; } figure_words;
+void figure_title(figure_words *words, const row *shown, int is_row, const char *what);
+
 /* ---- for the figures' files */
 
-/* "train / paged: memory"; without the policy, unless is_row. The words must outlive the frame. */
-typedef struct figure_words { char title[1200], heading[128]; } figure_words;
-void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
-/* The most of these rows, and at least 1: where their axes end. */
-typedef struct figure_most { uint64_t ops, axis_bytes, reserved_bytes; } figure_most;
-figure_most figure_most_of(const row_list *list, size_t first, size_t count);
-/* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
-void figure_text_begin(const plot *on, double x, double y, const char *anchor);
-void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
-                   const char *as, const char *after);
-void figure_text_end(const plot *on);
-/* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
-void figure_steps_room(plot *on, const struct record *drawn);
-void figure_steps(const plot *on, const struct record *drawn);
+typedef struct drawing {                         /* of one figure */
+    plot                on;
+    const figure_sheet *sheet;
+    const row_list     *list;
+    figure_kind         kind;
+    size_t              first, end;              /* its rows */
+    size_t             *policies;                /* of these the first of each policy, whose colour is its place */
+    size_t              policy_count;
+    uint64_t            most_ops, most_axis_bytes, most_reserved_bytes;      /* of the workload's rows, at least 1 */
+} drawing;
+typedef void figure_draw(drawing *self, const plot_frame *frame);
+figure_draw figure_map;
 
-typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
-figure_write_fn figure_map;
+/* From the first op to the last of the workload's rows. */
+plot_axis figure_ops_axis(const drawing *self);
+/* A text that stands for a cell of a row, within a text or as one of its own. as: how the number is shown. */
+void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *as,
+                   const char *after);
+void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
+                        row_column column, const char *before, const char *as);
+/* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
+void figure_steps_room(drawing *self);
+void figure_steps(const drawing *self);
+/* A line where memory ran out, from which a text may follow; returns where it stands. */
+double figure_refusal_line(const drawing *self);
 
 #endif

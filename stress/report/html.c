@@ -227,12 +227,11 @@ static void html_failures(FILE *out, const output_material *page)
     for (size_t at = 0; at < list->count && told < HTML_MOST_NOTES; at++) {
         const row *shown = &list->rows[at];
         figure_words words;
-        plot_frame frame;
         if (table_is_ok(shown) || shown->cells[COLUMN_STATUS].kind != CELL_TEXT) continue;
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
         const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
                              shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
-        figure_title(&frame, &words, shown, 1, "");
+        figure_title(&words, shown, 1, "");
         text_print(out, xml_text, "<p><strong>%s</strong>: %s</p>\n", words.title,
                    *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text);
         if (workload) html_command(out, NULL, &line);
