@@ -21,28 +21,42 @@
 #include "../workload/workload.h"
 #include "table.h"
 
-typedef struct output_file {
-    FILE       *stream;
-    const char *path;
-    char       *made;                            /* where it is written; NULL: at the path itself. Owned, as is: */
-    char       *target;                          /* where that is moved: the path, links followed */
-} output_file;
+/* ---- Which file a path leads to */
 
-/* ---- Making files beside their place, and errors that only show when a file is closed */
+static int output_is_one(const struct stat *found, const struct stat *other)
+{
+    return S_ISREG(found->st_mode) && found->st_dev == other->st_dev && found->st_ino == other->st_ino;
+}
 
 /* Tells whether a path leads to the regular file into which a shell has put stdout or stderr: opened once more, it
    would lose what else is written there. */
 static int output_leads_to(const char *path, int number)
 {
     struct stat found, other;
-    return !stat(path, &found) && S_ISREG(found.st_mode) && !fstat(number, &other) && other.st_dev == found.st_dev
-        && other.st_ino == found.st_ino;
+    return !stat(path, &found) && !fstat(number, &other) && output_is_one(&found, &other);
 }
 
 static int output_is_stdout(const char *path)
 {
     return !strcmp(path, "-") || output_leads_to(path, STDOUT_FILENO);
 }
+
+/* a regular file, and the same one */
+static int output_is_file(const output *self, const char *path)
+{
+    struct stat mine, other;
+    return !output_is_stdout(self->path) && !stat(self->path, &mine) && !stat(path, &other)
+        && output_is_one(&mine, &other);
+}
+
+/* ---- Making files beside their place, and errors that only show when a file is closed */
+
+typedef struct output_file {
+    FILE       *stream;
+    const char *path;
+    char       *made;                            /* where it is written; NULL: at the path itself. Owned, as is: */
+    char       *target;                          /* where that is moved: the path, links followed */
+} output_file;
 
 /* Where the path leads, if a new file may take the place of what is there; else NULL. *found: zero: nothing is. */
 static char *output_target(const char *path, struct stat *found)
@@ -70,69 +84,90 @@ static void output_file_free(output_file *self)
     self->made = self->target = NULL;
 }
 
-/* 0; -1: in place, then. */
-static int output_file_beside(output_file *self)
+/* Opens it, if that can be. */
+static void output_file_beside(output_file *self)
 {
     struct stat found;
     self->target = output_target(self->path, &found);
-    if (!self->target) return -1;
+    if (!self->target) return;
     size_t room = strlen(self->target) + 40;
     self->made = program_need(room, 1);
     snprintf(self->made, room, "%s.%ld.part", self->target, (long)getpid());
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file < 0) return -1;
+    if (file < 0) return;
     self->stream = output_is_like(file, &found) ? fdopen(file, "w") : NULL;
-    if (self->stream) return 0;
+    if (self->stream) return;
     close(file);
     unlink(self->made);
-    return -1;
 }
 
-/* mode "a": in place; "w": in place is written what is no regular file, has other names or another owner, or lies in
-   a folder that takes no other file. -1 and a problem, EXIT_HARNESS: it cannot be written. */
-static int output_file_open(output_file *self, const char *path, const char *mode, problem *why)
+/* In place is written what is added to, is no regular file, has other names or another owner, or lies in a folder
+   that takes no other file. */
+static FILE *output_file_open(output_file *self, const char *path, int is_added)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
-    if (*mode == 'a' || output_file_beside(self)) {
+    if (!is_added) output_file_beside(self);
+    if (!self->stream) {
         output_file_free(self);
         errno = 0;
-        self->stream = fopen(path, mode);
+        self->stream = fopen(path, is_added ? "a" : "w");
     }
-    if (!self->stream) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", path, strerror(errno));
-    errno = 0;
-    return 0;
+    if (self->stream) errno = 0;
+    return self->stream;
 }
 
-/* To where it is wanted, if it is whole. -1: not all is there, *cause why. */
-static int output_file_move(output_file *self, int failed, char *cause, size_t size)
+/* 0; else not all of it arrived: the error, or -1, where there is none. What stood at the path stands there still,
+   unless it is written in place. errno is that of the first write that failed, or 0: nothing since the opening may
+   reset it. */
+static int output_file_close(output_file *self)
 {
-    if (!self->made) return failed;
-    errno = 0;
-    if (!failed && !rename(self->made, self->target)) return 0;
-    if (!failed) snprintf(cause, size, "%s", strerror(errno));
-    unlink(self->made);
-    return -1;
-}
-
-/* -1 and a problem, EXIT_HARNESS: not all of it arrived. What stood at the path stands there still, unless it is
-   written in place. format: its kind, for the message; "": none. errno is that of the first write that failed, or 0:
-   nothing since the opening may reset it. */
-static int output_file_close(output_file *self, const char *format, problem *why)
-{
-    char cause[128];
-    int failed = ferror(self->stream) ? -1 : 0;
+    int failed = ferror(self->stream);
     if (!failed) errno = 0;
-    if (fclose(self->stream)) failed = -1;
-    snprintf(cause, sizeof cause, "%s", errno ? strerror(errno) : "write error");
-    failed = output_file_move(self, failed, cause, sizeof cause);
+    failed |= fclose(self->stream);
+    if (self->made && !failed) failed = rename(self->made, self->target);
+    int cause = !failed ? 0 : errno ? errno : -1;
+    if (self->made && failed) unlink(self->made);
     output_file_free(self);
-    if (!failed) return 0;
-    return problem_set(why, EXIT_HARNESS, *format ? "%s: not all was written: %s (--out %s)"
-                       : "%s: not all was written: %s%s", self->path, cause, format);
+    return cause;
 }
 
-/* ---- The kinds of files, and trying them before anything runs */
+static int output_finish(FILE *ours, problem *why)
+{
+    errno = 0;
+    if (!fflush(ours) && !ferror(ours)) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", ours == stdout ? "stdout" : "stderr",
+                       errno ? strerror(errno) : "write error");
+}
+
+int output_finish_stdout(problem *why)
+{
+    return output_finish(stdout, why);
+}
+
+/* -1 and a problem, EXIT_HARNESS: it cannot be written, or not all of it arrived. is_summary: it is added. */
+static int output_send(const char *path, const output_kind *kind, int is_summary, const output_material *material,
+                       problem *why)
+{
+    output_file file;
+    FILE *ours = output_is_stdout(path) ? stdout : output_leads_to(path, STDERR_FILENO) ? stderr : NULL;
+    if (ours) {
+        kind->write(ours, material);
+        return output_finish(ours, why);
+    }
+    if (!output_file_open(&file, path, is_summary)) {
+        return problem_set(why, EXIT_HARNESS, "%s%s: cannot be written: %s",
+                           is_summary ? "GITHUB_STEP_SUMMARY: " : "", path, strerror(errno));
+    }
+    kind->write(file.stream, material);
+    int cause = output_file_close(&file);
+    if (!cause) return 0;
+    return problem_set(why, EXIT_HARNESS, is_summary ? "%s: not all was written: %s%s"
+                       : "%s: not all was written: %s (--out %s)", path,
+                       cause > 0 ? strerror(cause) : "write error", is_summary ? "" : kind->name);
+}
+
+/* ---- The kinds of files */
 
 /* Of a shard the first line says which it is. */
 static void write_csv(FILE *out, const output_material *material)
@@ -184,37 +219,35 @@ static int output_is_of(const output_kind *kind, const char *command)
     return slice_has(slice_of(kind->commands), command);
 }
 
-/* "csv, json or trace": the kinds that the command writes. Returns text. */
-static const char *output_names(const char *command, char *text, size_t size)
+/* "expected KIND=PATH with csv, json or trace": the kinds that the command writes. */
+static int output_no_kind(const char *name, const char *command, problem *why)
 {
-    size_t left = 0;
-    text[0] = '\0';
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += (size_t)output_is_of(output_kinds[index], command);
+    char hint[96], names[128] = "";
+    const char *last = NULL;
+    nearest search = nearest_to(name);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (!output_is_of(output_kinds[index], command)) continue;
-        left--;
-        text_add(text, size, "%s%s", output_kinds[index]->name, left > 1 ? ", " : left ? " or " : "");
+        const output_kind *each = output_kinds[index];
+        if (!output_is_of(each, command)) continue;
+        if (last) text_add(names, sizeof names, "%s%s", *names ? ", " : "", last);
+        last = each->name;
+        nearest_offer(&search, last);
     }
-    return text;
+    if (last) text_add(names, sizeof names, "%s%s", *names ? " or " : "", last);
+    return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s", names, name,
+                       nearest_hint(&search, hint, sizeof hint));
 }
 
 static int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
-    char name[40], hint[96], names[128] = "";
+    char name[40];
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
-    nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (!output_is_of(output_kinds[index], command)) continue;
-        if (!strcmp(name, output_kinds[index]->name)) made->kind = output_kinds[index];
-        nearest_offer(&search, output_kinds[index]->name);
+        const output_kind *each = output_kinds[index];
+        if (output_is_of(each, command) && !strcmp(name, each->name)) made->kind = each;
     }
-    if (!made->kind) {
-        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
-                           output_names(command, names, sizeof names), name,
-                           nearest_hint(&search, hint, sizeof hint));
-    }
+    if (!made->kind) return output_no_kind(name, command, why);
     if (!text[length] || !text[length + 1]) {
         return problem_set(why, EXIT_USAGE, "--out: expected %s=PATH (- is stdout), found '%s'", name, text);
     }
@@ -222,31 +255,27 @@ static int output_parse(const char *text, const char *command, output *made, pro
     return 0;
 }
 
+/* ---- Trying them before anything runs */
+
 /* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
    alone, when it is written: its reader takes the first end of it for the last. */
 static int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self->path)) return 0;
-    if (output_leads_to(self->path, STDERR_FILENO))
+    if (output_leads_to(self->path, STDERR_FILENO)) {
         return problem_set(why, EXIT_USAGE, "--out: stderr goes to %s; give another file", self->path);
+    }
     int is_new = lstat(self->path, &found) && errno == ENOENT;
     int is_pipe = !stat(self->path, &found) && S_ISFIFO(found.st_mode);
     errno = 0;
     FILE *file = is_pipe ? NULL : fopen(self->path, "a");
-    if (is_pipe ? access(self->path, W_OK) : !file)
+    if (is_pipe ? access(self->path, W_OK) : !file) {
         return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+    }
     if (file) fclose(file);
     self->is_new = is_new;
     return 0;
-}
-
-/* a regular file, and the same one */
-static int output_is_file(const output *self, const char *path)
-{
-    struct stat mine, other;
-    return !output_is_stdout(self->path) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
-        && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 /* No output may be a file that is read: -1 and a problem, EXIT_USAGE. */
@@ -258,7 +287,7 @@ static int output_is_read(const output *self, const char *path, const char *opti
 
 static int output_is_asked(const output *self, const cli *asked, problem *why)
 {
-    const cli_value *rules = &asked->values[CLI_FAIL_IF];
+    const cli_value *rules = &asked->values[CLI_FAIL_IF], *words = &asked->words;
     char command[24];
     snprintf(command, sizeof command, "%.20s ", asked->command);
     int failed = output_is_read(self, asked->values[CLI_BASE].text, "--base ", why)
@@ -266,8 +295,8 @@ static int output_is_asked(const output *self, const cli *asked, problem *why)
     for (size_t index = 0; index < rules->item_count && !failed; index++) {
         if (rules->items[index][0] == '@') failed = output_is_read(self, rules->items[index] + 1, "--fail-if @", why);
     }
-    for (size_t index = 0; index < asked->words.item_count && !failed; index++) {
-        failed = output_is_read(self, asked->words.items[index], command, why);
+    for (size_t index = 0; index < words->item_count && !failed; index++) {
+        failed = output_is_read(self, words->items[index], command, why);
     }
     return failed;
 }
@@ -285,52 +314,6 @@ static int output_is_replayed(const output *self, const char *workload, problem 
                            workload);
     }
     return 0;
-}
-
-static int output_finish(FILE *ours, problem *why)
-{
-    errno = 0;
-    int failed = fflush(ours) != 0;
-    if (!failed && !ferror(ours)) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", ours == stdout ? "stdout" : "stderr",
-                       errno ? strerror(errno) : "write error");
-}
-
-int output_finish_stdout(problem *why)
-{
-    return output_finish(stdout, why);
-}
-
-static int output_write(const output *self, const output_material *material, problem *why)
-{
-    output_file file;
-    if (output_is_stdout(self->path)) {
-        self->kind->write(stdout, material);
-        return output_finish(stdout, why);
-    }
-    if (output_file_open(&file, self->path, "w", why)) return -1;
-    self->kind->write(file.stream, material);
-    return output_file_close(&file, self->kind->name, why);
-}
-
-/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set.
-   EXIT_HARNESS: not all of it arrived. */
-static int output_summary(const output_material *material, problem *why)
-{
-    output_file file;
-    problem trouble = { 0, "" };
-    const char *path = program_environment("GITHUB_STEP_SUMMARY");
-    if (!path) return 0;
-    FILE *ours = output_is_stdout(path) ? stdout : output_leads_to(path, STDERR_FILENO) ? stderr : NULL;
-    if (ours) {
-        output_md.write(ours, material);
-        return output_finish(ours, why);
-    }
-    if (output_file_open(&file, path, "a", &trouble)) {
-        return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
-    }
-    output_md.write(file.stream, material);
-    return output_file_close(&file, "", why);
 }
 
 /* ---- Files one by one, then the table */
@@ -395,8 +378,11 @@ int output_list_files(const output_list *self, const output_material *material, 
     }
     if (!made.device) made.device = kept.count && kept.rows->cells[COLUMN_DEVICE].text
                                   ? kept.rows->cells[COLUMN_DEVICE].text : "";
-    for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], &made, why);
-    if (material->list) failed |= output_summary(&made, why);
+    for (size_t index = 0; index < self->count; index++) {
+        failed |= output_send(self->items[index].path, self->items[index].kind, 0, &made, why);
+    }
+    const char *summary = material->list ? program_environment("GITHUB_STEP_SUMMARY") : NULL;
+    if (summary) failed |= output_send(summary, &output_md, 1, &made, why);
     free(kept.rows);
     return failed ? -1 : 0;
 }
