@@ -101,34 +101,34 @@ static void summary_rows(FILE *out, const row_list *list)
     fputc('\n', out);
 }
 
-/* width: nothing is folded. */
-static void summary_sentence(FILE *out, const row *named, const char *text, size_t width)
+static void summary_sentence(FILE *out, const row *named, const char *between, const char *text)
 {
-    (void)width;
     fputs("- ", out);
     summary_cell(out, named, COLUMN_WORKLOAD);
     if (named->cells[COLUMN_WORKLOAD].kind != CELL_NONE) fputc('/', out);
     summary_cell(out, named, COLUMN_POLICY);
     if (named->cells[COLUMN_HOLES].kind != CELL_NONE) fputs(" free blocks ", out);
     summary_cell(out, named, COLUMN_HOLES);
-    text_print(out, summary_text, "%s\n", text);
+    text_print(out, summary_text, "%s%s\n", between, text);
 }
 
 static void summary_sentences(FILE *out, const row_list *list)
 {
-    char text[sizeof list->rows->note + 2];
-    size_t told = 0, left_out = 0;
+    char text[512];
+    size_t told = 0, repeated = 0;
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
-        if (!*why) continue;
-        snprintf(text, sizeof text, ": %s", why);
-        if (told < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, text, 0);
-        left_out += told++ >= SUMMARY_MOST_SENTENCES;
+        if (*why && told++ < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, ": ", why);
     }
-    if (row_is_run(list->kind)) told += table_repeats(out, list, summary_sentence, 0);
-    if (told) fputc('\n', out);
-    if (left_out) fprintf(out, "%zu sentences more are left out\n\n", left_out);
+    for (size_t index = 0; row_is_run(list->kind) && index < list->count; index++) {
+        if (!*table_repeats(list, index, text, sizeof text)) continue;
+        summary_sentence(out, &list->rows[index], text, "");
+        repeated++;
+    }
+    if (told || repeated) fputc('\n', out);
+    if (told <= SUMMARY_MOST_SENTENCES) return;
+    fprintf(out, "%zu sentences more are left out\n\n", told - SUMMARY_MOST_SENTENCES);
 }
 
 /* What each workload comes to. */

@@ -45,7 +45,7 @@ table_style table_style_for(FILE *out, const char *choice)
     return style;
 }
 
-/* ---- Below the table: what rows that are there more than once say together */
+/* ---- What rows that are there more than once say together */
 
 static void table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text, size_t size)
 {
@@ -53,121 +53,112 @@ static void table_percentile(const histogram *latency, unsigned per_mille, const
     text_add(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
 }
 
-static const char *table_repeats_text(const repeats *of, char *text, size_t size)
+const char *table_repeats(const row_list *list, size_t row_index, char *text, size_t size)
 {
-    char range[64] = " (an interval takes six times)", ends[200] = "";
-    const interval *time = &of->ns;
-    const histogram *allocs = of->sums[REPEATS_ALLOC];
-    table_percentile(allocs, 500, "p50", ends, sizeof ends);
-    table_percentile(allocs, 990, "p99", ends, sizeof ends);
-    table_percentile(allocs, 999, "p99.9", ends, sizeof ends);
-    if (time->is_known) snprintf(range, sizeof range, " [%.1Lf,%.1Lf]", time->low, time->high);
-    snprintf(text, size, ", %zu times: host ns/op %.1Lf%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
-             "%s", time->count, time->middle, range, allocs->count, allocs->max, ends);
+    repeats of;
+    int is_told = repeats_of(&of, list, row_index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC];
+    text[0] = '\0';
+    if (is_told) {
+        const interval *time = &of.ns;
+        const histogram *allocs = of.sums[REPEATS_ALLOC];
+        text_add(text, size, ", %zu times: host ns/op %.1Lf", time->count, time->middle);
+        if (!time->is_known) text_add(text, size, " (an interval takes six times)");
+        else text_add(text, size, " [%.1Lf,%.1Lf]", time->low, time->high);
+        text_add(text, size, "; ns of all %" PRIu64 " allocations together: max %" PRIu64, allocs->count,
+                 allocs->max);
+        table_percentile(allocs, 500, "p50", text, size);
+        table_percentile(allocs, 990, "p99", text, size);
+        table_percentile(allocs, 999, "p99.9", text, size);
+    }
+    repeats_free(&of);
     return text;
 }
 
-size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width)
-{
-    char text[512];
-    size_t told = 0;
-    for (size_t index = 0; index < list->count; index++) {
-        repeats of;
-        if (repeats_of(&of, list, index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC]) {
-            told++;
-            say(out, &list->rows[index], table_repeats_text(&of, text, sizeof text), width);
-        }
-        repeats_free(&of);
-    }
-    return told;
-}
+/* ---- Which columns go when there is no room */
 
-/* ---- The table's lines: which columns go when there is no room, notes, legend */
+typedef struct table_place {
+    const table_column *column;
+    size_t              whole, width;            /* that it needs, that it has; 0: it is dropped */
+} table_place;
 
-typedef struct table_layout {
-    const table_column *columns;
-    size_t              count;
-    size_t              widths[TABLE_MOST];      /* 0: not there .. */
-    int                 is_dropped[TABLE_MOST];  /* .. for lack of room */
-    int                 has_marks;               /* some column's last cell may have one behind it */
-} table_layout;
+typedef struct table {
+    FILE                   *out;
+    const row_list         *list;
+    const cuda_environment *environment;
+    const table_style      *style;
+    table_place             places[TABLE_MOST];  /* of columns that have something in them */
+    size_t                  count;
+    int                     has_marks;           /* some column's last cell may have one behind it */
+} table;
 
-/* Columns of a rank and above go, then texts are cut to so much, then the next. */
-static const struct { int rank; size_t least; } table_steps[] = { { 3, 20 }, { 2, 12 }, { 1, 6 } };
-
-static size_t table_total(const table_layout *layout)
+static size_t table_total(const table *self)
 {
     size_t total = 0;
-    for (size_t column = 0; column < layout->count; column++) {
-        if (layout->widths[column]) total += layout->widths[column] + 2;
+    for (size_t at = 0; at < self->count; at++) {
+        if (self->places[at].width) total += self->places[at].width + 2;
     }
-    return total ? total - 2 + (size_t)layout->has_marks : 0;
+    return total ? total - 2 + (size_t)self->has_marks : 0;
 }
 
 /* Drops the last column of the highest rank, of this one and above; 0: none may go. */
-static int table_drop(table_layout *layout, int rank)
+static int table_drop(table *self, int rank)
 {
-    size_t worst = layout->count;
-    for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->widths[column] || layout->columns[column].rank < rank) continue;
-        if (worst == layout->count || layout->columns[column].rank >= layout->columns[worst].rank) worst = column;
+    table_place *worst = NULL;
+    for (table_place *place = self->places; place < self->places + self->count; place++) {
+        if (!place->width || place->column->rank < rank) continue;
+        if (!worst || place->column->rank >= worst->column->rank) worst = place;
     }
-    if (worst == layout->count) return 0;
-    layout->widths[worst] = 0;
-    layout->is_dropped[worst] = 1;
-    return 1;
+    if (worst) worst->width = 0;
+    return worst != NULL;
 }
 
 /* The widest column of texts by one, where it is wider than this. */
-static int table_shrink(table_layout *layout, size_t least)
+static int table_shrink(table *self, size_t least)
 {
-    size_t widest = layout->count;
-    for (size_t column = 0; column < layout->count; column++) {
-        if (!(layout->columns[column].flags & TABLE_TEXT) || layout->widths[column] <= least) continue;
-        if (widest == layout->count || layout->widths[column] > layout->widths[widest]) widest = column;
+    table_place *widest = NULL;
+    for (table_place *place = self->places; place < self->places + self->count; place++) {
+        if (!(place->column->flags & TABLE_TEXT) || place->width <= least) continue;
+        if (!widest || place->width > widest->width) widest = place;
     }
-    if (widest == layout->count) return 0;
-    layout->widths[widest]--;
-    return 1;
+    if (widest) widest->width--;
+    return widest != NULL;
 }
 
-/* What was cut for a column that went all the same. */
-static void table_widen(table_layout *layout, const size_t *whole, size_t width)
+/* Columns of a rank and above go, then texts are cut to so much, then the next. In the end what was cut for a column
+   that went all the same is there again. */
+static void table_fit(table *self)
 {
-    for (size_t column = 0; column < layout->count; column++) {
-        while (layout->widths[column] && layout->widths[column] < whole[column] && table_total(layout) < width) {
-            layout->widths[column]++;
-        }
+    static const struct { int rank; size_t least; } steps[] = { { 3, 20 }, { 2, 12 }, { 1, 6 } };
+    const size_t width = self->style->width;
+    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
+        while (table_total(self) > width && table_drop(self, steps[step].rank)) continue;
+        while (table_total(self) > width && table_shrink(self, steps[step].least)) continue;
+    }
+    for (table_place *place = self->places; place < self->places + self->count; place++) {
+        while (place->width && place->width < place->whole && table_total(self) < width) place->width++;
     }
 }
 
-static void table_fit(table_layout *layout, size_t width)
-{
-    size_t whole[TABLE_MOST];
-    memcpy(whole, layout->widths, sizeof whole);
-    for (size_t step = 0; step < sizeof table_steps / sizeof table_steps[0]; step++) {
-        while (table_total(layout) > width && table_drop(layout, table_steps[step].rank)) continue;
-        while (table_total(layout) > width && table_shrink(layout, table_steps[step].least)) continue;
-    }
-    table_widen(layout, whole, width);
-}
-
-static void table_measure(const row_list *list, size_t width, table_layout *layout)
+static void table_measure(table *self)
 {
     char text[1024];
-    memset(layout, 0, sizeof *layout);
-    layout->count = table_columns(list->kind, &layout->columns);
-    for (size_t column = 0; column < layout->count; column++) {
-        layout->widths[column] = strlen(layout->columns[column].heading);
-        layout->has_marks |= (layout->columns[column].flags & TABLE_LEAST) != 0;
-        for (size_t index = 0; index < list->count; index++) {
-            const char *filled = table_fill(&layout->columns[column], &list->rows[index], text, sizeof text);
-            if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
+    const table_column *columns;
+    size_t count = table_columns(self->list->kind, &columns);
+    for (const table_column *column = columns; column < columns + count; column++) {
+        size_t width = strlen(column->heading);
+        self->has_marks |= (column->flags & TABLE_LEAST) != 0;
+        if (!table_is_used(self->list, column)) continue;
+        for (size_t index = 0; index < self->list->count; index++) {
+            size_t length = strlen(table_fill(column, &self->list->rows[index], text, sizeof text));
+            if (length > width) width = length;
         }
-        if (!table_is_used(list, &layout->columns[column])) layout->widths[column] = 0;
+        const table_place made = { column, width, width };
+        self->places[self->count++] = made;
     }
-    table_fit(layout, width);
+    table_fit(self);
 }
+
+/* ---- The table's lines */
 
 static const char *table_paint(const row *shown, const table_style *style)
 {
@@ -177,149 +168,144 @@ static const char *table_paint(const row *shown, const table_style *style)
     return strcmp(status, "oom") ? "\033[31m" : "\033[33m";
 }
 
-typedef struct table_pen {
-    FILE              *out;
-    const table_style *style;
-    size_t             owed;                     /* spaces not yet written: none at a line's end */
-} table_pen;
-
-/* Text that does not fit is cut, aloud; numbers always fit. The best are bold, or, without colours, starred. */
-static void table_print(table_pen *pen, const table_column *column, size_t width, const char *text, int is_best)
+/* index of a row; list->count: the headings. Text that does not fit is cut, aloud; numbers always fit. The best are
+   bold, or, without colours, starred. */
+static void table_line(const table *self, size_t index)
 {
-    char value[1024];
-    snprintf(value, sizeof value, "%s", text);
-    table_cut(value, width);
-    size_t pad = strlen(value) < width ? width - strlen(value) : 0;
-    int is_text = (column->flags & TABLE_TEXT) != 0, is_starred = is_best && !pen->style->color;
-    int is_bold = is_best && pen->style->color;
-    fprintf(pen->out, "%*s%s%s%s%s", (int)(pen->owed + (is_text ? 0 : pad)), "", is_bold ? "\033[1m" : "", value,
-            is_starred ? "*" : "", is_bold ? "\033[0m" : "");
-    pen->owed = 2 - (size_t)is_starred + (is_text ? pad : 0);
-}
-
-/* index of a row; list->count: the headings. */
-static void table_line(FILE *out, const row_list *list, size_t index, const table_layout *layout,
-                       const table_style *style)
-{
-    const row *shown = index < list->count ? &list->rows[index] : NULL;
-    const char *paint = table_paint(shown, style);
-    table_pen pen = { out, style, 0 };
-    fputs(paint, out);
-    for (size_t at = 0; at < layout->count; at++) {
-        const table_column *column = &layout->columns[at];
-        char text[1024];
-        if (!layout->widths[at]) continue;
-        const char *filled = shown ? table_fill(column, shown, text, sizeof text) : column->heading;
-        table_print(&pen, column, layout->widths[at], filled, shown && table_is_best(list, index, column));
+    const row *shown = index < self->list->count ? &self->list->rows[index] : NULL;
+    const char *paint = table_paint(shown, self->style);
+    size_t owed = 0;                             /* spaces not yet written: none at a line's end */
+    fputs(paint, self->out);
+    for (const table_place *place = self->places; place < self->places + self->count; place++) {
+        const table_column *column = place->column;
+        char text[1024], value[1024];
+        if (!place->width) continue;
+        snprintf(value, sizeof value, "%s", shown ? table_fill(column, shown, text, sizeof text) : column->heading);
+        table_cut(value, place->width);
+        size_t length = strlen(value), pad = length < place->width ? place->width - length : 0;
+        int is_text = (column->flags & TABLE_TEXT) != 0, is_best = shown && table_is_best(self->list, index, column);
+        int is_bold = is_best && self->style->color, is_starred = is_best && !is_bold;
+        fprintf(self->out, "%*s%s%s%s%s", (int)(owed + (is_text ? 0 : pad)), "", is_bold ? "\033[1m" : "", value,
+                is_starred ? "*" : "", is_bold ? "\033[0m" : "");
+        owed = 2 - (size_t)is_starred + (is_text ? pad : 0);
     }
-    fprintf(out, "%s\n", *paint ? "\033[0m" : "");
+    fprintf(self->out, "%s\n", *paint ? "\033[0m" : "");
 }
 
 /* A line a row; between workloads a blank one. */
-static void table_rows(FILE *out, const row_list *list, const table_layout *layout, const table_style *style)
+static void table_rows(const table *self)
 {
+    const row_list *list = self->list;
     size_t first, count;
-    table_line(out, list, list->count, layout, style);
+    table_line(self, list->count);
     for (size_t index = 0; index < list->count; index++) {
         row_group(list, index, &first, &count);
-        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', out);
-        table_line(out, list, index, layout, style);
+        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', self->out);
+        table_line(self, index);
     }
 }
 
-/* A sentence, folded at spaces, indented; a word that no line has room for is broken. */
-static void table_fold(FILE *out, const char *text, size_t width)
+/* ---- Sentences below the table */
+
+/* Folded at spaces, indented; a word that no line has room for is broken. */
+static void table_fold(const table *self, const char *text)
 {
-    size_t at = 0, room = width > 24 ? width : 24;
+    size_t at = 0, room = self->style->width > 24 ? self->style->width : 24;
     while (*text) {
         size_t word = strcspn(text, " "), most = at ? room - 4 : room;
         if (word > most) word = utf8_fits(text, most);
         if (at && at + 1 + word > room) {
-            fputs("\n   ", out);
+            fputs("\n   ", self->out);
             at = 3;
         }
-        if (at) fputc(' ', out);
-        fprintf(out, "%.*s", (int)word, text);
+        if (at) fputc(' ', self->out);
+        fprintf(self->out, "%.*s", (int)word, text);
         at += word + (at != 0);
         text += word;
         text += strspn(text, " ");
     }
-    fputc('\n', out);
+    fputc('\n', self->out);
 }
 
-static void table_dropped(FILE *out, const table_layout *layout, size_t width)
+static void table_dropped(const table *self)
 {
     char text[512];
     size_t dropped = 0;
-    snprintf(text, sizeof text, "no room in %zu columns for:", width);
-    for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->is_dropped[column]) continue;
-        text_add(text, sizeof text, "%s %s", dropped++ ? "," : "", layout->columns[column].heading);
+    snprintf(text, sizeof text, "no room in %zu columns for:", self->style->width);
+    for (size_t at = 0; at < self->count; at++) {
+        if (self->places[at].width) continue;
+        text_add(text, sizeof text, "%s %s", dropped++ ? "," : "", self->places[at].column->heading);
     }
-    if (dropped) table_fold(out, text, width);
+    if (dropped) table_fold(self, text);
 }
 
-static void table_notes(FILE *out, const row_list *list, size_t width)
+/* Of a row, by the names that the table has. */
+static void table_sentence(const table *self, const row *named, const char *between, const char *text)
 {
-    char name[1024], policy[1024], text[2700];
+    char name[1024], policy[1024], line[2700];
+    const cell *of = &named->cells[self->list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
+    snprintf(line, sizeof line, "%s/%s%s%s", of->kind == CELL_TEXT ? table_name(of->text, name, sizeof name)
+             : cell_print(of, name, sizeof name),
+             table_policy_name(named->cells[COLUMN_POLICY].text, policy, sizeof policy), between, text);
+    table_fold(self, line);
+}
+
+/* What each workload comes to. */
+static void table_verdicts(const table *self)
+{
+    const row_list *list = self->list;
+    char text[VERDICT_ROOM];
+    fputc('\n', self->out);
+    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
+        if (*verdict_line(list, first, text)) table_fold(self, text);
+    }
+    fputc('\n', self->out);
+}
+
+/* Why rows end where they do; then, of runs, what repeats say. */
+static void table_notes(const table *self)
+{
+    const row_list *list = self->list;
+    char text[512];
     int told = 0;
     for (size_t index = 0; index < list->count; index++) {
-        const row *shown = &list->rows[index];
-        const char *why = table_why(shown, list->kind);
-        if (!*why) continue;
-        const cell *workload = &shown->cells[list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
-        snprintf(text, sizeof text, "%s/%s: %s", workload->kind == CELL_TEXT
-                 ? table_name(workload->text, name, sizeof name) : cell_print(workload, name, sizeof name),
-                 table_policy_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), why);
-        table_fold(out, text, width);
+        const char *why = table_why(&list->rows[index], list->kind);
+        if (*why) table_sentence(self, &list->rows[index], ": ", why);
+        told |= *why != '\0';
+    }
+    if (!row_is_run(list->kind)) return;
+    if (told) fputc('\n', self->out);
+    told = 0;
+    for (size_t index = 0; index < list->count; index++) {
+        if (!*table_repeats(list, index, text, sizeof text)) continue;
+        table_sentence(self, &list->rows[index], text, "");
         told = 1;
     }
-    if (told && row_is_run(list->kind)) fputc('\n', out);
+    if (told) fputc('\n', self->out);
 }
 
-/* The names as the table has them. */
-static void table_sum(FILE *out, const row *named, const char *text, size_t width)
-{
-    char workload[1024], chosen[1024], line[2700];
-    snprintf(line, sizeof line, "%s/%s%s", table_name(named->cells[COLUMN_WORKLOAD].text, workload, sizeof workload),
-             table_policy_name(named->cells[COLUMN_POLICY].text, chosen, sizeof chosen), text);
-    table_fold(out, line, width);
-}
-
-static int table_shows_time(const table_layout *layout)
+static int table_shows_time(const table *self)
 {
     int shown = 0;
-    for (size_t column = 0; column < layout->count; column++) {
-        shown |= (layout->columns[column].flags & TABLE_TIME) && layout->widths[column];
+    for (const table_place *place = self->places; place < self->places + self->count; place++) {
+        shown |= (place->column->flags & TABLE_TIME) && place->width;
     }
     return shown;
 }
 
-/* What each workload comes to. */
-static void table_verdicts(FILE *out, const row_list *list, size_t width)
-{
-    char text[VERDICT_ROOM];
-    fputc('\n', out);
-    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
-        if (*verdict_line(list, first, text)) table_fold(out, text, width);
-    }
-    fputc('\n', out);
-}
-
-static void table_run_legend(FILE *out, const row_list *list, const table_layout *layout,
-                             const cuda_environment *environment, size_t width)
+static void table_run_legend(const table *self)
 {
     char line[1200];
+    const cuda_environment *environment = self->environment;
     int has_baseline = 0;
-    for (size_t index = 0; index < list->count; index++) has_baseline |= list->rows[index].is_baseline;
-    if (environment) table_fold(out, cuda_environment_line(environment, line, sizeof line), width);
+    for (size_t at = 0; at < self->list->count; at++) has_baseline |= self->list->rows[at].is_baseline;
+    if (environment) table_fold(self, cuda_environment_line(environment, line, sizeof line));
     line[0] = '\0';
-    for (size_t column = 0; column < layout->count; column++) {
-        const table_column *shown = &layout->columns[column];
-        if (!layout->widths[column] || !shown->note) continue;
-        text_add(line, sizeof line, "%s: %s; ", shown->heading, shown->note);
+    for (const table_place *place = self->places; place < self->places + self->count; place++) {
+        if (!place->width || !place->column->note) continue;
+        text_add(line, sizeof line, "%s: %s; ", place->column->heading, place->column->note);
     }
-    if (table_shows_time(layout)) {
+    if (table_shows_time(self)) {
         text_add(line, sizeof line, "host/op: measured on this machine%s; ",
                  environment ? "" : ", simulated driver included");
     }
@@ -327,7 +313,7 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
              environment ? " What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in which "
              "their blocks lie." : " The device is simulated (stress help costs).", has_baseline
              ? " cudaMalloc was not asked for: it is there to compare with, and neither marked nor judged." : "");
-    table_fold(out, line, width);
+    table_fold(self, line);
 }
 
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
@@ -352,33 +338,28 @@ static const struct { const char *columns, *times; } table_legends[] = {
         "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL },
 };
 
-static void table_legend(FILE *out, const row_list *list, const table_layout *layout,
-                         const cuda_environment *environment, size_t width)
+static void table_legend(const table *self)
 {
     char line[512];
-    if (row_is_run(list->kind)) {
-        table_run_legend(out, list, layout, environment, width);
-        return;
-    }
-    const char *times = table_legends[list->kind].times, *device = "simulated device.";
-    if (environment) device = cuda_environment_line(environment, line, sizeof line);
-    if (!times) table_fold(out, device, width);  /* of what is timed it is no part */
-    table_fold(out, table_legends[list->kind].columns, width);
-    if (times && table_shows_time(layout)) table_fold(out, times, width);
+    const char *times = table_legends[self->list->kind].times, *device = "simulated device.";
+    if (self->environment) device = cuda_environment_line(self->environment, line, sizeof line);
+    if (!times) table_fold(self, device);        /* of what is timed it is no part */
+    table_fold(self, table_legends[self->list->kind].columns);
+    if (times && table_shows_time(self)) table_fold(self, times);
 }
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
-    table_layout layout;
-    table_measure(list, style->width, &layout);
-    table_rows(out, list, &layout, style);
-    table_dropped(out, &layout, style->width);
+    table self = { .out = out, .list = list, .environment = environment, .style = style };
+    table_measure(&self);
+    table_rows(&self);
+    table_dropped(&self);
     if (list->partial) {
         fputs("partial: ", out);
-        table_fold(out, list->partial, style->width);
+        table_fold(&self, list->partial);
     }
-    if (row_is_run(list->kind)) table_verdicts(out, list, style->width);
-    table_notes(out, list, style->width);
-    if (row_is_run(list->kind) && table_repeats(out, list, table_sum, style->width)) fputc('\n', out);
-    table_legend(out, list, &layout, environment, style->width);
+    if (row_is_run(list->kind)) table_verdicts(&self);
+    table_notes(&self);
+    if (row_is_run(list->kind)) table_run_legend(&self);
+    else table_legend(&self);
 }
