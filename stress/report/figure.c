@@ -419,16 +419,17 @@ static void figure_holes(drawing *self, const plot_frame *frame)
 
 /* ---- Which figures there are */
 
-typedef struct figure_maker { figure *made; size_t count; } figure_maker;
-
-static void figure_add(figure_maker *maker, int is_wanted, figure_kind kind, size_t first, size_t count)
+static void figure_add(figure_sheet *sheet, int is_wanted, figure_kind kind, size_t first, size_t count)
 {
     const figure made = { kind, first, count };
-    if (is_wanted) maker->made[maker->count++] = made;
+    if (!is_wanted || (sheet->is_maps && kind != FIGURE_MAP)) return;
+    sheet->figures[sheet->count++] = made;
+    sheet->map_count += kind == FIGURE_MAP;
 }
 
-static void figure_add_run(figure_maker *maker, const row_list *list, size_t first, size_t count)
+static void figure_add_run(figure_sheet *sheet, size_t first, size_t count)
 {
+    const row_list *list = sheet->list;
     int is_timed = 0, has_samples = 0, has_arena = 0, is_whole = 0;
     for (size_t at = first; at < first + count; at++) {
         const row *shown = &list->rows[at];
@@ -437,49 +438,58 @@ static void figure_add_run(figure_maker *maker, const row_list *list, size_t fir
         has_samples |= shown->recording && shown->recording->sample_count;
         has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
     }
-    figure_add(maker, is_whole, FIGURE_OVERHEAD, first, count);
-    figure_add(maker, is_timed, FIGURE_LATENCY, first, count);
-    figure_add(maker, has_arena, FIGURE_FRAGMENTATION, first, count);
-    figure_add(maker, has_samples, FIGURE_IDLE, first, count);
+    figure_add(sheet, is_whole, FIGURE_OVERHEAD, first, count);
+    figure_add(sheet, is_timed, FIGURE_LATENCY, first, count);
+    figure_add(sheet, has_arena, FIGURE_FRAGMENTATION, first, count);
+    figure_add(sheet, has_samples, FIGURE_IDLE, first, count);
     for (size_t at = first; at < first + count; at++) {
         const record *drawn = list->rows[at].recording;
         int is_drawn = drawn && row_is_first(list, first, at);
-        figure_add(maker, is_drawn && drawn->block_count, FIGURE_MAP, at, 1);
-        figure_add(maker, is_drawn && drawn->sample_count, FIGURE_MEMORY, at, 1);
+        figure_add(sheet, is_drawn && drawn->block_count, FIGURE_MAP, at, 1);
+        figure_add(sheet, is_drawn && drawn->sample_count, FIGURE_MEMORY, at, 1);
     }
 }
 
-static void figure_add_holes(figure_maker *maker, const row_list *list)
+static void figure_add_holes(figure_sheet *sheet)
 {
+    const row_list *list = sheet->list;
     int has_ns = 0, has_instructions = 0;
     for (size_t at = 0; at < list->count; at++) {
         has_ns |= list->rows[at].cells[COLUMN_NS_PER_PAIR].kind != CELL_NONE;
         has_instructions |= list->rows[at].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE;
     }
-    figure_add(maker, has_ns, FIGURE_HOLES_NS, 0, list->count);
-    figure_add(maker, has_instructions, FIGURE_HOLES_INSTRUCTIONS, 0, list->count);
+    figure_add(sheet, has_ns, FIGURE_HOLES_NS, 0, list->count);
+    figure_add(sheet, has_instructions, FIGURE_HOLES_INSTRUCTIONS, 0, list->count);
 }
 
-figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
+static void figure_add_all(figure_sheet *sheet)
 {
-    figure_maker maker = { program_need(list->count * 7 + 2, sizeof *maker.made), 0 };
+    const row_list *list = sheet->list;
     size_t shown = 0;                            /* rows of run */
-    *left_out = 0;
-    if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
-    for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
+    for (size_t at = 0, first, rows; at < list->count; at += rows) {
         row_group(list, at, &first, &rows);
-        figure_add(&maker, list->kind == ROW_CAPACITY, FIGURE_CAPACITY, first, rows);
-        figure_add(&maker, list->kind == ROW_BATCH, FIGURE_BATCH, first, rows);
+        figure_add(sheet, list->kind == ROW_CAPACITY, FIGURE_CAPACITY, first, rows);
+        figure_add(sheet, list->kind == ROW_BATCH, FIGURE_BATCH, first, rows);
         if (!row_is_run(list->kind)) continue;
         if (shown && shown + rows > FIGURE_MOST_ROWS) {
-            *left_out += rows;
+            sheet->left_out += rows;
             continue;
         }
-        figure_add_run(&maker, list, first, rows);
+        figure_add_run(sheet, first, rows);
         shown += rows;
     }
-    *count = maker.count;
-    return maker.made;
+}
+
+figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_bytes)
+{
+    enum { FIGURE_MAP_BYTES = 60000 };
+    figure_sheet made = { .list = list, .is_maps = is_maps, .map_bytes = FIGURE_MAP_BYTES };
+    made.figures = program_need(list->count * 7 + 2, sizeof *made.figures);
+    if (list->kind == ROW_HOLES) figure_add_holes(&made);
+    else figure_add_all(&made);
+    if (made.map_count && maps_bytes / made.map_count < made.map_bytes) made.map_bytes = maps_bytes / made.map_count;
+    made.grain = made.map_count > 20 ? 4 : made.map_count > 8 ? 2 : 1;
+    return made;
 }
 
 /* what: behind the names of the workload and, of a figure of one row, of its policy. */
@@ -514,21 +524,11 @@ static const figure_type figure_types[] = {
         "Cost of one allocation and free against the number of free blocks, by policy." },
 };
 
-int figure_begins(const figure *figures, size_t at)
+int figure_begins(const figure_sheet *sheet, size_t at)
 {
-    return !at || figures[at].first != figures[at - 1].first
-        || figure_types[figures[at].kind].is_of_row != figure_types[figures[at - 1].kind].is_of_row;
-}
-
-figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes)
-{
-    enum { FIGURE_MAP_BYTES = 60000 };
-    figure_sheet sheet = { list, FIGURE_MAP_BYTES, 1, 0 };
-    size_t maps = 0;
-    for (size_t at = 0; at < count; at++) maps += figures[at].kind == FIGURE_MAP;
-    if (maps && maps_bytes / maps < sheet.map_bytes) sheet.map_bytes = maps_bytes / maps;
-    if (maps > 8) sheet.grain = maps > 20 ? 4 : 2;
-    return sheet;
+    const figure *begun = &sheet->figures[at], *before = begun - 1;
+    return !at || (!sheet->is_maps && (begun->first != before->first
+        || figure_types[begun->kind].is_of_row != figure_types[before->kind].is_of_row));
 }
 
 static drawing figure_begin(FILE *out, const figure_sheet *sheet, const figure *shown)
@@ -555,11 +555,12 @@ static drawing figure_begin(FILE *out, const figure_sheet *sheet, const figure *
     return made;
 }
 
-void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
+void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement)
 {
+    const figure *shown = &sheet->figures[at];
     const figure_type *type = &figure_types[shown->kind];
     figure_words words;
-    const plot_frame frame = { number, placement, words.title, words.heading, type->description };
+    const plot_frame frame = { (unsigned)at + 1, placement, words.title, words.heading, type->description };
     drawing self = figure_begin(out, sheet, shown);
     figure_title(&words, &sheet->list->rows[shown->first], type->is_of_row, type->what);
     type->draw(&self, &frame);

@@ -25,24 +25,24 @@ typedef struct figure {
     size_t       first, count;                   /* rows of the list: the workload's, or the one */
 } figure;
 
-/* What figures need beside their rows. */
+/* The figures of rows, and what they need beside these. */
+enum { FIGURE_MOST_ROWS = 32 };
 typedef struct figure_sheet {
     const row_list *list;
+    int             is_maps;                     /* of maps alone */
+    figure         *figures;                     /* in order, those of the first FIGURE_MOST_ROWS or so */
+    size_t          count, map_count;            /* map_count: of them, maps */
+    size_t          left_out;                    /* rows without */
     size_t          map_bytes;                   /* about what a map may take in the document */
     unsigned        grain;                       /* of lines over time: units with at most four points */
-    size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at */
+    size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at: 0 */
 } figure_sheet;
 
-/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. *left_out: rows without. Free it. */
-enum { FIGURE_MOST_ROWS = 32 };
-figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
-
-/* 1: it begins a set, which is laid out together: the figures of a workload, or those of one row. */
-int figure_begins(const figure *figures, size_t at);
-
-/* What a document of so many bytes' worth of maps can have; told_blocks: 0. */
-figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes);
-void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement);
+/* For a document of so many bytes' worth of maps. Free its figures. */
+figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_bytes);
+/* 1: it begins a set, which is laid out together: the figures of a workload, or those of one row, or all maps. */
+int  figure_begins(const figure_sheet *sheet, size_t at);
+void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement);
 
 /* "train / paged: memory"; without the policy, unless is_row. heading: the title as far as it fits. */
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;

@@ -241,35 +241,32 @@ static void html_failures(FILE *out, const output_material *page)
 }
 
 /* A heading for each workload; below it its figures, then those of each of its rows. */
-static void html_figures(FILE *out, const row_list *list, const figure *figures, size_t count)
+static void html_figures(FILE *out, const figure_sheet *sheet)
 {
-    enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
     size_t last = SIZE_MAX;
-    figure_sheet sheet = figure_sheet_for(list, figures, count, HTML_MAPS_BYTES);
-    sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < sheet->count; at++) {
         size_t first, rows;
-        int begins_set = figure_begins(figures, at);
-        row_group(list, figures[at].first, &first, &rows);
+        int begins_set = figure_begins(sheet, at);
+        row_group(sheet->list, sheet->figures[at].first, &first, &rows);
         if (begins_set && at) fputs("</div>\n", out);
         if (first != last) {
             if (at) fputs("</section>\n", out);
-            const char *workload = row_workload(&list->rows[first]);
+            const char *workload = row_workload(&sheet->list->rows[first]);
             text_print(out, xml_text, "<section><h2>%s</h2>\n", *workload ? workload : "Figures");
         }
         if (begins_set) fputs(first != last ? "<div class=\"figures all\">\n" : "<div class=\"figures\">\n", out);
         last = first;
         fputs("<figure>", out);
-        figure_write(out, &sheet, &figures[at], (unsigned)at + 1, "");
+        figure_write(out, sheet, at, "");
         fputs("</figure>\n", out);
     }
-    if (count) fputs("</div></section>\n", out);
+    if (sheet->count) fputs("</div></section>\n", out);
+    if (!sheet->left_out) return;
+    fprintf(out, "<p>%zu rows more have no figures: ask for fewer rows.</p>\n", sheet->left_out);
 }
 
-static void html_legend(FILE *out, size_t left_out, int has_maps)
+static void html_legend(FILE *out)
 {
-    if (left_out) fprintf(out, "<p>%zu rows more have no figures: ask for fewer rows.</p>\n", left_out);
-    if (!has_maps) return;
     fputs("<section><h2>How to read the maps</h2>\n<p>To the right goes time, counted in allocations and frees; "
           "up go addresses, those left out that never held memory. Live blocks have the colour of the step that they "
           "were allocated in, or, where the workload has no steps, of their age. Red is slack: in a block, and not "
@@ -282,21 +279,19 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
 
 static void html_write(FILE *out, const output_material *page)
 {
-    size_t count = 0, left_out = 0;
-    const row_list *list = page->list;
-    figure *figures = figure_list(list, &count, &left_out);
-    int has_maps = 0;
-    for (size_t at = 0; at < count; at++) has_maps |= figures[at].kind == FIGURE_MAP;
+    enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
+    figure_sheet sheet = figure_sheet_of(page->list, 0, HTML_MAPS_BYTES);
+    sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     html_head(out, page);
     html_intro(out, page);
     html_command(out, page->asked->argv, NULL);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
-    html_table(out, list);
+    html_table(out, page->list);
     html_failures(out, page);
-    html_figures(out, list, figures, count);
-    html_legend(out, left_out, has_maps);
+    html_figures(out, &sheet);
+    if (sheet.map_count) html_legend(out);
     fputs("</body></html>\n", out);
-    free(figures);
+    free(sheet.figures);
 }
 
 const output_kind output_html = {

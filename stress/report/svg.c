@@ -8,20 +8,11 @@
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 
-static size_t svg_keep_maps(figure *figures, size_t count)
-{
-    size_t kept = 0;
-    for (size_t at = 0; at < count; at++) {
-        if (figures[at].kind == FIGURE_MAP) figures[kept++] = figures[at];
-    }
-    return kept;
-}
-
-/* The place after the last, or, for a figure that begins a set, the first of the next line. Maps alone are a set. */
-static size_t svg_place(const figure *figures, size_t at, size_t last, int maps_only)
+/* The place after the last, or, for a figure that begins a set, the first of the next line. */
+static size_t svg_place(const figure_sheet *sheet, size_t at, size_t last)
 {
     size_t place = at ? last + 1 : 0;
-    return !maps_only && figure_begins(figures, at) ? (place + 1) / 2 * 2 : place;
+    return figure_begins(sheet, at) ? (place + 1) / 2 * 2 : place;
 }
 
 /* Above the figures: that there are rows which are not here. */
@@ -55,28 +46,24 @@ static void svg_open(FILE *out, size_t count, const output_material *material)
     svg_note(out, "partial: ", list->partial, &used);
 }
 
-/* maps_only: of time and addresses, and no other. */
-static void svg_document(FILE *out, const output_material *material, int maps_only)
+/* is_maps: of time and addresses, and no other. */
+static void svg_document(FILE *out, const output_material *material, int is_maps)
 {
-    const row_list *list = material->list;
-    size_t count = 0, left_out = 0;
-    figure *figures = figure_list(list, &count, &left_out);
-    if (maps_only) count = svg_keep_maps(figures, count);
-    const figure_sheet sheet = figure_sheet_for(list, figures, count, SVG_MAPS_BYTES);
-    size_t last = 0;
-    for (size_t at = 0; at < count; at++) last = svg_place(figures, at, last, maps_only);
-    svg_open(out, count ? last + 1 : 0, material);
-    for (size_t at = 0, place = 0; at < count; at++) {
+    const figure_sheet sheet = figure_sheet_of(material->list, is_maps, SVG_MAPS_BYTES);
+    size_t place = 0;
+    for (size_t at = 0; at < sheet.count; at++) place = svg_place(&sheet, at, place);
+    svg_open(out, sheet.count ? place + 1 : 0, material);
+    for (size_t at = 0; at < sheet.count; at++) {
         char placement[96];
-        place = svg_place(figures, at, place, maps_only);
+        place = svg_place(&sheet, at, place);
         int x = (int)(place % 2) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-        int y = svg_notes_height(list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+        int y = svg_notes_height(material->list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
         snprintf(placement, sizeof placement, " x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, PLOT_WIDTH,
                  PLOT_HEIGHT);
-        figure_write(out, &sheet, &figures[at], (unsigned)at + 1, placement);
+        figure_write(out, &sheet, at, placement);
     }
     fputs("</svg>\n", out);
-    free(figures);
+    free(sheet.figures);
 }
 
 static void svg_write(FILE *out, const output_material *material)
