@@ -145,14 +145,14 @@ static void figure_bar_number(const drawing *self, size_t index, row_column colu
 static void figure_bar_missing(const drawing *self, const figure_bar_kind *kind, size_t index, double y)
 {
     const cell *cells = self->list->rows[index].cells;
-    const char *status = cells[COLUMN_STATUS].kind == CELL_TEXT ? cells[COLUMN_STATUS].text : "oom";
+    const char *status = row_status(&self->list->rows[index]);
     const double x = self->on.left + 4.0;
     char number[64];
     if (cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
         figure_number_text(self, x, y, "start", index, COLUMN_OOM_OP, "out of memory at op ",
                            plot_count(cells[COLUMN_OOM_OP].count, number, sizeof number));
     } else {
-        int is_none = !strcmp(status, "oom") || !strcmp(status, "ok");
+        int is_none = !*status || !strcmp(status, "oom") || !strcmp(status, "ok");
         plot_text(&self->on, x, y, "bad", "start", is_none ? kind->none : status);
     }
 }

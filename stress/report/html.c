@@ -153,10 +153,7 @@ static void html_head(FILE *out, const output_material *page)
 static size_t html_count(const row_list *list, const char *status)
 {
     size_t count = 0;
-    for (size_t at = 0; at < list->count; at++) {
-        const cell *value = &list->rows[at].cells[COLUMN_STATUS];
-        count += value->kind == CELL_TEXT && !strcmp(value->text, status);
-    }
+    for (size_t at = 0; at < list->count; at++) count += !strcmp(row_status(&list->rows[at]), status);
     return count;
 }
 
@@ -184,8 +181,7 @@ static void html_comes_to(FILE *out, const row_list *list)
 {
     char text[VERDICT_ROOM];
     size_t told = 0;
-    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
-        if (!*verdict_line(list, first, text) || told >= HTML_MOST_NOTES) continue;
+    for (size_t at = 0; told < HTML_MOST_NOTES && verdict_take(list, &at, text);) {
         text_print(out, xml_text, told++ ? "<li>%s</li>\n" : "<ul>\n<li>%s</li>\n", text);
     }
     if (told) fputs("</ul>\n", out);
@@ -227,13 +223,13 @@ static void html_failures(FILE *out, const output_material *page)
     for (size_t at = 0; at < list->count && told < HTML_MOST_NOTES; at++) {
         const row *shown = &list->rows[at];
         figure_words words;
-        if (table_is_ok(shown) || shown->cells[COLUMN_STATUS].kind != CELL_TEXT) continue;
+        if (table_is_ok(shown) || !*row_status(shown)) continue;
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
         const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
                              shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
         figure_title(&words, shown, 1, "");
         text_print(out, xml_text, "<p><strong>%s</strong>: %s</p>\n", words.title,
-                   *shown->note ? shown->note : shown->cells[COLUMN_STATUS].text);
+                   *shown->note ? shown->note : row_status(shown));
         if (workload) html_command(out, NULL, &line);
         told++;
     }

@@ -14,8 +14,7 @@
 
 static int junit_is_error(const row *shown)
 {
-    const cell *status = &shown->cells[COLUMN_STATUS];
-    return status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom");
+    return *row_status(shown) && strcmp(row_status(shown), "ok") && strcmp(row_status(shown), "oom");
 }
 
 /* Begins a case of this row and, unless that is "", the rule that judged it. Readers take cases of one name for one
@@ -46,7 +45,7 @@ static void junit_rows(FILE *out, id_map *names, const row_list *list)
         if (!junit_is_error(shown)) fputs("/>\n", out);
         else {
             text_print(out, xml_text, "><error type=\"%s\" message=\"%s\"/></testcase>\n",
-                       shown->cells[COLUMN_STATUS].text, shown->note);
+                       row_status(shown), shown->note);
         }
     }
     if (!list->partial) return;
@@ -75,18 +74,16 @@ static void junit_write(FILE *out, const output_material *material)
     static const gate none;
     const row_list *list = material->list;
     const gate *gates = material->gates ? material->gates : &none;
-    size_t partial = list->partial != NULL, errors = partial, passed = 0, failed = gate_failed(gates);
+    size_t partial = list->partial != NULL, errors = partial, failed = gate_failed(gates);
     id_map names = { .count = 0 };
     for (size_t index = 0; index < list->count; index++) errors += (size_t)junit_is_error(&list->rows[index]);
-    for (size_t index = 0; index < gates->verdict_count; index++) {
-        passed += gates->verdicts[index].outcome == GATE_PASS;
-    }
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                  "<testsuite name=\"gpuarena stress%s%.*s\" "
                  "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n<properties>\n"
                  "<property name=\"version\" value=\"" GPUARENA_VERSION_TEXT "\"/>\n",
             list->shard ? ", " : "", list->shard ? (int)strcspn(list->shard, ":") : 0, list->shard ? list->shard : "",
-            list->count + partial + gates->verdict_count, failed, errors, gates->verdict_count - passed - failed);
+            list->count + partial + gates->verdict_count, failed, errors,
+            gates->verdict_count - gates->counts[GATE_PASS] - failed);
     text_print(out, xml_text, "<property name=\"device\" value=\"%s\"/>\n", material->device);
     if (list->shard) text_print(out, xml_text, "<property name=\"shard\" value=\"%s\"/>\n", list->shard);
     fputs("</properties>\n", out);

@@ -256,6 +256,16 @@ static uint64_t memviz_time(memviz *self, uint64_t now_vns)
     return self->now_us;
 }
 
+/* The next item of the list under way. */
+static void memviz_dictionary(memviz *self, const pickle_field *fields, size_t count, const record_block *block)
+{
+    pickle_item(self->to, &self->items);
+    pickle_mark(self->to, PICKLE_DICT_BEGIN);
+    pickle_fields(self->to, fields, count);
+    memviz_frames(self, block);
+    pickle_mark(self->to, PICKLE_DICT_END);
+}
+
 /* address: the key of the next number, which is one, unless memory ran out. */
 static void memviz_item(memviz *self, const char *action, const char *address, uint64_t number, uint64_t bytes,
                         uint64_t stream, uint64_t now_vns, const record_block *block)
@@ -264,11 +274,7 @@ static void memviz_item(memviz *self, const char *action, const char *address, u
         { "action", action, 0 }, { address, NULL, number }, { "size", NULL, bytes }, { "stream", NULL, stream },
         { "time_us", NULL, memviz_time(self, now_vns) },
     };
-    pickle_item(self->to, &self->items);
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    PICKLE_FIELDS(self->to, fields);
-    memviz_frames(self, block);
-    pickle_mark(self->to, PICKLE_DICT_END);
+    memviz_dictionary(self, fields, sizeof fields / sizeof fields[0], block);
 }
 
 static void memviz_block(memviz *self, const char *action, const record_block *block, uint64_t now_vns)
@@ -379,11 +385,7 @@ static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const re
         { "requested_size", NULL, block ? block->requested_bytes : bytes },
         { "state", block ? "active_allocated" : "inactive", 0 },
     };
-    pickle_item(self->to, &self->items);
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    PICKLE_FIELDS(self->to, fields);
-    memviz_frames(self, block);
-    pickle_mark(self->to, PICKLE_DICT_END);
+    memviz_dictionary(self, fields, sizeof fields / sizeof fields[0], block);
 }
 
 /* A block may be longer than what was asked of the driver for it alone. */

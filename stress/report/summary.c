@@ -76,7 +76,7 @@ static void summary_cell(FILE *out, const row *shown, row_column column)
     char text[1024];
     const cell *value = &shown->cells[column];
     int is_text = value->kind == CELL_TEXT, is_overhead = column == COLUMN_FOOTPRINT && value->kind != CELL_NONE;
-    summary_text(out, is_overhead ? table_overhead(shown, text, sizeof text)
+    summary_text(out, is_overhead ? table_overhead(shown, column, text, sizeof text)
                     : is_text && column == COLUMN_POLICY ? policy_name_shown(value->text, text, sizeof text)
                     : is_text ? value->text : cell_print(value, text, sizeof text));
 }
@@ -136,8 +136,7 @@ static void summary_comes_to(FILE *out, const row_list *list)
 {
     char text[VERDICT_ROOM];
     size_t told = 0;
-    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
-        if (!*verdict_line(list, first, text) || told++ >= SUMMARY_MOST_SENTENCES) continue;
+    for (size_t at = 0; told < SUMMARY_MOST_SENTENCES && verdict_take(list, &at, text); told++) {
         text_print(out, summary_text, "- %s\n", text);
     }
     if (told) fputc('\n', out);

@@ -162,8 +162,8 @@ static void table_measure(table *self)
 
 static const char *table_paint(const row *shown, const table_style *style)
 {
-    const char *status = shown ? shown->cells[COLUMN_STATUS].text : NULL;
-    if (!style->color || !status) return "";
+    const char *status = shown ? row_status(shown) : "";
+    if (!style->color || !*status) return "";
     if (!strcmp(status, "ok")) return shown->is_baseline ? "\033[2m" : "";
     return strcmp(status, "oom") ? "\033[31m" : "\033[33m";
 }
@@ -253,12 +253,9 @@ static void table_sentence(const table *self, const row *named, const char *betw
 /* What each workload comes to. */
 static void table_verdicts(const table *self)
 {
-    const row_list *list = self->list;
     char text[VERDICT_ROOM];
     fputc('\n', self->out);
-    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
-        if (*verdict_line(list, first, text)) table_fold(self, text);
-    }
+    for (size_t at = 0; verdict_take(self->list, &at, text);) table_fold(self, text);
     fputc('\n', self->out);
 }
 

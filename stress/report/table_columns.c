@@ -107,7 +107,7 @@ static const char *table_unless_dull(const row *shown, row_column column, char *
 
 int table_is_ok(const row *shown)
 {
-    return shown->cells[COLUMN_STATUS].kind == CELL_TEXT && !strcmp(shown->cells[COLUMN_STATUS].text, "ok");
+    return !strcmp(row_status(shown), "ok");
 }
 
 const char *table_why(const row *shown, row_kind kind)
@@ -191,18 +191,12 @@ static const char *table_amount(const row *shown, row_column column, char *text,
     return value->kind == CELL_NONE ? "-" : text_bytes(value->count, text, size);
 }
 
-const char *table_overhead(const row *shown, char *text, size_t size)
+const char *table_overhead(const row *shown, row_column column, char *text, size_t size)
 {
-    double share = table_overhead_of(shown);
+    double share = table_weight(shown, column);
     if (share < 0.0) return "-";
     snprintf(text, size, "%+.1f %%", (share - 1.0) * 100.0);
     return text;
-}
-
-static const char *table_above(const row *shown, row_column column, char *text, size_t size)
-{
-    (void)column;
-    return table_overhead(shown, text, size);
 }
 
 /* Where memory ran out: free memory in many pieces is no harm elsewhere. */
@@ -244,7 +238,7 @@ static const char *table_interval(const row *shown, row_column column, char *tex
 static const table_column table_run_columns[] = {
     TABLE_NAMES,
     { "memory", table_amount, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
-    { "overhead", table_above, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
+    { "overhead", table_overhead, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
       "of that over what the workload requests at its peak" },
     { "warm-up calls", table_calls, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 3,
       "of the driver until the first step comes again, or in the whole run" },

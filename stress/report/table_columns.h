@@ -44,8 +44,8 @@ int         table_is_dull(const row *shown, row_column column);
 /* What people read in place of a column's name in files, on the terminal and in reports; the column's name where
    there is no other. */
 const char *table_heading(row_kind kind, row_column column);
-/* What a reserved peak is above what was requested: "+0.2 %"; "-": nothing was. Returns text. */
-const char *table_overhead(const row *shown, char *text, size_t size);
+/* What a reserved peak is above what was requested: "+0.2 %". */
+table_show table_overhead;
 /* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */
 const char *table_why(const row *shown, row_kind kind);
 
@@ -53,11 +53,9 @@ const char *table_why(const row *shown, row_kind kind);
 
 enum { VERDICT_ROOM = 4096 };
 
-/* Of the workload whose first row is number `first`: "train: least memory paged, 31.2 GiB, +0.2 %; fewest driver
-   calls segments, 128, +10 % memory". Rows that are there for the table alone are not counted. "": no others are.
-   text is of VERDICT_ROOM bytes; returns it. */
-const char *verdict_line(const row_list *list, size_t first, char *text);
-/* The first row of the next workload behind this row; list->count: there is none. */
-size_t      verdict_next(const row_list *list, size_t row_index);
+/* Of the next workload from row *at on, which is 0 at first, of which there is something to say: "train: least memory
+   paged, 31.2 GiB, +0.2 %; fewest driver calls segments, 128, +10 % memory". Rows that are there for the table alone
+   are not counted. 0: there is no other. */
+int verdict_take(const row_list *list, size_t *at, char text[VERDICT_ROOM]);
 
 #endif

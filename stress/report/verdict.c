@@ -19,33 +19,21 @@ typedef struct verdict {
     char           *text;                        /* of VERDICT_ROOM bytes */
 } verdict;
 
-typedef enum verdict_wanted {
-    VERDICT_ASKED,                               /* for, as a baseline is not */
-    VERDICT_WHOLE,                               /* ran to its end, with figures */
-    VERDICT_MEMORY, VERDICT_CALLS,               /* whole, and takes so many bytes; makes so many calls */
-    VERDICT_ENDED                                /* as this of verdict_ends says */
-} verdict_wanted;
-
+static const char verdict_whole[] = "ok";
 static const char *const verdict_ends[][2] = {
     { "oom", "ran out of memory" }, { "verify_failed", "failed verification" }, { "error", "failed" },
     { "skipped", "did not run" },
 };
 enum { VERDICT_ENDS = sizeof verdict_ends / sizeof verdict_ends[0] };
 
-static int verdict_is(const row *shown, verdict_wanted wanted, uint64_t value)
+/* A row that was asked for, ended so (NULL: in any way) and has this value; COLUMN_COUNT: any. One that is whole has
+   figures. */
+static int verdict_is(const row *shown, const char *status, row_column column, uint64_t value)
 {
     const cell *memory = &shown->cells[COLUMN_RESERVED_PEAK], *calls = &shown->cells[COLUMN_DRIVER_CALLS];
-    const cell *status = &shown->cells[COLUMN_STATUS];
-    int is_whole = table_is_ok(shown) && memory->kind == CELL_COUNT && calls->kind == CELL_COUNT;
-    if (shown->is_baseline) return 0;
-    switch (wanted) {
-    case VERDICT_ASKED:  return 1;
-    case VERDICT_WHOLE:  return is_whole;
-    case VERDICT_MEMORY: return is_whole && memory->count == value;
-    case VERDICT_CALLS:  return is_whole && calls->count == value;
-    case VERDICT_ENDED:  break;
-    }
-    return status->kind == CELL_TEXT && !strcmp(status->text, verdict_ends[value][0]);
+    if (shown->is_baseline || (status && strcmp(row_status(shown), status))) return 0;
+    if (status == verdict_whole && (memory->kind != CELL_COUNT || calls->kind != CELL_COUNT)) return 0;
+    return column == COLUMN_COUNT || shown->cells[column].count == value;
 }
 
 static int verdict_is_policy(const row *one, const row *other)
@@ -54,14 +42,14 @@ static int verdict_is_policy(const row *one, const row *other)
 }
 
 /* The first such row of each policy, --repeat or not; how many. */
-static size_t verdict_find(verdict *self, verdict_wanted wanted, uint64_t value)
+static size_t verdict_find(verdict *self, const char *status, row_column column, uint64_t value)
 {
     size_t count = 0;
     for (size_t at = self->first; at < self->end; at++) {
         const row *shown = &self->list->rows[at];
         size_t before = 0;
         while (before < count && !verdict_is_policy(self->found[before], shown)) before++;
-        if (before == count && verdict_is(shown, wanted, value)) self->found[count++] = shown;
+        if (before == count && verdict_is(shown, status, column, value)) self->found[count++] = shown;
     }
     return count;
 }
@@ -86,7 +74,7 @@ static uint64_t verdict_least(const verdict *self, row_column column)
     for (size_t at = self->first; at < self->end; at++) {
         const row *shown = &self->list->rows[at];
         uint64_t here = shown->cells[column].count;
-        if (verdict_is(shown, VERDICT_WHOLE, 0) && here < least) least = here;
+        if (verdict_is(shown, verdict_whole, COLUMN_COUNT, 0) && here < least) least = here;
     }
     return least;
 }
@@ -94,7 +82,7 @@ static uint64_t verdict_least(const verdict *self, row_column column)
 static void verdict_amount(verdict *self, const row *shown)
 {
     char bytes[32], overhead[32];
-    const char *above = table_overhead(shown, overhead, sizeof overhead);
+    const char *above = table_overhead(shown, COLUMN_FOOTPRINT, overhead, sizeof overhead);
     text_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes);
     text_add(self->text, VERDICT_ROOM, strcmp(above, "-") ? "%s, %s" : "%s", bytes, above);
 }
@@ -122,9 +110,9 @@ static void verdict_price(verdict *self, const row *fewest, uint64_t least)
 static void verdict_several(verdict *self, size_t whole)
 {
     uint64_t least = verdict_least(self, COLUMN_RESERVED_PEAK), calls = verdict_least(self, COLUMN_DRIVER_CALLS);
-    size_t of_calls = verdict_find(self, VERDICT_CALLS, calls);
+    size_t of_calls = verdict_find(self, verdict_whole, COLUMN_DRIVER_CALLS, calls);
     const row *fewest = self->found[0];
-    size_t of_memory = verdict_find(self, VERDICT_MEMORY, least);
+    size_t of_memory = verdict_find(self, verdict_whole, COLUMN_RESERVED_PEAK, least);
     const row *smallest = self->found[0];
     int is_same = of_memory == 1 && of_calls == 1 && verdict_is_policy(smallest, fewest);
     if (of_memory == whole) text_add(self->text, VERDICT_ROOM, "all take the same memory, ");
@@ -139,7 +127,7 @@ static void verdict_several(verdict *self, size_t whole)
         text_add(self->text, VERDICT_ROOM, "; all make the same number of driver calls, %" PRIu64, calls);
     } else {
         text_add(self->text, VERDICT_ROOM, "; fewest driver calls ");
-        verdict_names(self, verdict_find(self, VERDICT_CALLS, calls));
+        verdict_names(self, verdict_find(self, verdict_whole, COLUMN_DRIVER_CALLS, calls));
         text_add(self->text, VERDICT_ROOM, ", %" PRIu64, calls);
         if (of_calls == 1) verdict_price(self, fewest, least);
     }
@@ -149,7 +137,7 @@ static void verdict_several(verdict *self, size_t whole)
 static void verdict_failures(verdict *self, const char *gap)
 {
     for (size_t end = 0; end < VERDICT_ENDS; end++) {
-        size_t count = verdict_find(self, VERDICT_ENDED, end);
+        size_t count = verdict_find(self, verdict_ends[end][0], COLUMN_COUNT, 0);
         if (!count) continue;
         const row *failed = self->found[0];
         text_add(self->text, VERDICT_ROOM, "%s", gap);
@@ -162,26 +150,32 @@ static void verdict_failures(verdict *self, const char *gap)
     }
 }
 
-size_t verdict_next(const row_list *list, size_t row_index)
-{
-    size_t first, count;
-    row_group(list, row_index, &first, &count);
-    return first + count;
-}
-
-const char *verdict_line(const row_list *list, size_t first, char *text)
+/* "": nothing. */
+static void verdict_line(verdict *self)
 {
     char name[1024];
-    const char *workload = row_workload(&list->rows[first]);
-    verdict self = { list, first, verdict_next(list, first), NULL, text };
-    self.found = program_need(self.end - first, sizeof *self.found);
-    size_t asked = verdict_find(&self, VERDICT_ASKED, 0), whole = verdict_find(&self, VERDICT_WHOLE, 0);
-    snprintf(text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
-    size_t named = strlen(text);
-    if (whole > 1) verdict_several(&self, whole);
-    if (whole == 1) verdict_one(&self, self.found[0], asked == 1);
-    verdict_failures(&self, whole ? "; " : asked > 1 ? "no policy completes: " : "");
-    if (!*workload || !text[named]) text[0] = '\0';         /* rows that were read, and hold too little */
-    free(self.found);
-    return text;
+    const char *workload = row_workload(&self->list->rows[self->first]);
+    size_t asked = verdict_find(self, NULL, COLUMN_COUNT, 0);
+    size_t whole = verdict_find(self, verdict_whole, COLUMN_COUNT, 0);
+    snprintf(self->text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
+    size_t named = strlen(self->text);
+    if (whole > 1) verdict_several(self, whole);
+    if (whole == 1) verdict_one(self, self->found[0], asked == 1);
+    verdict_failures(self, whole ? "; " : asked > 1 ? "no policy completes: " : "");
+    if (!*workload || !self->text[named]) self->text[0] = '\0';      /* rows that were read, and hold too little */
+}
+
+int verdict_take(const row_list *list, size_t *at, char text[VERDICT_ROOM])
+{
+    text[0] = '\0';
+    while (*at < list->count && !text[0]) {
+        verdict self = { list, 0, 0, NULL, text };
+        row_group(list, *at, &self.first, &self.end);
+        self.end += self.first;
+        self.found = program_need(self.end - self.first, sizeof *self.found);
+        verdict_line(&self);
+        free(self.found);
+        *at = self.end;
+    }
+    return text[0] != '\0';
 }

@@ -235,9 +235,10 @@ static void csv_rows_of(const csv_table *table, const char *name, row_list *made
         }
     }
     for (size_t line = 0; line < made->count; line++) {
-        const cell *status = &made->rows[line].cells[COLUMN_STATUS];
-        if (status->kind != CELL_TEXT || !strcmp(status->text, "ok") || !strcmp(status->text, "oom")) continue;
-        snprintf(made->rows[line].note, sizeof made->rows[line].note, "%.100s, as %.300s says", status->text, name);
+        row *read = &made->rows[line];
+        const char *status = row_status(read);
+        if (!*status || !strcmp(status, "ok") || !strcmp(status, "oom")) continue;
+        snprintf(read->note, sizeof read->note, "%.100s, as %.300s says", status, name);
     }
 }
 

@@ -591,7 +591,7 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     const rule *judged = made->judged;
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     if (judged->reference) {
-        int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
+        int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed;
         const row_list *list = is_base ? self->base : of->list;
         const char *policy = is_base ? made->policy : judged->reference;
         limit = case_samples(list, of, policy, judged->measure, is_timed);
@@ -609,12 +609,12 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
 static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const column_info *column = &row_table[judged->measure];
+    const column_unit unit = row_table[judged->measure].unit;
     const interval limit = gate_limit(self, of, made);
     const interval value = case_samples(of->list, of, made->policy, judged->measure,
-                                        column->is_timed == COLUMN_IS_TIMED);
-    gate_show(&value, column->unit, made->value, sizeof made->value);
-    gate_show(&limit, column->unit, made->limit, sizeof made->limit);
+                                        row_table[judged->measure].is_timed);
+    gate_show(&value, unit, made->value, sizeof made->value);
+    gate_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     if (!value.count || !limit.count) return;
     made->outcome = gate_compare(judged, &value, &limit);
@@ -640,6 +640,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         in_base += needs_base && case_find(self->base, &of, policy) != SIZE_MAX;
         if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, &of, made);
         else gate_judge_number(self, &of, made);
+        self->counts[made->outcome]++;
     }
     if (self->is_partial || (self->verdict_count > before && (in_base || !needs_base))) return 0;
     if (self->verdict_count > before) {
@@ -681,11 +682,7 @@ int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
 
 size_t gate_undecided(const gate *self)
 {
-    size_t count = 0;
-    for (size_t index = 0; index < self->verdict_count; index++) {
-        count += self->verdicts[index].outcome == GATE_AMBIGUOUS || self->verdicts[index].outcome == GATE_NO_VALUE;
-    }
-    return count;
+    return self->counts[GATE_AMBIGUOUS] + self->counts[GATE_NO_VALUE];
 }
 
 int gate_fails(const gate *self, const gate_verdict *verdict)
@@ -695,11 +692,7 @@ int gate_fails(const gate *self, const gate_verdict *verdict)
 
 size_t gate_failed(const gate *self)
 {
-    size_t count = 0;
-    for (size_t index = 0; index < self->verdict_count; index++) {
-        count += (size_t)gate_fails(self, &self->verdicts[index]);
-    }
-    return count;
+    return self->counts[GATE_FAIL] + (self->is_strict ? gate_undecided(self) : 0);
 }
 
 /* ---- Verdicts for people */

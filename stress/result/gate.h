@@ -110,7 +110,7 @@ typedef struct gate {                            /* zeroed: no rules */
     const row_list *base, *found;
     row_list      read;                          /* the base, where base_path was read */
     gate_verdict *verdicts;
-    size_t        verdict_count;
+    size_t        verdict_count, counts[GATE_FAIL + 1];      /* counts: by outcome */
 } gate;
 
 /* --fail-if (@FILE: rules, one a line, # comments), --base, --strict. -1 and a problem: a rule, a file, a column that

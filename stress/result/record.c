@@ -89,7 +89,8 @@ static void record_lay_out(record *self)
 
 /* ---- Samples: of every bucket of ops those that are extreme in something */
 
-static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_HIGHEST])
+/* The highest of each stays. */
+static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_LAST])
 {
     figures[0] = use->requested_bytes;
     figures[1] = use->live_bytes;
@@ -97,18 +98,16 @@ static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_H
     figures[3] = use->stranded_bytes;
     figures[4] = use->pending_bytes;
     figures[5] = use->free_bytes;
+    figures[6] = UINT64_MAX - use->live_bytes;   /* the least live */
 }
 
 static void record_bucket_add(record_bucket *self, const record_sample *sample)
 {
-    uint64_t figures[RECORD_KEPT_HIGHEST], kept[RECORD_KEPT_HIGHEST];
+    uint64_t figures[RECORD_KEPT_LAST], kept[RECORD_KEPT_LAST];
     record_figures(&sample->use, figures);
-    for (size_t at = 0; at < RECORD_KEPT_HIGHEST; at++) {
+    for (size_t at = 0; at < RECORD_KEPT_LAST; at++) {
         record_figures(&self->kept[at].use, kept);
         if (!self->is_used || figures[at] > kept[at]) self->kept[at] = *sample;
-    }
-    if (!self->is_used || sample->use.live_bytes < self->kept[RECORD_KEPT_LEAST].use.live_bytes) {
-        self->kept[RECORD_KEPT_LEAST] = *sample;
     }
     self->kept[RECORD_KEPT_LAST] = *sample;
     self->is_used = 1;

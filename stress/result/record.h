@@ -100,8 +100,8 @@ void record_finish(record *self, uint64_t op_count);
 
 /* ---- What a record is finished with: samples out of buckets, offsets out of addresses */
 
-/* Which samples of a bucket stay: the highest of each figure, the least live, the last. The first of equals. */
-enum { RECORD_KEPT_HIGHEST = 6, RECORD_KEPT_LEAST = RECORD_KEPT_HIGHEST, RECORD_KEPT_LAST, RECORD_KEPT };
+/* Samples of a bucket that stay: those that are extreme in a figure, the first of equals, and the last. */
+enum { RECORD_KEPT_LAST = 7, RECORD_KEPT };
 
 typedef struct record_bucket {
     int           is_used;

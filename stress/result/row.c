@@ -127,6 +127,11 @@ const char *row_workload(const row *self)
     return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
 }
 
+const char *row_status(const row *self)
+{
+    return self->cells[COLUMN_STATUS].kind == CELL_TEXT ? self->cells[COLUMN_STATUS].text : "";
+}
+
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count)
 {
     const char *workload = row_workload(&list->rows[row_index]);
