@@ -48,8 +48,9 @@ void figure_number(const drawing *self, size_t row_index, row_column column, con
                as, after);
 }
 
-void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
-                        row_column column, const char *before, const char *as)
+/* A text of its own. */
+static void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
+                               row_column column, const char *before, const char *as)
 {
     fprintf(self->on.out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     figure_number(self, row_index, column, before, as, "");

@@ -65,11 +65,9 @@ figure_draw figure_map;
 
 /* From the first op to the last of the workload's rows. */
 plot_axis figure_ops_axis(const drawing *self);
-/* A text that stands for a cell of a row, within a text or as one of its own. as: how the number is shown. */
+/* A piece of a text that stands for a cell of a row. as: how the number is shown. */
 void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *as,
                    const char *after);
-void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
-                        row_column column, const char *before, const char *as);
 /* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
 void figure_steps_room(drawing *self);
 void figure_steps(const drawing *self);

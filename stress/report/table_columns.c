@@ -164,25 +164,23 @@ static int table_is_weighed(const row *shown)
 /* The best cell, by its number; cells of the same text are as good. */
 int table_is_best(const row_list *list, size_t row_index, const table_column *column)
 {
-    size_t first, count, best = SIZE_MAX, worse = 0;
-    double least = -1.0;
-    char mine[64], text[64];
+    size_t first, count, weighed = 0;
+    int differs = 0;
+    double least = 0.0;
+    char any[64] = "", best[64] = "", text[64];
     if (!(column->flags & TABLE_LEAST) || !table_is_weighed(&list->rows[row_index])) return 0;
     row_group(list, row_index, &first, &count);
-    for (size_t at = first; at < first + count; at++) {
-        double weight = table_is_weighed(&list->rows[at]) ? table_weight(&list->rows[at], column->column) : -1.0;
-        if (weight < 0.0 || (best != SIZE_MAX && weight >= least)) continue;
-        best = at;
+    for (const row *shown = list->rows + first; shown < list->rows + first + count; shown++) {
+        double weight = table_is_weighed(shown) ? table_weight(shown, column->column) : -1.0;
+        if (weight < 0.0) continue;
+        const char *filled = table_fill(column, shown, text, sizeof text);
+        if (!weighed) snprintf(any, sizeof any, "%s", filled);
+        differs |= strcmp(filled, any) != 0;
+        if (weighed++ && weight >= least) continue;
         least = weight;
+        snprintf(best, sizeof best, "%s", filled);
     }
-    if (best == SIZE_MAX) return 0;
-    snprintf(mine, sizeof mine, "%s", table_fill(column, &list->rows[best], text, sizeof text));
-    for (size_t at = first; at < first + count; at++) {
-        const row *shown = &list->rows[at];
-        if (!table_is_weighed(shown) || table_weight(shown, column->column) < 0.0) continue;
-        worse += strcmp(table_fill(column, shown, text, sizeof text), mine) != 0;
-    }
-    return worse && !strcmp(table_fill(column, &list->rows[row_index], text, sizeof text), mine);
+    return differs && !strcmp(table_fill(column, &list->rows[row_index], text, sizeof text), best);
 }
 
 static const char *table_amount(const row *shown, row_column column, char *text, size_t size)

@@ -18,37 +18,36 @@ static int record_compare_spans(const void *left, const void *right)
     return one->end < other->end ? -1 : one->end > other->end;
 }
 
-/* Sorted, and those that touch made one; how many are left. */
-static size_t record_merge_spans(record_span *spans, size_t count)
+static void record_span_add(record_span *spans, size_t *count, uint64_t address, uint64_t bytes)
 {
-    size_t merged = 0;
-    qsort(spans, count, sizeof *spans, record_compare_spans);
-    for (size_t at = 0; at < count; at++) {
-        record_span *last = merged ? &spans[merged - 1] : NULL;
-        if (last && spans[at].begin <= last->end) {
-            if (spans[at].end > last->end) last->end = spans[at].end;
-        } else {
-            spans[merged++] = spans[at];
-        }
-    }
-    return merged;
+    const record_span made = { address, address + bytes, 0 };
+    spans[(*count)++] = made;
 }
 
-static record_span *record_spans_of(const record *self, size_t *count)
+/* In order, those that touch made one, each with its place on the axis; how many there are. */
+static record_span *record_spans_of(record *self, size_t *count)
 {
-    size_t used = 0;
+    size_t used = 0, merged = 0;
     record_span *spans = program_need(self->block_count + self->change_count, sizeof *spans);
     for (size_t at = 0; at < self->block_count; at++) {
-        const record_block *block = &self->blocks[at];
-        const record_span made = { block->offset, block->offset + block->bytes, 0 };
-        spans[used++] = made;
+        record_span_add(spans, &used, self->blocks[at].offset, self->blocks[at].bytes);
     }
     for (size_t at = 0; at < self->change_count; at++) {
         const record_change *change = &self->changes[at];
-        const record_span made = { change->offset, change->offset + change->bytes, 0 };
-        if (change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP) spans[used++] = made;
+        int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
+        if (comes) record_span_add(spans, &used, change->offset, change->bytes);
     }
-    *count = record_merge_spans(spans, used);
+    qsort(spans, used, sizeof *spans, record_compare_spans);
+    for (size_t at = 0; at < used; at++) {
+        record_span *last = merged ? &spans[merged - 1] : NULL;
+        if (!last || spans[at].begin > last->end) spans[merged++] = spans[at];
+        else if (spans[at].end > last->end) last->end = spans[at].end;
+    }
+    for (size_t at = 0; at < merged; at++) {
+        spans[at].offset = self->axis_bytes;
+        self->axis_bytes += spans[at].end - spans[at].begin;
+    }
+    *count = merged;
     return spans;
 }
 
@@ -61,23 +60,11 @@ static uint64_t record_place(const record_span *spans, size_t count, uint64_t ad
     return spans[rank - 1].offset + (address - spans[rank - 1].begin);
 }
 
-static void record_make_regions(record *self, record_span *spans, size_t count)
-{
-    self->regions = program_need(count, sizeof *self->regions);
-    for (size_t at = 0; at < count; at++) {
-        const record_region made = { self->axis_bytes, spans[at].end - spans[at].begin };
-        spans[at].offset = self->axis_bytes;
-        self->regions[self->region_count++] = made;
-        self->axis_bytes += made.bytes;
-    }
-}
-
-/* Puts blocks and changes on the axis, and makes the regions. */
+/* Puts blocks and changes on the axis. */
 static void record_lay_out(record *self)
 {
     size_t count = 0;
     record_span *spans = record_spans_of(self, &count);
-    record_make_regions(self, spans, count);
     for (size_t at = 0; at < self->block_count; at++) {
         self->blocks[at].offset = record_place(spans, count, self->blocks[at].offset, self->axis_bytes);
     }
@@ -144,7 +131,7 @@ record *record_create(unsigned parts)
     record *made = program_need(1, sizeof *made);
     made->parts = parts;
     made->limit_bytes = GPUARENA_NO_LIMIT;
-    made->map_ops = made->step_ops = RECORD_NEVER;
+    made->map_ops = RECORD_NEVER;
     return made;
 }
 
@@ -153,7 +140,6 @@ void record_destroy(record *self)
     if (!self) return;
     free(self->blocks);
     free(self->changes);
-    free(self->regions);
     free(self->latest);
     free(self->samples);
     free(self->steps);
@@ -202,12 +188,8 @@ void record_op(record *self, uint64_t number)
 
 void record_label(record *self, uint32_t label)
 {
-    if (!self || self->step_ops != RECORD_NEVER) return;
+    if (!self || self->step_count >= RECORD_MOST_STEPS) return;
     const record_step made = { self->op, device_now_vns(self->device), label };
-    if (self->step_count >= RECORD_MOST_STEPS) {
-        self->step_ops = self->op;
-        return;
-    }
     ARRAY_RESERVE(self->steps, self->step_capacity, self->step_count + 1);
     self->steps[self->step_count++] = made;
 }
@@ -273,7 +255,6 @@ void record_finish(record *self, uint64_t op_count)
     self->op_count = op_count > self->op ? op_count : self->op;     /* what was left out has its number, too */
     self->end_vns = device_now_vns(self->device);
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;
-    if (self->step_ops > self->op_count) self->step_ops = self->op_count;
     self->device = NULL;
     if (self->buckets) self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
     free(self->buckets);

@@ -10,7 +10,7 @@
 
 typedef enum record_part {                       /* bits: what is wanted; the row's refusal always is */
     RECORD_SERIES = 1,                           /* samples, steps */
-    RECORD_MAP = 2                               /* blocks, changes and regions, steps */
+    RECORD_MAP = 2                               /* blocks, changes, steps */
 } record_part;
 
 enum {
@@ -48,15 +48,12 @@ typedef struct record_change {                   /* memory came or went */
     uint64_t offset, bytes;
 } record_change;
 
-typedef struct record_region { uint64_t offset, bytes; } record_region;
-
 typedef struct record_refusal {                  /* the first */
     int      happened;
     uint64_t op, requested_bytes;
 } record_refusal;
 
-/* The axis of addresses: all that ever held memory, in the order of the addresses, what lies between left out. A
-   region is addresses without a gap. */
+/* The axis of addresses: all that ever held memory, in the order of the addresses, what lies between left out. */
 typedef struct record {
     unsigned         parts;
     const op_stream *stream;                     /* of the row; must outlive the record, for its labels */
@@ -68,10 +65,9 @@ typedef struct record {
     record_step     *steps;       size_t step_count, step_capacity;
     record_block    *blocks;      size_t block_count, block_capacity;
     record_change   *changes;     size_t change_count, change_capacity;
-    record_region   *regions;     size_t region_count;
-    uint64_t         axis_bytes;                 /* end of the last region */
-    uint64_t         map_ops;                    /* blocks and changes are complete before this op .. */
-    uint64_t         step_ops;                   /* .. and steps before this: op_count, unless there were too many */
+    uint64_t         axis_bytes;                 /* its end */
+    uint64_t         map_ops;                    /* blocks and changes are complete before this op: op_count, unless
+                                                    there were too many */
     record_refusal   refusal;
     device          *device;                     /* from begin to finish */
     uint64_t         op;
@@ -85,7 +81,7 @@ void    record_destroy(record *self);            /* NULL is fine */
 uint64_t record_bytes(const record *self);       /* host memory that a finished one takes, most of it; NULL: 0 */
 
 /* What a pass tells, to nobody where self is NULL. begin:
-   device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
+   device and stream stay till finish, which makes samples and offsets, and may come twice or alone. */
 void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
 void record_label(record *self, uint32_t label);
