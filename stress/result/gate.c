@@ -591,7 +591,7 @@ static interval gate_limit(const gate *self, const case_row *of, gate_verdict *m
     const rule *judged = made->judged;
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     if (judged->reference) {
-        int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed;
+        int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
         const row_list *list = is_base ? self->base : of->list;
         const char *policy = is_base ? made->policy : judged->reference;
         limit = case_samples(list, of, policy, judged->measure, is_timed);
@@ -612,7 +612,7 @@ static void gate_judge_number(const gate *self, const case_row *of, gate_verdict
     const column_unit unit = row_table[judged->measure].unit;
     const interval limit = gate_limit(self, of, made);
     const interval value = case_samples(of->list, of, made->policy, judged->measure,
-                                        row_table[judged->measure].is_timed);
+                                        row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     gate_show(&value, unit, made->value, sizeof made->value);
     gate_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
