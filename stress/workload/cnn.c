@@ -1,258 +1,49 @@
 /* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum. */
 #include "maker.h"
 
-enum { CNN_UNITS = 53, CNN_BLOCKS = 16, CNN_FEATURES = 2048 };       /* a unit: a convolution and its norm */
-enum { CNN_UNIT_PARAMETERS = 3, CNN_PARAMETERS = CNN_UNITS * CNN_UNIT_PARAMETERS + 2 };      /* and fc's two */
+/* He et al., "Deep Residual Learning for Image Recognition" (2015), table 1: stages of 3, 4, 6 and 3 blocks, each of
+   1 x 1, 3 x 3 and 1 x 1 convolutions, the last four times as wide; the first block of a stage has a convolution in
+   its shortcut. Version 1.5, as torchvision has it, halves the image in the 3 x 3 one. A unit is a convolution and
+   its norm, of three parameters; units come in the order of torchvision's parameters, before fc's two. */
+enum { CNN_STAGES = 4, CNN_BLOCKS = 16, CNN_UNITS = 53, CNN_WIDENING = 4, CNN_FEATURES = 2048 };
+enum { CNN_FC_MATRIX = 3 * CNN_UNITS, CNN_FC_BIAS, CNN_PARAMETERS };
+enum { CNN_INDEX_BYTES = 8, CNN_STATISTIC_BYTES = 4 };
 
+typedef struct cnn_map { uint32_t block; uint64_t side; } cnn_map;   /* of a batch: pixels a side */
+
+/* What a unit keeps for its backward: the norm's input and its statistics; what is behind the norm, and behind ReLU,
+   in place. */
 typedef struct cnn_unit {
     uint32_t in, out, kernel, stride;            /* channels; pixels */
+    uint32_t convolved, mean, deviation;
+    cnn_map  made;
 } cnn_unit;
 
 typedef struct cnn_block {
-    uint32_t first;                              /* of three units in a row, and a fourth where it has a shortcut's */
-    int      has_shortcut;
+    cnn_unit *first;                             /* of three in a row, and a fourth where it has a shortcut's */
+    int       has_shortcut;
+    cnn_map   input;
 } cnn_block;
-
-typedef struct cnn_net {
-    cnn_unit  units[CNN_UNITS];                  /* in the order of torchvision's parameters */
-    cnn_block blocks[CNN_BLOCKS];
-} cnn_net;
-
-/* What a unit keeps for its backward, and pixels a side of this step's. */
-typedef struct cnn_kept {
-    uint32_t convolved, mean, deviation;         /* the norm's input and its statistics */
-    uint32_t made;                               /* behind the norm, and behind ReLU, in place */
-    uint64_t in_side, out_side;
-} cnn_kept;
-
-typedef struct cnn {
-    maker    words;
-    cnn_net  net;
-    uint64_t classes, steps, is_half, streams;   /* options */
-    family_range batches, images;
-    uint64_t value_bytes, batch;                 /* batch: of this step */
-    uint64_t input_stream;
-    uint64_t bytes[CNN_PARAMETERS];
-    uint32_t parameters[CNN_PARAMETERS], gradients[CNN_PARAMETERS], momenta[CNN_PARAMETERS];
-    int      has_momenta;
-    cnn_kept kept[CNN_UNITS];
-    uint32_t pooled, places, features, logits, likelihoods;
-    uint64_t pooled_side;
-} cnn;
-
-/* ---- The layers of ResNet-50, version 1.5, as torchvision has them */
-
-/* He et al., "Deep Residual Learning for Image Recognition" (2015), table 1: stages of 3, 4, 6 and 3 blocks, each of
-   1 x 1, 3 x 3 and 1 x 1 convolutions, the last four times as wide; the first block of a stage has a convolution in
-   its shortcut. Version 1.5 halves the image in the 3 x 3 one. */
-enum { CNN_STAGES = 4, CNN_WIDENING = 4 };
-
-static uint32_t cnn_add(cnn_net *net, uint32_t at, uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride)
-{
-    const cnn_unit made = { in, out, kernel, stride };
-    net->units[at] = made;
-    return at + 1;
-}
-
-static void cnn_build(cnn_net *net)
-{
-    static const uint32_t depths[CNN_STAGES] = { 3, 4, 6, 3 };
-    uint32_t in = 64, block = 0, unit = cnn_add(net, 0, 3, 64, 7, 2);
-    for (uint32_t stage = 0; stage < CNN_STAGES; stage++) {
-        uint32_t width = (uint32_t)64 << stage, out = width * CNN_WIDENING;
-        for (uint32_t depth = 0; depth < depths[stage]; depth++, block++) {
-            uint32_t stride = stage > 0 && depth == 0 ? 2 : 1;
-            net->blocks[block].first = unit;
-            net->blocks[block].has_shortcut = depth == 0;
-            unit = cnn_add(net, unit, in, width, 1, 1);
-            unit = cnn_add(net, unit, width, width, 3, stride);
-            unit = cnn_add(net, unit, width, out, 1, 1);
-            if (depth == 0) unit = cnn_add(net, unit, in, out, 1, stride);
-            in = out;
-        }
-    }
-}
-
-/* ---- Forward and backward of one batch, in the order in which PyTorch's eager mode allocates and frees */
-
-enum { CNN_INDEX_BYTES = 8, CNN_STATISTIC_BYTES = 4 };
-
-/* of the whole batch */
-static uint64_t cnn_map_bytes(cnn *state, uint64_t channels, uint64_t side)
-{
-    maker *words = &state->words;
-    return maker_times(words, maker_times(words, state->value_bytes * channels, state->batch), side * side);
-}
-
-/* The convolution's matrix of one image, and its kernel's time: 1 x 1 needs no matrix. */
-static void cnn_convolve(cnn *state, uint32_t unit, uint32_t times, uint32_t from, uint32_t to)
-{
-    maker *words = &state->words;
-    const cnn_unit *of = &state->net.units[unit];
-    uint64_t pixels = state->kept[unit].out_side * state->kept[unit].out_side;
-    uint64_t taps = (uint64_t)of->kernel * of->kernel * of->in;
-    uint32_t matrix = of->kernel > 1 ? maker_new(words, state->value_bytes * taps * pixels) : 0;
-    uint64_t flops = maker_times(words, 2 * times * taps * of->out, maker_times(words, pixels, state->batch));
-    MAKER_KERNEL(words, 0, flops / RATE_FLOPS_PER_NS, from, state->parameters[unit * CNN_UNIT_PARAMETERS]);
-    if (of->kernel > 1) maker_touch(words, matrix);
-    maker_touch(words, to);
-    if (of->kernel > 1) maker_free(words, matrix);
-}
-
-/* Convolution and norm; ReLU, where there is one, works in place. */
-static uint32_t cnn_unit_forward(cnn *state, uint32_t unit, uint32_t input, uint64_t side)
-{
-    maker *words = &state->words;
-    const cnn_unit *of = &state->net.units[unit];
-    cnn_kept *kept = &state->kept[unit];
-    kept->in_side = side;
-    kept->out_side = (side - 1) / of->stride + 1;            /* padded by half the kernel */
-    uint64_t bytes = cnn_map_bytes(state, of->out, kept->out_side);
-    kept->convolved = maker_new(words, bytes);
-    cnn_convolve(state, unit, 1, input, kept->convolved);
-    kept->made = maker_new(words, bytes);
-    kept->mean = maker_new(words, CNN_STATISTIC_BYTES * of->out);
-    kept->deviation = maker_new(words, CNN_STATISTIC_BYTES * of->out);
-    MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS * 2, kept->convolved, kept->made, kept->mean,
-                 kept->deviation);
-    return kept->made;
-}
-
-static uint32_t cnn_block_forward(cnn *state, const cnn_block *block, uint32_t input, uint64_t side)
-{
-    maker *words = &state->words;
-    uint32_t first = block->first, shortcut = input;
-    uint32_t at = cnn_unit_forward(state, first, input, side);
-    at = cnn_unit_forward(state, first + 1, at, side);
-    at = cnn_unit_forward(state, first + 2, at, state->kept[first + 1].out_side);
-    if (block->has_shortcut) shortcut = cnn_unit_forward(state, first + 3, input, side);
-    MAKER_KERNEL(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS, shortcut);
-    maker_touch(words, at);                      /* the sum is made in place */
-    if (block->has_shortcut) maker_free(words, shortcut);
-    return at;
-}
-
-static void cnn_head_forward(cnn *state, uint32_t at)
-{
-    maker *words = &state->words;
-    uint64_t logits_bytes = maker_times(words, state->value_bytes * state->classes, state->batch);
-    state->features = maker_made(words, cnn_map_bytes(state, CNN_FEATURES, 1), at);
-    state->logits = maker_made(words, logits_bytes, state->features);
-    state->likelihoods = maker_made(words, logits_bytes, state->logits);
-    maker_free(words, state->logits);
-}
-
-/* One step's halves. The gradients are all there at the end of the latter, and all else is freed. */
-static void cnn_forward(cnn *state, uint32_t images, uint64_t side)
-{
-    uint32_t at = cnn_unit_forward(state, 0, images, side);
-    uint64_t wide = state->kept[0].out_side;
-    state->pooled_side = (wide - 1) / 2 + 1;
-    uint64_t bytes = cnn_map_bytes(state, state->net.units[0].out, state->pooled_side);
-    state->pooled = maker_made(&state->words, bytes, at);
-    state->places = maker_made(&state->words, bytes / state->value_bytes * CNN_INDEX_BYTES, at);
-    at = state->pooled;
-    side = state->pooled_side;
-    for (uint32_t i = 0; i < CNN_BLOCKS && !maker_is_over(&state->words); i++) {
-        at = cnn_block_forward(state, &state->net.blocks[i], at, side);
-        side = state->kept[state->net.blocks[i].first + 1].out_side;
-    }
-    cnn_head_forward(state, at);
-}
-
-/* Takes the gradient behind ReLU, frees it and what ReLU kept; returns that before it. */
-static uint32_t cnn_relu_back(cnn *state, uint32_t unit, uint32_t gradient)
-{
-    maker *words = &state->words;
-    uint32_t made = state->kept[unit].made, before = maker_made(words, maker_bytes(words, made), made);
-    maker_touch(words, gradient);
-    MAKER_FREE(words, gradient, made);
-    return before;
-}
-
-static void cnn_keep(cnn *state, uint32_t unit, uint32_t which, uint32_t from)
-{
-    uint32_t parameter = unit * CNN_UNIT_PARAMETERS + which;
-    state->gradients[parameter] = maker_made(&state->words, state->bytes[parameter], from);
-}
-
-/* Norm and convolution. The gradient behind the norm stays the caller's; returns that of the input, of which the
-   first unit has none. */
-static uint32_t cnn_unit_back(cnn *state, uint32_t unit, uint32_t gradient, uint32_t input)
-{
-    maker *words = &state->words;
-    const cnn_kept *kept = &state->kept[unit];
-    uint32_t before = maker_made(words, maker_bytes(words, kept->convolved), gradient), made = before;
-    maker_touch(words, kept->convolved);
-    cnn_keep(state, unit, 1, before);
-    cnn_keep(state, unit, 2, before);
-    MAKER_FREE(words, kept->convolved, kept->mean, kept->deviation);
-    if (unit > 0) made = maker_new(words, maker_bytes(words, input));
-    cnn_convolve(state, unit, 2, input, made);
-    cnn_keep(state, unit, 0, before);
-    if (unit > 0) maker_free(words, before);
-    return made;
-}
-
-/* The three convolutions of a block, then its shortcut, whose gradient joins the other one in place. */
-static uint32_t cnn_block_back(cnn *state, const cnn_block *block, uint32_t gradient, uint32_t input)
-{
-    maker *words = &state->words;
-    uint32_t first = block->first, behind = cnn_relu_back(state, first + 2, gradient), shortcut = behind;
-    uint32_t at = cnn_unit_back(state, first + 2, behind, state->kept[first + 1].made);
-    for (uint32_t unit = first + 1; unit + 1 > first; unit--) {
-        uint32_t before = cnn_relu_back(state, unit, at);
-        at = cnn_unit_back(state, unit, before, unit > first ? state->kept[unit - 1].made : input);
-        maker_free(words, before);
-    }
-    if (block->has_shortcut) {
-        shortcut = cnn_unit_back(state, first + 3, behind, input);
-        maker_free(words, behind);
-    }
-    MAKER_KERNEL(words, 0, maker_bytes(words, at) / RATE_MEMORY_BYTES_PER_NS, shortcut, at);
-    maker_free(words, shortcut);
-    return at;
-}
-
-static uint32_t cnn_head_back(cnn *state, uint32_t last)
-{
-    maker *words = &state->words;
-    uint32_t matrix = CNN_PARAMETERS - 2, bias = CNN_PARAMETERS - 1;
-    uint32_t logits = maker_made(words, maker_bytes(words, state->likelihoods), state->likelihoods);
-    maker_free(words, state->likelihoods);
-    uint32_t features = maker_made(words, maker_bytes(words, state->features), logits);
-    state->gradients[matrix] = maker_made(words, state->bytes[matrix], state->features);
-    state->gradients[bias] = maker_made(words, state->bytes[bias], logits);
-    MAKER_FREE(words, logits, state->features);
-    uint32_t map = maker_made(words, maker_bytes(words, last), features);
-    maker_free(words, features);
-    return map;
-}
-
-static void cnn_backward(cnn *state)
-{
-    maker *words = &state->words;
-    const cnn_block *blocks = state->net.blocks;
-    uint32_t at = cnn_head_back(state, state->kept[blocks[CNN_BLOCKS - 1].first + 2].made);
-    for (uint32_t i = CNN_BLOCKS; i-- > 0 && !maker_is_over(words); ) {
-        uint32_t input = i > 0 ? state->kept[blocks[i - 1].first + 2].made : state->pooled;
-        at = cnn_block_back(state, &blocks[i], at, input);
-    }
-    maker_free(words, state->pooled);
-    uint32_t wide = maker_made(words, maker_bytes(words, state->kept[0].made), at);
-    maker_touch(words, state->places);
-    MAKER_FREE(words, state->places, at);
-    uint32_t before = cnn_relu_back(state, 0, wide);
-    MAKER_FREE(words, cnn_unit_back(state, 0, before, before), before);
-}
-
-/* ---- Options and steps */
 
 /* Parameters, buffers, activations and gradients as PyTorch's eager mode has them: each norm keeps its input, each
    ReLU its output; gradients come as activations go. A convolution of more than a pixel works in the matrix of one
    image (im2col) for as long as it lasts. The momenta are made at the first update. Norms are of 32 bits with either
    dtype. image=LO-HI: each step has a size of its own, a multiple of 32, as training at several resolutions has;
    batch=LO-HI likewise. streams=2: images come from the host on stream 1. */
+typedef struct cnn {
+    maker     words;
+    uint64_t  classes, steps, is_half, streams;  /* options */
+    family_range batches, images;
+    uint64_t  value_bytes, batch;                /* batch: of this step */
+    cnn_unit  units[CNN_UNITS];
+    uint32_t  unit_count, parameter_count;       /* made so far */
+    cnn_block blocks[CNN_BLOCKS + 1];            /* the last: what is behind them */
+    uint64_t  bytes[CNN_PARAMETERS];
+    uint32_t  parameters[CNN_PARAMETERS], gradients[CNN_PARAMETERS], momenta[CNN_PARAMETERS];
+    int       has_momenta;
+    uint32_t  places, features, likelihoods;
+} cnn;
+
 static const char *const cnn_dtypes[] = { "fp32", "fp16" };
 static const family_option cnn_options[] = {
     OPTION_RANGE(cnn, batches, "batch", 1, 65536, 32, 32),
@@ -264,72 +55,238 @@ static const family_option cnn_options[] = {
     OPTION(cnn, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
+/* ---- The net and its parameters */
+
+static void cnn_add_parameter(cnn *state, uint64_t bytes)
+{
+    state->bytes[state->parameter_count] = bytes;
+    state->parameters[state->parameter_count++] = maker_new(state, bytes);
+}
+
 /* Behind a norm's parameters its means and variances so far, and how many batches they are of. */
+static void cnn_add_unit(cnn *state, uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride)
+{
+    const cnn_unit made = { .in = in, .out = out, .kernel = kernel, .stride = stride };
+    uint64_t norm_bytes = CNN_STATISTIC_BYTES * (uint64_t)out;
+    state->units[state->unit_count++] = made;
+    cnn_add_parameter(state, state->value_bytes * in * out * kernel * kernel);
+    cnn_add_parameter(state, norm_bytes);
+    cnn_add_parameter(state, norm_bytes);
+    maker_new(state, norm_bytes);
+    maker_new(state, norm_bytes);
+    maker_new(state, 8);
+}
+
 static void cnn_setup(cnn *state)
 {
-    maker *words = &state->words;
-    for (uint32_t i = 0; i < CNN_PARAMETERS && !maker_is_over(words); i++) {
-        uint32_t unit = i / CNN_UNIT_PARAMETERS;
-        const cnn_unit *of = &state->net.units[unit < CNN_UNITS ? unit : 0];
-        uint64_t features = i % 3 == 0 ? CNN_FEATURES : 1;
-        if (unit == CNN_UNITS) state->bytes[i] = state->value_bytes * state->classes * features;
-        else if (i % 3 == 0) state->bytes[i] = state->value_bytes * of->in * of->out * of->kernel * of->kernel;
-        else state->bytes[i] = 4 * (uint64_t)of->out;
-        state->parameters[i] = maker_new(words, state->bytes[i]);
-        if (unit == CNN_UNITS || i % 3 != 2) continue;
-        maker_new(words, state->bytes[i]);
-        maker_new(words, state->bytes[i]);
-        maker_new(words, 8);
+    static const uint32_t depths[CNN_STAGES] = { 3, 4, 6, 3 };
+    uint32_t in = 64;
+    cnn_block *block = state->blocks;
+    cnn_add_unit(state, 3, in, 7, 2);
+    for (uint32_t stage = 0; stage < CNN_STAGES; stage++) {
+        uint32_t width = (uint32_t)64 << stage, out = width * CNN_WIDENING;
+        for (uint32_t depth = 0; depth < depths[stage]; depth++, block++) {
+            uint32_t stride = stage > 0 && depth == 0 ? 2 : 1;
+            block->first = &state->units[state->unit_count];
+            block->has_shortcut = depth == 0;
+            cnn_add_unit(state, in, width, 1, 1);
+            cnn_add_unit(state, width, width, 3, stride);
+            cnn_add_unit(state, width, out, 1, 1);
+            if (block->has_shortcut) cnn_add_unit(state, in, out, 1, stride);
+            in = out;
+        }
     }
+    cnn_add_parameter(state, state->value_bytes * state->classes * CNN_FEATURES);
+    cnn_add_parameter(state, state->value_bytes * state->classes);
 }
+
+/* ---- Forward and backward of one batch, in the order in which PyTorch's eager mode allocates and frees */
+
+static uint64_t cnn_map_bytes(cnn *state, uint64_t channels, uint64_t side)
+{
+    return MAKER_TIMES(state, state->value_bytes * channels, state->batch, side * side);
+}
+
+static uint32_t cnn_index(const cnn *state, const cnn_unit *unit)    /* of its first parameter */
+{
+    return 3 * (uint32_t)(unit - state->units);
+}
+
+/* The convolution's matrix of one image, and its kernel's time: 1 x 1 needs no matrix. */
+static void cnn_convolve(cnn *state, const cnn_unit *unit, uint32_t times, uint32_t from, uint32_t to)
+{
+    uint64_t pixels = unit->made.side * unit->made.side, taps = (uint64_t)unit->kernel * unit->kernel * unit->in;
+    uint32_t matrix = unit->kernel > 1 ? maker_new(state, state->value_bytes * taps * pixels) : 0;
+    uint64_t flops = MAKER_TIMES(state, 2 * times * taps * unit->out, MAKER_TIMES(state, pixels, state->batch));
+    MAKER_KERNEL(state, 0, flops / RATE_FLOPS_PER_NS, from, state->parameters[cnn_index(state, unit)]);
+    if (unit->kernel > 1) maker_touch(state, matrix);
+    maker_touch(state, to);
+    if (unit->kernel > 1) maker_free(state, matrix);
+}
+
+/* Convolution and norm; ReLU, where there is one, works in place. */
+static cnn_map cnn_unit_forward(cnn *state, cnn_unit *unit, cnn_map input)
+{
+    unit->made.side = (input.side - 1) / unit->stride + 1;   /* padded by half the kernel */
+    uint64_t bytes = cnn_map_bytes(state, unit->out, unit->made.side);
+    unit->convolved = maker_new(state, bytes);
+    cnn_convolve(state, unit, 1, input.block, unit->convolved);
+    unit->made.block = maker_new(state, bytes);
+    unit->mean = maker_new(state, CNN_STATISTIC_BYTES * unit->out);
+    unit->deviation = maker_new(state, CNN_STATISTIC_BYTES * unit->out);
+    MAKER_KERNEL(state, 0, bytes / RATE_MEMORY_BYTES_PER_NS * 2, unit->convolved, unit->made.block, unit->mean,
+                 unit->deviation);
+    return unit->made;
+}
+
+static cnn_map cnn_block_forward(cnn *state, const cnn_block *block)
+{
+    cnn_unit *first = block->first;
+    uint32_t shortcut = block->input.block;
+    cnn_map at = cnn_unit_forward(state, first, block->input);
+    at = cnn_unit_forward(state, first + 1, at);
+    at = cnn_unit_forward(state, first + 2, at);
+    if (block->has_shortcut) shortcut = cnn_unit_forward(state, first + 3, block->input).block;
+    MAKER_MOVE(state, maker_bytes(state, at.block), shortcut, at.block);     /* the sum is made in place */
+    if (block->has_shortcut) maker_free(state, shortcut);
+    return at;
+}
+
+/* One step's halves. The gradients are all there at the end of the latter, and all else is freed. */
+static void cnn_forward(cnn *state, cnn_map images)
+{
+    cnn_map at = cnn_unit_forward(state, &state->units[0], images), *pooled = &state->blocks[0].input;
+    pooled->side = (at.side - 1) / 2 + 1;
+    uint64_t bytes = cnn_map_bytes(state, state->units[0].out, pooled->side);
+    pooled->block = maker_made(state, bytes, at.block);
+    state->places = maker_made(state, bytes / state->value_bytes * CNN_INDEX_BYTES, at.block);
+    MAKER_EACH(state, i, CNN_BLOCKS) state->blocks[i + 1].input = cnn_block_forward(state, &state->blocks[i]);
+    bytes = MAKER_TIMES(state, state->value_bytes * state->classes, state->batch);
+    state->features = maker_made(state, cnn_map_bytes(state, CNN_FEATURES, 1), state->blocks[CNN_BLOCKS].input.block);
+    uint32_t logits = maker_made(state, bytes, state->features);
+    state->likelihoods = maker_made(state, bytes, logits);
+    maker_free(state, logits);
+}
+
+/* Takes the gradient behind ReLU, frees it and what ReLU kept; returns that before it. */
+static uint32_t cnn_relu_back(cnn *state, const cnn_unit *unit, uint32_t gradient)
+{
+    uint32_t made = unit->made.block, before = maker_made(state, maker_bytes(state, made), made);
+    maker_touch(state, gradient);
+    MAKER_FREE(state, gradient, made);
+    return before;
+}
+
+static void cnn_keep(cnn *state, uint32_t parameter, uint32_t from)
+{
+    state->gradients[parameter] = maker_made(state, state->bytes[parameter], from);
+}
+
+/* Norm and convolution. The gradient behind the norm stays the caller's; returns that of the input, of which the
+   first unit has none. */
+static uint32_t cnn_unit_back(cnn *state, const cnn_unit *unit, uint32_t gradient, uint32_t input)
+{
+    uint32_t before = maker_made(state, maker_bytes(state, unit->convolved), gradient), made = before;
+    uint32_t index = cnn_index(state, unit);
+    maker_touch(state, unit->convolved);
+    cnn_keep(state, index + 1, before);
+    cnn_keep(state, index + 2, before);
+    MAKER_FREE(state, unit->convolved, unit->mean, unit->deviation);
+    if (index > 0) made = maker_new(state, maker_bytes(state, input));
+    cnn_convolve(state, unit, 2, input, made);
+    cnn_keep(state, index, before);
+    if (index > 0) maker_free(state, before);
+    return made;
+}
+
+/* The three convolutions of a block, then its shortcut, whose gradient joins the other one in place. */
+static uint32_t cnn_block_back(cnn *state, const cnn_block *block, uint32_t gradient)
+{
+    const cnn_unit *first = block->first;
+    uint32_t behind = cnn_relu_back(state, first + 2, gradient), shortcut = behind;
+    uint32_t at = cnn_unit_back(state, first + 2, behind, first[1].made.block);
+    for (int i = 1; i >= 0; i--) {
+        uint32_t before = cnn_relu_back(state, first + i, at);
+        at = cnn_unit_back(state, first + i, before, i > 0 ? first->made.block : block->input.block);
+        maker_free(state, before);
+    }
+    if (block->has_shortcut) {
+        shortcut = cnn_unit_back(state, first + 3, behind, block->input.block);
+        maker_free(state, behind);
+    }
+    MAKER_MOVE(state, maker_bytes(state, at), shortcut, at);
+    maker_free(state, shortcut);
+    return at;
+}
+
+static uint32_t cnn_head_back(cnn *state)
+{
+    uint32_t last = state->blocks[CNN_BLOCKS].input.block;
+    uint32_t logits = maker_made(state, maker_bytes(state, state->likelihoods), state->likelihoods);
+    maker_free(state, state->likelihoods);
+    uint32_t features = maker_made(state, maker_bytes(state, state->features), logits);
+    cnn_keep(state, CNN_FC_MATRIX, state->features);
+    cnn_keep(state, CNN_FC_BIAS, logits);
+    MAKER_FREE(state, logits, state->features);
+    uint32_t map = maker_made(state, maker_bytes(state, last), features);
+    maker_free(state, features);
+    return map;
+}
+
+static void cnn_backward(cnn *state)
+{
+    uint32_t at = cnn_head_back(state);
+    MAKER_EACH(state, i, CNN_BLOCKS) at = cnn_block_back(state, &state->blocks[CNN_BLOCKS - 1 - i], at);
+    maker_free(state, state->blocks[0].input.block);
+    uint32_t wide = maker_made(state, maker_bytes(state, state->units[0].made.block), at);
+    maker_touch(state, state->places);
+    MAKER_FREE(state, state->places, at);
+    uint32_t before = cnn_relu_back(state, &state->units[0], wide);
+    MAKER_FREE(state, cnn_unit_back(state, &state->units[0], before, before), before);
+}
+
+/* ---- Steps */
 
 /* Weight decay makes a temporary of each gradient; the first one becomes the momentum. */
 static void cnn_update(cnn *state)
 {
-    maker *words = &state->words;
-    for (uint32_t i = 0; i < CNN_PARAMETERS && !maker_is_over(words); i++) {
-        uint32_t decayed = maker_made(words, state->bytes[i], state->gradients[i]);
-        maker_touch(words, state->parameters[i]);
-        if (!state->has_momenta) state->momenta[i] = maker_new(words, state->bytes[i]);
-        MAKER_KERNEL(words, 0, 3 * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS, decayed, state->momenta[i],
-                     state->parameters[i]);
-        maker_free(words, decayed);
+    MAKER_EACH(state, i, CNN_PARAMETERS) {
+        uint32_t decayed = maker_made(state, state->bytes[i], state->gradients[i]);
+        maker_touch(state, state->parameters[i]);
+        if (!state->has_momenta) state->momenta[i] = maker_new(state, state->bytes[i]);
+        MAKER_MOVE(state, 3 * state->bytes[i], decayed, state->momenta[i], state->parameters[i]);
+        maker_free(state, decayed);
     }
     state->has_momenta = 1;
-    maker_free_all(words, state->gradients, CNN_PARAMETERS, 0);
+    maker_free_all(state, state->gradients, CNN_PARAMETERS, 0);
 }
 
-static void cnn_step(cnn *state, uint64_t side)
+static void cnn_step(cnn *state)
 {
-    maker *words = &state->words;
-    uint64_t bytes = cnn_map_bytes(state, 3, side), on_stream = state->input_stream;
-    uint32_t images = maker_new_on(words, bytes, on_stream);
-    uint32_t labels = maker_new_on(words, 8 * state->batch, on_stream);
-    MAKER_KERNEL(words, on_stream, bytes / RATE_HOST_BYTES_PER_NS, images, labels);
-    maker_wait(words, 0, on_stream);
-    cnn_forward(state, images, side);
-    MAKER_KERNEL(words, 0, 1, labels);
+    uint64_t on_stream = state->streams - 1;
+    state->batch = maker_draw_of(state, state->batches);
+    cnn_map images = { 0, maker_draw_side(state, state->images) };
+    uint64_t bytes = cnn_map_bytes(state, 3, images.side);
+    images.block = maker_new_on(state, bytes, on_stream);
+    uint32_t labels = maker_new_on(state, 8 * state->batch, on_stream);
+    MAKER_KERNEL(state, on_stream, bytes / RATE_HOST_BYTES_PER_NS, images.block, labels);
+    maker_wait(state, 0, on_stream);
+    cnn_forward(state, images);
+    MAKER_KERNEL(state, 0, 1, labels);
     cnn_backward(state);
-    MAKER_FREE(words, images, labels);
+    MAKER_FREE(state, images.block, labels);
     cnn_update(state);
 }
 
 static void cnn_make(void *self)
 {
     cnn *state = self;
-    maker *words = &state->words;
-    cnn_build(&state->net);
     state->value_bytes = state->is_half ? 2 : 4;
-    state->input_stream = state->streams - 1;
     cnn_setup(state);
-    uint32_t permanent = maker_next(words);
-    for (uint64_t step = 0; step < state->steps && !maker_is_over(words); step++) {
-        maker_step(words, "step", step);
-        state->batch = maker_draw(words, state->batches.low, state->batches.high);
-        cnn_step(state, maker_draw_side(words, state->images.low, state->images.high));
-    }
-    if (state->has_momenta) maker_free_all(words, state->momenta, CNN_PARAMETERS, 0);
-    maker_free_run(words, 0, permanent);
+    uint32_t permanent = maker_next(state);
+    MAKER_STEPS(state, "step", step, state->steps) cnn_step(state);
+    if (state->has_momenta) maker_free_all(state, state->momenta, CNN_PARAMETERS, 0);
+    maker_free_run(state, 0, permanent);
 }
 
 FAMILY(cnn, "training ResNet-50, with SGD and momentum: activations and gradients of images of one size or several",

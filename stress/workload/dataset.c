@@ -34,44 +34,40 @@ static const family_option dataset_options[] = {
 
 static void dataset_load(dataset *state)
 {
-    maker *words = &state->words;
     uint64_t count = state->left < state->batch ? state->left : state->batch;
-    uint64_t side = maker_draw_side(words, state->side.low, state->side.high);
-    uint64_t raw_bytes = maker_times(words, maker_times(words, count * DATASET_COLOURS, side), side);
+    uint64_t side = maker_draw_side(state, state->side);
+    uint64_t raw_bytes = MAKER_TIMES(state, count * DATASET_COLOURS, side, side);
     dataset_batch *made = &state->ring[(state->head + state->ready++) % (state->prefetch + 1)];
     state->left -= count;
-    uint32_t raw = maker_new_on(words, raw_bytes, DATASET_LOADER);
-    made->labels = maker_new_on(words, count * DATASET_LABEL_BYTES, DATASET_LOADER);
-    MAKER_KERNEL(words, DATASET_LOADER, raw_bytes / RATE_HOST_BYTES_PER_NS, raw, made->labels);
-    made->bytes = maker_times(words, raw_bytes, DATASET_VALUE_BYTES);
-    made->values = maker_new_on(words, made->bytes, DATASET_LOADER);
-    MAKER_KERNEL(words, DATASET_LOADER, made->bytes / RATE_MEMORY_BYTES_PER_NS, raw, made->values);
-    maker_free_all(words, &raw, 1, DATASET_LOADER);
+    uint32_t raw = maker_new_on(state, raw_bytes, DATASET_LOADER);
+    made->labels = maker_new_on(state, count * DATASET_LABEL_BYTES, DATASET_LOADER);
+    MAKER_KERNEL(state, DATASET_LOADER, raw_bytes / RATE_HOST_BYTES_PER_NS, raw, made->labels);
+    made->bytes = MAKER_TIMES(state, raw_bytes, DATASET_VALUE_BYTES);
+    made->values = maker_new_on(state, made->bytes, DATASET_LOADER);
+    MAKER_KERNEL(state, DATASET_LOADER, made->bytes / RATE_MEMORY_BYTES_PER_NS, raw, made->values);
+    maker_free_all(state, &raw, 1, DATASET_LOADER);
 }
 
 static void dataset_use(dataset *state)
 {
-    maker *words = &state->words;
     if (state->ready == 0) dataset_load(state);              /* nothing is made ahead */
     const dataset_batch taken = state->ring[state->head];
     state->head = (state->head + 1) % (state->prefetch + 1);
     state->ready--;
-    maker_wait(words, DATASET_USER, DATASET_LOADER);
-    MAKER_KERNEL(words, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS, taken.values, taken.labels);
+    maker_wait(state, DATASET_USER, DATASET_LOADER);
+    MAKER_KERNEL(state, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS, taken.values, taken.labels);
     if (state->left > 0 && state->prefetch > 0) dataset_load(state);
-    MAKER_FREE(words, taken.values, taken.labels);
+    MAKER_FREE(state, taken.values, taken.labels);
 }
 
 static void dataset_make(void *self)
 {
     dataset *state = self;
-    maker *words = &state->words;
-    state->ring = maker_array(words, state->prefetch, sizeof *state->ring);
-    for (uint64_t epoch = 0; epoch < state->epochs && !maker_is_over(words); epoch++) {
-        maker_step(words, "epoch", epoch);
+    state->ring = maker_array(state, state->prefetch, sizeof *state->ring);
+    MAKER_STEPS(state, "epoch", epoch, state->epochs) {
         state->left = state->items;
-        while (state->ready < state->prefetch && state->left > 0 && !maker_is_over(words)) dataset_load(state);
-        while ((state->ready > 0 || state->left > 0) && !maker_is_over(words)) dataset_use(state);
+        while (state->ready < state->prefetch && state->left > 0 && !maker_is_over(state)) dataset_load(state);
+        while ((state->ready > 0 || state->left > 0) && !maker_is_over(state)) dataset_use(state);
     }
 }
 

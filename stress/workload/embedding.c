@@ -50,7 +50,7 @@ static uint64_t embedding_sample(embedding *state, uint64_t numbers)
     return 4 * numbers * state->batch;           /* below 2^64: batch < 2^25, numbers < 2^24 */
 }
 
-static void embedding_shapes(embedding *state)
+static void embedding_setup(embedding *state)
 {
     const uint64_t sizes[EMBEDDING_LAYERS + 1] = { 512, 256, 64, state->dim, 512, 256, 1, 0 };
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
@@ -64,135 +64,115 @@ static void embedding_shapes(embedding *state)
         state->bytes[EMBEDDING_TABLES + 2 * i] = 4 * state->inputs[i] * state->outputs[i];
         state->bytes[EMBEDDING_TABLES + 2 * i + 1] = 4 * state->outputs[i];
     }
+    MAKER_EACH(state, i, EMBEDDING_PARAMETERS) maker_new(state, state->bytes[i]);
 }
 
 static uint32_t embedding_layer(embedding *state, uint32_t layer, uint32_t input)
 {
     uint64_t bytes = embedding_sample(state, state->outputs[layer]);
-    uint32_t linear = maker_made(&state->words, bytes, input);
-    state->kept[layer] = maker_made(&state->words, bytes, linear);           /* behind ReLU */
-    maker_free(&state->words, linear);
+    uint32_t linear = maker_made(state, bytes, input);
+    state->kept[layer] = maker_made(state, bytes, linear);           /* behind ReLU */
+    maker_free(state, linear);
     return state->kept[layer];
 }
 
 static void embedding_forward(embedding *state, uint32_t dense, uint32_t indices)
 {
-    maker *words = &state->words;
     uint64_t vector_bytes = embedding_sample(state, state->dim);
     uint32_t found[EMBEDDING_TABLES], at = dense;
     for (uint32_t i = 0; i < EMBEDDING_BOTTOM; i++) at = embedding_layer(state, i, at);
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
-        found[i] = maker_made(words, vector_bytes, indices);
-        maker_touch(words, i);                   /* the table, by its block's number */
+        found[i] = maker_made(state, vector_bytes, indices);
+        maker_touch(state, i);                   /* the table, by its block's number */
     }
-    state->vectors = maker_made(words, EMBEDDING_VECTORS * vector_bytes, at);
-    maker_touch_all(words, found, EMBEDDING_TABLES);
-    maker_free_all(words, found, EMBEDDING_TABLES, 0);
+    state->vectors = maker_made(state, EMBEDDING_VECTORS * vector_bytes, at);
+    maker_touch_all(state, found, EMBEDDING_TABLES);
+    maker_free_all(state, found, EMBEDDING_TABLES, 0);
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
-    uint32_t all = maker_made(words, embedding_sample(state, products), state->vectors);
-    uint32_t pairs = maker_made(words, embedding_sample(state, EMBEDDING_PAIRS), all);
-    maker_free(words, all);
-    state->joined = maker_made(words, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
-    maker_free(words, pairs);
+    uint32_t all = maker_made(state, embedding_sample(state, products), state->vectors);
+    uint32_t pairs = maker_made(state, embedding_sample(state, EMBEDDING_PAIRS), all);
+    maker_free(state, all);
+    state->joined = maker_made(state, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
+    maker_free(state, pairs);
     at = state->joined;
     for (uint32_t i = EMBEDDING_BOTTOM; i < EMBEDDING_LAYERS; i++) at = embedding_layer(state, i, at);
 }
 
 static void embedding_keep(embedding *state, uint64_t bytes, uint32_t from)
 {
-    state->gradients[state->gradient_count++] = maker_made(&state->words, bytes, from);
+    state->gradients[state->gradient_count++] = maker_made(state, bytes, from);
 }
 
 /* Takes the gradient of the layer's output, frees what the layer kept; returns that of its input. */
 static uint32_t embedding_layer_back(embedding *state, uint32_t layer, uint32_t gradient)
 {
-    maker *words = &state->words;
-    uint32_t linear = maker_made(words, embedding_sample(state, state->outputs[layer]), state->kept[layer]);
-    MAKER_FREE(words, gradient, state->kept[layer]);
+    uint32_t linear = maker_made(state, embedding_sample(state, state->outputs[layer]), state->kept[layer]);
+    MAKER_FREE(state, gradient, state->kept[layer]);
     embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer], linear);
     embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer + 1], linear);
     if (layer == 0) return linear;               /* the dense features have none */
-    uint32_t input = maker_made(words, embedding_sample(state, state->inputs[layer]), linear);
-    maker_free(words, linear);
+    uint32_t input = maker_made(state, embedding_sample(state, state->inputs[layer]), linear);
+    maker_free(state, linear);
     return input;
-}
-
-static void embedding_table_back(embedding *state, uint32_t table, uint32_t vectors)
-{
-    if (state->is_sparse) {
-        embedding_keep(state, 8 * state->batch, vectors);
-        embedding_keep(state, embedding_sample(state, state->dim), vectors);
-    } else {
-        embedding_keep(state, state->bytes[table], vectors);
-    }
 }
 
 static void embedding_backward(embedding *state)
 {
-    maker *words = &state->words;
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
-    uint32_t at = maker_made(words, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
+    uint32_t at = maker_made(state, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
     for (uint32_t i = EMBEDDING_LAYERS; i-- > EMBEDDING_BOTTOM; ) at = embedding_layer_back(state, i, at);
-    maker_free(words, state->joined);
-    uint32_t all = maker_made(words, embedding_sample(state, products), at);
-    uint32_t vectors = maker_made(words, maker_bytes(words, state->vectors), all);
-    maker_touch(words, state->vectors);
-    MAKER_FREE(words, all, at, state->vectors);
-    for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) embedding_table_back(state, i, vectors);
-    at = maker_made(words, embedding_sample(state, state->dim), vectors);
-    maker_free(words, vectors);
+    maker_free(state, state->joined);
+    uint32_t all = maker_made(state, embedding_sample(state, products), at);
+    uint32_t vectors = maker_made(state, maker_bytes(state, state->vectors), all);
+    maker_touch(state, state->vectors);
+    MAKER_FREE(state, all, at, state->vectors);
+    for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
+        if (state->is_sparse) embedding_keep(state, 8 * state->batch, vectors);
+        embedding_keep(state, state->is_sparse ? embedding_sample(state, state->dim) : state->bytes[i], vectors);
+    }
+    at = maker_made(state, embedding_sample(state, state->dim), vectors);
+    maker_free(state, vectors);
     for (uint32_t i = EMBEDDING_BOTTOM; i-- > 0; ) at = embedding_layer_back(state, i, at);
-    maker_free(words, at);
+    maker_free(state, at);
 }
 
 /* All in one kernel a parameter. The slots are made when they are first needed. */
 static void embedding_update(embedding *state, int is_first)
 {
-    maker *words = &state->words;
-    if (is_first) {
-        state->state = maker_next(words);
-        for (uint64_t i = 0; i < state->slots * EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
-            maker_new(words, state->bytes[i / state->slots]);
-        }
+    uint32_t slots = (uint32_t)state->slots;
+    if (is_first) state->state = maker_next(state);
+    MAKER_EACH(state, i, is_first ? slots * EMBEDDING_PARAMETERS : 0) maker_new(state, state->bytes[i / slots]);
+    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS; i++) {
+        MAKER_MOVE(state, (2 + state->slots) * state->bytes[i], i);
+        maker_touch_run(state, state->state + i * slots, slots);
     }
-    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
-        MAKER_KERNEL(words, 0, (2 + state->slots) * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS, i);
-        maker_touch_run(words, state->state + i * (uint32_t)state->slots, (uint32_t)state->slots);
-    }
-    maker_free_all(words, state->gradients, state->gradient_count, 0);
+    maker_free_all(state, state->gradients, state->gradient_count, 0);
     state->gradient_count = 0;
 }
 
 static void embedding_step(embedding *state, int is_first)
 {
-    maker *words = &state->words;
-    uint32_t dense = maker_new(words, embedding_sample(state, EMBEDDING_DENSE));
-    uint32_t indices = maker_new(words, 8 * EMBEDDING_TABLES * state->batch);
-    uint32_t offsets = maker_new(words, 8 * EMBEDDING_TABLES * state->batch);
-    uint32_t labels = maker_new(words, embedding_sample(state, 1));
+    state->batch = maker_draw_of(state, state->batches);
+    uint32_t dense = maker_new(state, embedding_sample(state, EMBEDDING_DENSE));
+    uint32_t indices = maker_new(state, 8 * EMBEDDING_TABLES * state->batch);
+    uint32_t offsets = maker_new(state, 8 * EMBEDDING_TABLES * state->batch);
+    uint32_t labels = maker_new(state, embedding_sample(state, 1));
     const uint32_t inputs[] = { dense, indices, offsets, labels };
-    maker_kernel(words, 0, maker_bytes(words, indices) * 2 / RATE_HOST_BYTES_PER_NS);
-    maker_touch_all(words, inputs, 4);
+    maker_kernel(state, 0, maker_bytes(state, indices) * 2 / RATE_HOST_BYTES_PER_NS);
+    maker_touch_all(state, inputs, 4);
     embedding_forward(state, dense, indices);
     embedding_backward(state);
     embedding_update(state, is_first);
-    maker_free_all(words, inputs, 4, 0);
+    maker_free_all(state, inputs, 4, 0);
 }
 
 static void embedding_make(void *self)
 {
     embedding *state = self;
-    maker *words = &state->words;
-    uint64_t step = 0;
-    embedding_shapes(state);
-    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state->bytes[i]);
-    for (; step < state->steps && !maker_is_over(words); step++) {
-        maker_step(words, "step", step);
-        state->batch = maker_draw(words, state->batches.low, state->batches.high);
-        embedding_step(state, step == 0);
-    }
-    if (step > 0) maker_free_run(words, state->state, (uint32_t)state->slots * EMBEDDING_PARAMETERS);
-    maker_free_run(words, 0, EMBEDDING_PARAMETERS);
+    embedding_setup(state);
+    MAKER_STEPS(state, "step", step, state->steps) embedding_step(state, step == 0);
+    if (state->steps > 0) maker_free_run(state, state->state, state->slots * EMBEDDING_PARAMETERS);
+    maker_free_run(state, 0, EMBEDDING_PARAMETERS);
 }
 
 FAMILY(embedding, "recommendation: large tables, and at the first step as large gradients and optimizer's slots",

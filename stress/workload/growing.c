@@ -29,71 +29,51 @@ static const family_option growing_options[] = {
     OPTION(growing, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t growing_bytes(growing *state, uint64_t tokens)
-{
-    return maker_times(&state->words, state->token_bytes, tokens);
-}
-
-static void growing_prompt(growing *state)
-{
-    uint64_t bytes = growing_bytes(state, state->length);
-    for (uint64_t i = 0; i < 2 * state->layers && !maker_is_over(&state->words); i++) {
-        state->cache[i] = maker_new(&state->words, bytes);
-        MAKER_KERNEL(&state->words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, state->cache[i]);
-    }
-}
-
 static void growing_join(growing *state, uint32_t *held, uint32_t fresh)
 {
-    maker *words = &state->words;
-    uint64_t bytes = growing_bytes(state, state->length);
-    uint32_t longer = maker_new(words, bytes);
-    MAKER_KERNEL(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS, *held, fresh, longer);
-    MAKER_FREE(words, *held, fresh);
+    uint64_t bytes = MAKER_TIMES(state, state->token_bytes, state->length);
+    uint32_t longer = maker_new(state, bytes);
+    MAKER_MOVE(state, bytes, *held, fresh, longer);
+    MAKER_FREE(state, *held, fresh);
     *held = longer;
 }
 
 /* One token of every sequence, in one layer; its scores grow along. */
 static void growing_layer(growing *state, uint32_t *held)
 {
-    maker *words = &state->words;
-    uint64_t fresh_bytes = growing_bytes(state, state->by), rows = maker_times(words, state->heads, state->by);
-    uint32_t fresh[2] = { maker_new(words, fresh_bytes), maker_new(words, fresh_bytes) };
-    maker_kernel(words, 0, fresh_bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch_all(words, fresh, 2);
-    growing_join(state, &held[0], fresh[0]);
-    growing_join(state, &held[1], fresh[1]);
-    uint64_t row_bytes = maker_times(words, maker_times(words, state->length, state->batch), GROWING_VALUE_BYTES);
-    uint32_t scores = maker_new(words, maker_times(words, rows, row_bytes));
-    maker_kernel(words, 0, maker_bytes(words, held[0]) / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch_all(words, held, 2);
-    maker_touch(words, scores);
-    maker_free(words, scores);
+    uint64_t fresh_bytes = MAKER_TIMES(state, state->token_bytes, state->by);
+    uint64_t rows = MAKER_TIMES(state, state->heads, state->by);
+    uint32_t keys = maker_new(state, fresh_bytes), values = maker_new(state, fresh_bytes);
+    MAKER_MOVE(state, fresh_bytes, keys, values);
+    growing_join(state, &held[0], keys);
+    growing_join(state, &held[1], values);
+    uint64_t row_bytes = MAKER_TIMES(state, state->length, state->batch, GROWING_VALUE_BYTES);
+    uint32_t scores = maker_new(state, MAKER_TIMES(state, rows, row_bytes));
+    MAKER_MOVE(state, maker_bytes(state, held[0]), held[0], held[1], scores);
+    maker_free(state, scores);
 }
 
 static void growing_request(growing *state)
 {
-    growing_prompt(state);
-    for (uint64_t token = 0; token < state->tokens && !maker_is_over(&state->words); token++) {
-        state->length = maker_plus(&state->words, state->length, state->by);
-        for (uint64_t layer = 0; layer < state->layers && !maker_is_over(&state->words); layer++) {
-            growing_layer(state, &state->cache[2 * layer]);
-        }
+    state->length = maker_draw_of(state, state->prompt);
+    uint64_t bytes = MAKER_TIMES(state, state->token_bytes, state->length);
+    MAKER_EACH(state, i, 2 * state->layers) {
+        state->cache[i] = maker_new(state, bytes);
+        MAKER_MOVE(state, bytes, state->cache[i]);
     }
-    maker_free_all(&state->words, state->cache, (size_t)(2 * state->layers), 0);
+    MAKER_EACH(state, token, state->tokens) {
+        state->length = maker_plus(state, state->length, state->by);
+        MAKER_EACH(state, layer, state->layers) growing_layer(state, &state->cache[2 * layer]);
+    }
+    maker_free_all(state, state->cache, (size_t)(2 * state->layers), 0);
 }
 
 static void growing_make(void *self)
 {
     growing *state = self;
-    maker *words = &state->words;
-    state->token_bytes = maker_times(words, state->heads * state->head * GROWING_VALUE_BYTES, state->batch);
-    state->cache = maker_array(words, 2 * state->layers, sizeof *state->cache);
-    for (uint64_t step = 0; step < state->requests && !maker_is_over(words); step++) {
-        maker_step(words, "request", step);
-        state->length = maker_draw(words, state->prompt.low, state->prompt.high);
-        growing_request(state);
-    }
+    state->token_bytes = MAKER_TIMES(state, state->heads * state->head * GROWING_VALUE_BYTES, state->batch);
+    state->cache = maker_array(state, 2 * state->layers, sizeof *state->cache);
+    MAKER_STEPS(state, "request", step, state->requests) growing_request(state);
 }
 
 /* The peak is that of the longest request. */

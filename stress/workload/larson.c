@@ -55,14 +55,14 @@ static void larson_alloc(larson *state, uint64_t thread, uint64_t place)
     uint64_t *random = &state->threads[thread].random, on_stream = LARSON_FIRST_STREAM + thread;
     uint64_t low = state->kib.low << 10, high = state->kib.high << 10;
     uint64_t bytes = low + splitmix64_below(random, high - low + 1);
-    uint32_t block = maker_new_on(&state->words, bytes, on_stream);
+    uint32_t block = maker_new_on(state, bytes, on_stream);
     *larson_place(state, thread, place) = block;
-    MAKER_KERNEL(&state->words, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, block);
+    MAKER_KERNEL(state, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, block);
 }
 
 static void larson_free(larson *state, uint64_t thread, uint64_t place)
 {
-    maker_free_all(&state->words, larson_place(state, thread, place), 1, LARSON_FIRST_STREAM + thread);
+    maker_free_all(state, larson_place(state, thread, place), 1, LARSON_FIRST_STREAM + thread);
 }
 
 static uint64_t larson_stage_steps(const larson *state, uint64_t stage)
@@ -99,7 +99,7 @@ static void larson_enter(larson *state, uint64_t thread)
     int takes_over = larson_takes_over(state, thread);
     self->stage++;
     self->steps_left = larson_stage_steps(state, self->stage);
-    if (takes_over) maker_wait(&state->words, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
+    if (takes_over) maker_wait(state, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
 }
 
 static void larson_turn(larson *state, uint64_t thread)
@@ -119,16 +119,20 @@ static void larson_turn(larson *state, uint64_t thread)
     }
 }
 
-static void larson_run(larson *state, uint64_t seed)
+static void larson_make(void *self)
 {
+    larson *state = self;
+    const uint64_t seed = state->words.random;
     uint8_t can_run[WORKLOAD_MAX_THREADS];
     turns order;
+    state->arrays = maker_array(state, state->thread_count * state->block_count, sizeof *state->arrays);
+    stream_threads(state->words.builder, (uint32_t)state->thread_count);
     turns_begin(&order, seed, (uint32_t)state->thread_count);
     for (uint64_t thread = 0; thread < state->thread_count; thread++) {
         state->threads[thread].random = turns_seed(seed, thread + 1);
         state->threads[thread].steps_left = state->block_count;
     }
-    while (!maker_is_over(&state->words)) {
+    while (!maker_is_over(state)) {
         for (uint64_t thread = 0; thread < state->thread_count; thread++) {
             can_run[thread] = (uint8_t)larson_can_run(state, thread);
         }
@@ -136,14 +140,6 @@ static void larson_run(larson *state, uint64_t seed)
         if (next == TURNS_NONE) return;
         larson_turn(state, next);
     }
-}
-
-static void larson_make(void *self)
-{
-    larson *state = self;
-    state->arrays = maker_array(&state->words, state->thread_count * state->block_count, sizeof *state->arrays);
-    stream_threads(state->words.builder, (uint32_t)state->thread_count);
-    larson_run(state, state->words.random);
 }
 
 FAMILY(larson, "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",

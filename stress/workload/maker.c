@@ -2,61 +2,85 @@
 #include "maker.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "../base/program.h"
 #include "../base/splitmix64.h"
 
-int maker_end(maker *self)
+int maker_end(void *of)
 {
+    maker *self = of;
     while (self->array_count > 0) free(self->arrays[--self->array_count]);
     return self->failed ? -1 : 0;
 }
 
-int maker_is_over(const maker *self)
+int maker_is_over(const void *of)
 {
+    const maker *self = of;
     return self->failed || self->builder->is_cut;
 }
 
-void *maker_array(maker *self, uint64_t count, size_t item_bytes)
+void maker_refuse(void *of, const char *format, ...)
 {
+    maker *self = of;
+    char text[sizeof self->builder->why->text];
+    va_list values;
+    if (self->failed) return;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    self->failed = stream_refuse(self->builder, "%s", text);
+}
+
+void *maker_array(void *of, uint64_t count, size_t item_bytes)
+{
+    maker *self = of;
     return self->arrays[self->array_count++] = program_need((size_t)count + 1, item_bytes);
 }
 
-static uint64_t maker_overflow(maker *self)
+uint64_t maker_product(void *self, const uint64_t *factors, size_t count)
 {
-    if (!self->failed) {
-        self->failed = stream_refuse(self->builder, "a size or duration passes 2^64 - 1, expected smaller shapes");
+    uint64_t product = 1;
+    for (size_t i = 0; i < count; i++) {
+        int is_whole = factors[i] == 0 || product <= UINT64_MAX / factors[i];
+        product = is_whole ? product * factors[i] : maker_plus(self, UINT64_MAX, 1);
     }
+    return product;
+}
+
+uint64_t maker_plus(void *self, uint64_t left, uint64_t right)
+{
+    if (left <= UINT64_MAX - right) return left + right;
+    maker_refuse(self, "a size or duration passes 2^64 - 1, expected smaller shapes");
     return 0;
 }
 
-uint64_t maker_times(maker *self, uint64_t left, uint64_t right)
+uint64_t maker_draw(void *of, uint64_t low, uint64_t high)
 {
-    return right == 0 || left <= UINT64_MAX / right ? left * right : maker_overflow(self);
-}
-
-uint64_t maker_plus(maker *self, uint64_t left, uint64_t right)
-{
-    return left <= UINT64_MAX - right ? left + right : maker_overflow(self);
-}
-
-uint64_t maker_draw(maker *self, uint64_t low, uint64_t high)
-{
+    maker *self = of;
     uint64_t count = high - low + 1;
     return count == 0 ? splitmix64_next(&self->random) : low + splitmix64_below(&self->random, count);
 }
 
-uint64_t maker_draw_side(maker *self, uint64_t low, uint64_t high)
+uint64_t maker_draw_of(void *self, family_range range)
 {
-    uint64_t first = (low + MAKER_SIDE_STEP - 1) / MAKER_SIDE_STEP, last = high / MAKER_SIDE_STEP;
-    if (low == high) return low;
+    return maker_draw(self, range.low, range.high);
+}
+
+int maker_draw_chance(void *self, uint64_t in)
+{
+    return maker_draw(self, 1, in) == 1;
+}
+
+uint64_t maker_draw_side(void *self, family_range sides)
+{
+    uint64_t first = (sides.low + MAKER_SIDE_STEP - 1) / MAKER_SIDE_STEP, last = sides.high / MAKER_SIDE_STEP;
+    if (sides.low == sides.high) return sides.low;
     if (first <= last) return maker_draw(self, first, last) * MAKER_SIDE_STEP;
-    if (!self->failed) {
-        self->failed = stream_refuse(self->builder, "no multiple of %d from %" PRIu64 " to %" PRIu64 ", expected N "
-                                     "or a wider LO-HI", (int)MAKER_SIDE_STEP, low, high);
-    }
-    return low;
+    maker_refuse(self, "no multiple of %d from %" PRIu64 " to %" PRIu64 ", expected N or a wider LO-HI",
+                 (int)MAKER_SIDE_STEP, sides.low, sides.high);
+    return sides.low;
 }
 
 enum { GAP_BITS = 24 };                          /* behind the point of logarithms */
@@ -80,99 +104,107 @@ static uint64_t maker_log2(uint64_t number)
     return ((whole + 1) << GAP_BITS) - bits;
 }
 
-uint64_t maker_draw_gap(maker *self, uint64_t mean_ns)
+uint64_t maker_draw_gap(void *self, uint64_t mean_ns)
 {
     const uint64_t ln2 = 0xb17217f7;             /* ln 2, in 2^-32 */
-    uint64_t drawn = (splitmix64_next(&self->random) >> 32) | 1;
+    uint64_t drawn = (maker_draw(self, 0, UINT64_MAX) >> 32) | 1;
     uint64_t log = maker_log2(drawn);            /* at most 32 << 24, so that the product fits */
     return mean_ns * (log * ln2 >> 32) >> GAP_BITS;
 }
 
-void maker_label(maker *self, const char *label)
+void maker_label(void *of, const char *label)
 {
+    maker *self = of;
     self->failed = self->failed || stream_step(self->builder, slice_of(label));
 }
 
-void maker_step(maker *self, const char *name, uint64_t number)
+int maker_step(void *self, const char *name, uint64_t number)
 {
     char label[48];
     snprintf(label, sizeof label, "%.20s%" PRIu64, name, number);
     maker_label(self, label);
+    return 1;
 }
 
-uint32_t maker_new_on(maker *self, uint64_t bytes, uint64_t on_stream)
+uint32_t maker_new_on(void *of, uint64_t bytes, uint64_t on_stream)
 {
+    maker *self = of;
     const slice no_tag = { NULL, 0 };
     uint32_t block = 0;
-    if (!self->failed) {
-        self->failed = stream_alloc(self->builder, maker_next(self), bytes, on_stream, no_tag, &block);
-    }
+    self->failed = self->failed
+                   || stream_alloc(self->builder, maker_next(self), bytes, on_stream, no_tag, &block);
     return block;
 }
 
-uint32_t maker_new(maker *self, uint64_t bytes)
+uint32_t maker_new(void *self, uint64_t bytes)
 {
     return maker_new_on(self, bytes, 0);
 }
 
-uint32_t maker_made(maker *self, uint64_t bytes, uint32_t from)
+uint32_t maker_made(void *self, uint64_t bytes, uint32_t from)
 {
     uint32_t made = maker_new(self, bytes);
-    MAKER_KERNEL(self, 0, bytes / RATE_MEMORY_BYTES_PER_NS, from, made);
+    MAKER_MOVE(self, bytes, from, made);
     return made;
 }
 
-void maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream)
+void maker_free_all(void *of, const uint32_t *blocks, size_t count, uint64_t on_stream)
 {
+    maker *self = of;
     for (size_t i = 0; i < count && !self->failed; i++) {
         self->failed = stream_free_on(self->builder, blocks[i], on_stream);
     }
 }
 
-void maker_free(maker *self, uint32_t block)
+void maker_free(void *self, uint32_t block)
 {
     maker_free_all(self, &block, 1, 0);
 }
 
-void maker_free_run(maker *self, uint32_t first, uint32_t count)
+void maker_free_run(void *self, uint32_t first, uint64_t count)
 {
-    for (uint32_t i = 0; i < count && !maker_is_over(self); i++) maker_free(self, first + i);
+    MAKER_EACH(self, i, count) maker_free(self, first + (uint32_t)i);
 }
 
-uint32_t maker_next(const maker *self)
+uint32_t maker_next(const void *of)
 {
+    const maker *self = of;
     return (uint32_t)self->builder->stream->block_count;
 }
 
-uint64_t maker_bytes(const maker *self, uint32_t block)
+uint64_t maker_bytes(const void *of, uint32_t block)
 {
+    const maker *self = of;
     return self->builder->is_cut ? 0 : self->builder->blocks[block].bytes;
 }
 
-void maker_kernel(maker *self, uint64_t on_stream, uint64_t duration_ns)
+void maker_kernel(void *of, uint64_t on_stream, uint64_t duration_ns)
 {
+    maker *self = of;
     self->failed = self->failed || stream_kernel(self->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
 }
 
-void maker_touch_all(maker *self, const uint32_t *blocks, size_t count)
+void maker_touch_all(void *of, const uint32_t *blocks, size_t count)
 {
+    maker *self = of;
     for (size_t i = 0; i < count && !self->failed; i++) {
         self->failed = stream_touch(self->builder, blocks[i]);
     }
 }
 
-void maker_touch(maker *self, uint32_t block)
+void maker_touch(void *self, uint32_t block)
 {
     maker_touch_all(self, &block, 1);
 }
 
-void maker_touch_run(maker *self, uint32_t first, uint32_t count)
+void maker_touch_run(void *self, uint32_t first, uint64_t count)
 {
-    for (uint32_t i = 0; i < count; i++) maker_touch(self, first + i);
+    MAKER_EACH(self, i, count) maker_touch(self, first + (uint32_t)i);
 }
 
-void maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream)
+void maker_wait(void *of, uint64_t on_stream, uint64_t for_stream)
 {
+    maker *self = of;
     if (on_stream == for_stream) return;
     self->failed = self->failed || stream_wait(self->builder, on_stream, for_stream);
 }

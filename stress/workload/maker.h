@@ -16,47 +16,63 @@ typedef struct maker {
     size_t   array_count;
 } maker;
 
-int  maker_end(maker *self);                     /* frees its arrays. 0, or -1: failed */
-int  maker_is_over(const maker *self);           /* failed, or cut by --ops: to leave loops */
+/* `self` is a maker everywhere below, or a family's struct, which begins with one. */
+
+int  maker_end(void *self);                      /* frees its arrays. 0, or -1: failed */
+int  maker_is_over(const void *self);            /* failed, or cut by --ops: to leave loops */
+/* The input is wrong: a problem, as stream_refuse has it, unless there is one. */
+void maker_refuse(void *self, const char *format, ...) PROBLEM_FORMAT(2, 3);
 /* Zeroed, with one item more, up to maker_end. MAKER_ARRAYS of them. */
-void *maker_array(maker *self, uint64_t count, size_t item_bytes);
+void *maker_array(void *self, uint64_t count, size_t item_bytes);
 
-/* a x b, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */
-uint64_t maker_times(maker *self, uint64_t left, uint64_t right);
-uint64_t maker_plus(maker *self, uint64_t left, uint64_t right);
+/* i from 0 to below count, as long as it is not over; and the same in steps, with their labels `NAMEi`. */
+#define MAKER_EACH(self, i, count) for (uint64_t i = 0; i < (count) && !maker_is_over(self); i++)
+#define MAKER_STEPS(self, name, i, count) \
+    for (uint64_t i = 0; i < (count) && !maker_is_over(self) && maker_step(self, name, i); i++)
 
-uint64_t maker_draw(maker *self, uint64_t low, uint64_t high);       /* even, both ends included */
+/* Factors multiplied from the left, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */
+#define MAKER_TIMES(self, ...) \
+    maker_product(self, (const uint64_t[]){ __VA_ARGS__ }, \
+                  sizeof (const uint64_t[]){ __VA_ARGS__ } / sizeof(uint64_t))
+uint64_t maker_product(void *self, const uint64_t *factors, size_t count);
+uint64_t maker_plus(void *self, uint64_t left, uint64_t right);
+
+uint64_t maker_draw(void *self, uint64_t low, uint64_t high);        /* even, both ends included */
+uint64_t maker_draw_of(void *self, family_range range);
+int      maker_draw_chance(void *self, uint64_t in);          /* 1 once in so many times */
 /* One side of images: low where that is high, too, else a multiple of MAKER_SIDE_STEP; the maker fails where there is
    none from low to high. */
-uint64_t maker_draw_side(maker *self, uint64_t low, uint64_t high);
+uint64_t maker_draw_side(void *self, family_range sides);
 /* Time until the next of events that come at random, one in mean_ns on average (exponential): integers alone, the
    same on every machine. mean_ns: at most 10^10. At most 22.2 times the mean. */
-uint64_t maker_draw_gap(maker *self, uint64_t mean_ns);
+uint64_t maker_draw_gap(void *self, uint64_t mean_ns);
 
-void     maker_label(maker *self, const char *label);         /* `s LABEL`, which is kept once */
-void     maker_step(maker *self, const char *name, uint64_t number);         /* `s NAME`, with the number behind it */
+void     maker_label(void *self, const char *label);          /* `s LABEL`, which is kept once */
+int      maker_step(void *self, const char *name, uint64_t number);  /* `s NAME`, with the number behind it. 1 */
 /* A new block, on stream 0 or another; its id is the block's number. */
-uint32_t maker_new(maker *self, uint64_t bytes);
-uint32_t maker_new_on(maker *self, uint64_t bytes, uint64_t on_stream);
-void     maker_free(maker *self, uint32_t block);             /* on stream 0 */
-void     maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream);
-void     maker_free_run(maker *self, uint32_t first, uint32_t count);        /* numbers in a row, on stream 0 */
-uint64_t maker_bytes(const maker *self, uint32_t block);
-uint32_t maker_next(const maker *self);                       /* the number of the next new block */
-void     maker_kernel(maker *self, uint64_t on_stream, uint64_t duration_ns);                /* at least 1 ns */
-void     maker_touch(maker *self, uint32_t block);                   /* by the kernel before */
-void     maker_touch_all(maker *self, const uint32_t *blocks, size_t count);
-void     maker_touch_run(maker *self, uint32_t first, uint32_t count);
-void     maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream);   /* nothing, where both are one */
+uint32_t maker_new(void *self, uint64_t bytes);
+uint32_t maker_new_on(void *self, uint64_t bytes, uint64_t on_stream);
+void     maker_free(void *self, uint32_t block);              /* on stream 0 */
+void     maker_free_all(void *self, const uint32_t *blocks, size_t count, uint64_t on_stream);
+void     maker_free_run(void *self, uint32_t first, uint64_t count);         /* numbers in a row, on stream 0 */
+uint64_t maker_bytes(const void *self, uint32_t block);
+uint32_t maker_next(const void *self);                        /* the number of the next new block */
+void     maker_kernel(void *self, uint64_t on_stream, uint64_t duration_ns); /* at least 1 ns */
+void     maker_touch(void *self, uint32_t block);                    /* by the kernel before */
+void     maker_touch_all(void *self, const uint32_t *blocks, size_t count);
+void     maker_touch_run(void *self, uint32_t first, uint64_t count);
+void     maker_wait(void *self, uint64_t on_stream, uint64_t for_stream);    /* nothing, where both are one */
 /* A new block that a kernel on stream 0 makes from another one, at the speed of memory. */
-uint32_t maker_made(maker *self, uint64_t bytes, uint32_t from);
+uint32_t maker_made(void *self, uint64_t bytes, uint32_t from);
 
-/* Blocks named one by one: as an array and its length; a kernel that touches them; their frees on stream 0. */
+/* Blocks named one by one: as an array and its length; a kernel that touches them; one on stream 0 that takes as long
+   as so many bytes of memory; their frees on stream 0. */
 #define MAKER_BLOCKS(...) \
     (const uint32_t[]){ __VA_ARGS__ }, sizeof (const uint32_t[]){ __VA_ARGS__ } / sizeof(uint32_t)
-#define MAKER_KERNEL(words, on_stream, duration_ns, ...) \
-    (maker_kernel(words, on_stream, duration_ns), maker_touch_all(words, MAKER_BLOCKS(__VA_ARGS__)))
-#define MAKER_FREE(words, ...) maker_free_all(words, MAKER_BLOCKS(__VA_ARGS__), 0)
+#define MAKER_KERNEL(self, on_stream, duration_ns, ...) \
+    (maker_kernel(self, on_stream, duration_ns), maker_touch_all(self, MAKER_BLOCKS(__VA_ARGS__)))
+#define MAKER_MOVE(self, bytes, ...) MAKER_KERNEL(self, 0, (bytes) / RATE_MEMORY_BYTES_PER_NS, __VA_ARGS__)
+#define MAKER_FREE(self, ...) maker_free_all(self, MAKER_BLOCKS(__VA_ARGS__), 0)
 
 /* ---- How long GPU work takes, for families whose kernels have shapes: a GPU of 2020 and its links, in round figures
         */

@@ -1,6 +1,5 @@
 /* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over. */
 #include "maker.h"
-#include "../base/splitmix64.h"
 
 /* The rules of alloc-test (of node-dns, in mimalloc-bench): each step picks a place; an empty one gets a block, one
    that holds a block loses it. Of the picks 80 % fall on 20 % of the places, of these again 80 % on 20 %, and so on:
@@ -31,58 +30,39 @@ static const uint64_t pareto_bounds[PARETO_LEVELS + 2] = { 0, 1, 25, 265, 1545, 
 static uint64_t pareto_pick(pareto *state)
 {
     uint32_t level = 0;
-    for (int draw = 0; draw < PARETO_LEVELS; draw++) level += splitmix64_below(&state->words.random, 5) == 0;
+    for (int draw = 0; draw < PARETO_LEVELS; draw++) level += (uint32_t)maker_draw_chance(state, 5);
     uint64_t first = state->place_count * pareto_bounds[level] / PARETO_KINDS;
     uint64_t end = state->place_count * pareto_bounds[level + 1] / PARETO_KINDS;
-    return end > first ? maker_draw(&state->words, first, end - 1) : first;
+    return end > first ? maker_draw(state, first, end - 1) : first;
 }
 
 static uint64_t pareto_size(pareto *state)
 {
-    uint64_t lot = maker_draw(&state->words, 1, ((uint64_t)1 << state->doublings) - 1), bytes = state->kib.low << 10;
+    uint64_t lot = maker_draw(state, 1, ((uint64_t)1 << state->doublings) - 1), bytes = state->kib.low << 10;
     while (lot % 2 == 0) {
         lot /= 2;
         bytes *= 2;
     }
-    return maker_draw(&state->words, bytes, 2 * bytes - 1);
-}
-
-static void pareto_free(pareto *state, uint64_t place)
-{
-    maker_free(&state->words, state->blocks[place]);
-    state->is_live[place] = 0;
-}
-
-static void pareto_steps(pareto *state)
-{
-    for (uint64_t step = 0; step < state->count && !maker_is_over(&state->words); step++) {
-        uint64_t place = pareto_pick(state);
-        if (state->is_live[place]) {
-            pareto_free(state, place);
-            continue;
-        }
-        state->blocks[place] = maker_new(&state->words, pareto_size(state));
-        state->is_live[place] = 1;
-    }
-    for (uint64_t place = 0; place < state->place_count && !maker_is_over(&state->words); place++) {
-        if (state->is_live[place]) pareto_free(state, place);
-    }
+    return maker_draw(state, bytes, 2 * bytes - 1);
 }
 
 static void pareto_make(void *self)
 {
     pareto *state = self;
-    maker *words = &state->words;
     uint64_t times = state->kib.high / state->kib.low;
-    if (times < 2) {
-        words->failed = stream_refuse(words->builder, "size spans less than a doubling, expected LO-HI with HI 2 x "
-                                      "LO or more");
-        return;
-    }
+    if (times < 2) maker_refuse(state, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
     while (times >= (uint64_t)2 << state->doublings) state->doublings++;
-    state->blocks = maker_array(words, state->place_count, sizeof *state->blocks);
-    state->is_live = maker_array(words, state->place_count, sizeof *state->is_live);
-    pareto_steps(state);
+    state->blocks = maker_array(state, state->place_count, sizeof *state->blocks);
+    state->is_live = maker_array(state, state->place_count, sizeof *state->is_live);
+    MAKER_EACH(state, step, state->count) {
+        uint64_t place = pareto_pick(state);
+        if (state->is_live[place]) maker_free(state, state->blocks[place]);
+        else state->blocks[place] = maker_new(state, pareto_size(state));
+        state->is_live[place] = !state->is_live[place];
+    }
+    MAKER_EACH(state, place, state->place_count) {
+        if (state->is_live[place]) maker_free(state, state->blocks[place]);
+    }
 }
 
 FAMILY(pareto, "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",

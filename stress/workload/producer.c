@@ -1,7 +1,6 @@
 /* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded
    depth. */
 #include "maker.h"
-#include "../base/splitmix64.h"
 
 /* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the
    link. And, with images=N, a batch of training for detection, as torchvision's GeneralizedRCNNTransform makes it: N
@@ -45,96 +44,82 @@ static uint64_t producer_pad(uint64_t side)
 /* The images, in one byte a value. Returns what they take padded to one size, as 32-bit values. */
 static uint64_t producer_read_images(producer *state)
 {
-    maker *words = &state->words;
     uint64_t height = 0, width = 0, read_bytes = 0;
-    for (uint64_t i = 0; i < state->images && !maker_is_over(words); i++) {
-        uint64_t own_height = maker_draw(words, state->side.low, state->side.high);
-        uint64_t own_width = maker_draw(words, state->side.low, state->side.high);
+    MAKER_EACH(state, i, state->images) {
+        uint64_t own_height = maker_draw_of(state, state->side);
+        uint64_t own_width = maker_draw_of(state, state->side);
         uint64_t own_bytes = PRODUCER_COLOURS * own_height * own_width;
-        state->raw[i] = maker_new_on(words, own_bytes, PRODUCER_STREAM);
+        state->raw[i] = maker_new_on(state, own_bytes, PRODUCER_STREAM);
         height = own_height > height ? own_height : height;
         width = own_width > width ? own_width : width;
         read_bytes += own_bytes;
     }
-    maker_kernel(words, PRODUCER_STREAM, read_bytes / RATE_HOST_BYTES_PER_NS);
-    maker_touch_all(words, state->raw, (size_t)state->images);
+    maker_kernel(state, PRODUCER_STREAM, read_bytes / RATE_HOST_BYTES_PER_NS);
+    maker_touch_all(state, state->raw, (size_t)state->images);
     return state->images * PRODUCER_COLOURS * producer_pad(height) * producer_pad(width) * PRODUCER_VALUE_BYTES;
 }
 
 static void producer_batch(producer *state, producer_item *made)
 {
-    maker *words = &state->words;
     made->bytes = producer_read_images(state);
-    made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
-    maker_kernel(words, PRODUCER_STREAM, made->bytes / RATE_MEMORY_BYTES_PER_NS);
-    maker_touch_all(words, state->raw, (size_t)state->images);
-    maker_touch(words, made->block);
-    maker_free_all(words, state->raw, (size_t)state->images, PRODUCER_STREAM);
+    made->block = maker_new_on(state, made->bytes, PRODUCER_STREAM);
+    maker_kernel(state, PRODUCER_STREAM, made->bytes / RATE_MEMORY_BYTES_PER_NS);
+    maker_touch_all(state, state->raw, (size_t)state->images);
+    maker_touch(state, made->block);
+    maker_free_all(state, state->raw, (size_t)state->images, PRODUCER_STREAM);
 }
 
 static void producer_produce(producer *state)
 {
-    maker *words = &state->words;
     producer_item *made = &state->queue[(state->head + state->waiting_count++) % state->depth];
     if (state->images > 0) {
         producer_batch(state, made);
         return;
     }
-    made->bytes = 1 + splitmix64_below(&words->random, state->max_mib << 20);
-    made->block = maker_new_on(words, made->bytes, PRODUCER_STREAM);
-    MAKER_KERNEL(words, PRODUCER_STREAM, made->bytes / RATE_LINK_BYTES_PER_NS, made->block);
+    made->bytes = maker_draw(state, 1, state->max_mib << 20);
+    made->block = maker_new_on(state, made->bytes, PRODUCER_STREAM);
+    MAKER_KERNEL(state, PRODUCER_STREAM, made->bytes / RATE_LINK_BYTES_PER_NS, made->block);
 }
 
 /* Items are taken in order; which consumer takes one is chance. */
 static void producer_consume(producer *state)
 {
-    maker *words = &state->words;
     const producer_item *taken = &state->queue[state->head];
     uint64_t on_stream = PRODUCER_STREAM;
     state->head = (state->head + 1) % state->depth;
     state->waiting_count--;
-    if (state->consumers > 0) on_stream += 1 + splitmix64_below(&words->random, state->consumers);
-    maker_wait(words, on_stream, PRODUCER_STREAM);
-    MAKER_KERNEL(words, on_stream, taken->bytes / RATE_MEMORY_BYTES_PER_NS, taken->block);
-    maker_free_all(words, &taken->block, 1, on_stream);
+    if (state->consumers > 0) on_stream += maker_draw(state, 1, state->consumers);
+    maker_wait(state, on_stream, PRODUCER_STREAM);
+    MAKER_KERNEL(state, on_stream, taken->bytes / RATE_MEMORY_BYTES_PER_NS, taken->block);
+    maker_free_all(state, &taken->block, 1, on_stream);
 }
 
 /* The pace of both sides is chance, within what the queue allows. Each step ends with an empty queue. */
 static void producer_step(producer *state)
 {
     uint64_t left = state->count;
-    while ((left > 0 || state->waiting_count > 0) && !maker_is_over(&state->words)) {
+    while ((left > 0 || state->waiting_count > 0) && !maker_is_over(state)) {
         int can_produce = left > 0 && state->waiting_count < state->depth;
-        int produces = can_produce && (state->waiting_count == 0 || splitmix64_below(&state->words.random, 2) == 0);
+        int produces = can_produce && (state->waiting_count == 0 || maker_draw_chance(state, 2));
         left -= (uint64_t)produces;
         if (produces) producer_produce(state);
         else producer_consume(state);
     }
 }
 
-/* An option that would be without effect is a mistake; said with its default it does no harm. */
-static int producer_judge(const producer *state)
-{
-    int has_side = state->side.low != PRODUCER_LEAST_SIDE || state->side.high != PRODUCER_MOST_SIDE;
-    if (state->images > 0 && state->max_mib != PRODUCER_MAX_MIB) {
-        return stream_refuse(state->words.builder, "max is given beside images, expected one of them: images have "
-                             "sides");
-    }
-    if (state->images > 0 || !has_side) return 0;
-    return stream_refuse(state->words.builder, "side is given without images, expected images=N beside it");
-}
-
 static void producer_make(void *self)
 {
     producer *state = self;
-    maker *words = &state->words;
-    words->failed = producer_judge(state);
-    state->queue = maker_array(words, state->depth, sizeof *state->queue);
-    state->raw = maker_array(words, state->images, sizeof *state->raw);
-    for (uint64_t step = 0; step < state->steps && !maker_is_over(words); step++) {
-        maker_step(words, "step", step);
-        producer_step(state);
+    int has_side = state->side.low != PRODUCER_LEAST_SIDE || state->side.high != PRODUCER_MOST_SIDE;
+    /* An option that would be without effect is a mistake; said with its default it does no harm. */
+    if (state->images > 0 && state->max_mib != PRODUCER_MAX_MIB) {
+        maker_refuse(state, "max is given beside images, expected one of them: images have sides");
+    } else if (state->images == 0 && has_side) {
+        maker_refuse(state, "side is given without images, expected images=N beside it");
     }
+    state->queue = maker_array(state, state->depth, sizeof *state->queue);
+    state->raw = maker_array(state, state->images, sizeof *state->raw);
+    MAKER_STEPS(state, "step", step, state->steps) producer_step(state);
 }
 
 FAMILY(producer, "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",

@@ -26,52 +26,38 @@ static const family_option rival_options[] = {
     OPTION(rival, repeat, "repeat", 1, 100000, 1),
 };
 
-/* until 0: it does not give back. */
 static size_t rival_plan(rival *state)
 {
-    uint64_t from = state->from, until = state->until;
+    uint64_t from = state->from, until = state->until, lasts = until > 0 ? until - from : 0;
     size_t count = 0;
     for (uint64_t time = 0; time < state->repeat; time++) {
-        uint64_t shift = until > from ? 2 * (until - from) * time : 0;
-        stream_event taken = { from + shift, state->size_mib << 20, 0 };
+        const stream_event taken = { from + 2 * lasts * time, state->size_mib << 20, 0 };
+        const stream_event given = { taken.op + lasts, taken.bytes, 1 };
         state->events[count++] = taken;
-        if (until == 0) break;
-        taken.op = until + shift;
-        taken.gives_back = 1;
-        state->events[count++] = taken;
+        if (until > 0) state->events[count++] = given;
     }
     return count;
-}
-
-static int rival_judge(const rival *state, stream_builder *builder)
-{
-    if (state->until > 0 && state->until <= state->from) {
-        return stream_refuse(builder, "until is %" PRIu64 " and from %" PRIu64 ", expected a later operation, or 0: "
-                             "never", state->until, state->from);
-    }
-    if (state->until == 0 && state->repeat > 1) {
-        return stream_refuse(builder, "repeat is given without until, expected until=N beside it");
-    }
-    return 0;
 }
 
 static void rival_make(void *self)
 {
     rival *state = self;
-    maker *words = &state->training.words;
-    stream_builder *builder = words->builder;
-    words->failed = rival_judge(state, builder);
+    stream_builder *builder = state->training.words.builder;
+    if (state->until > 0 && state->until <= state->from) {
+        maker_refuse(state, "until is %" PRIu64 " and from %" PRIu64 ", expected a later operation, or 0: never",
+                     state->until, state->from);
+    } else if (state->until == 0 && state->repeat > 1) {
+        maker_refuse(state, "repeat is given without until, expected until=N beside it");
+    }
     state->training.streams = 1;
     train_begin(&state->training);
-    state->events = maker_array(words, state->repeat * 2, sizeof *state->events);
-    if (words->failed) return;
+    state->events = maker_array(state, state->repeat * 2, sizeof *state->events);
     stream_events(builder, state->events, rival_plan(state));
     train_run(&state->training);
     stream_events(builder, NULL, 0);
-    if (maker_is_over(words) || builder->stream->rival_count > 0) return;
-    uint64_t ops = builder->stream->alloc_count + builder->stream->free_count;
-    words->failed = stream_refuse(builder, "from is %" PRIu64 ", expected below %" PRIu64 ", the operations that "
-                                  "there are", state->from, ops);
+    if (maker_is_over(state) || builder->stream->rival_count > 0) return;
+    maker_refuse(state, "from is %" PRIu64 ", expected below %" PRIu64 ", the operations that there are", state->from,
+                 builder->stream->alloc_count + builder->stream->free_count);
 }
 
 FAMILY(rival, "training, while another process takes size MiB before operation from, and gives it back before until",

@@ -46,85 +46,60 @@ static const family_option tape_options[] = {
     OPTION(tape, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t tape_matrix_bytes(const tape *state, uint32_t matrix)    /* 12 h^2 + 13 h in all, in 16 bits */
+static uint64_t tape_matrix_bytes(const tape *state, uint64_t matrix)    /* 12 h^2 + 13 h in all, in 16 bits */
 {
     static const uint32_t squares[TAPE_MATRICES] = { 3, 1, 4, 4 }, rows[TAPE_MATRICES] = { 3, 1 + 4, 4, 1 };
     return 2 * (squares[matrix] * state->hidden * state->hidden + rows[matrix] * state->hidden);
 }
 
-static void tape_setup(tape *state)
-{
-    maker *words = &state->words;
-    uint64_t rows = state->vocab + TAPE_POSITIONS + 2;       /* and a norm's scale and shift */
-    maker_new(words, maker_times(words, 2 * rows, state->hidden));
-    for (uint64_t i = 0; i < state->layers * TAPE_MATRICES && !maker_is_over(words); i++) {
-        maker_new(words, tape_matrix_bytes(state, i % TAPE_MATRICES));
-    }
-}
-
 static void tape_shapes(tape *state, uint64_t length)
 {
-    maker *words = &state->words;
-    uint64_t tokens = maker_times(words, length, state->batch);
-    state->narrow_bytes = maker_times(words, tokens, state->hidden);
-    state->scores_bytes = maker_times(words, maker_times(words, tokens, length), state->heads);
-    state->logits_bytes = maker_times(words, maker_times(words, 2, tokens), state->vocab);
-}
-
-static uint32_t tape_retain(tape *state, uint64_t bytes, uint32_t from)
-{
-    maker *words = &state->words;
-    uint32_t made = maker_new(words, bytes);
-    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    if (from != made) maker_touch(words, from);
-    maker_touch(words, made);
-    return made;
+    uint64_t tokens = MAKER_TIMES(state, length, state->batch);
+    state->narrow_bytes = MAKER_TIMES(state, tokens, state->hidden);
+    state->scores_bytes = MAKER_TIMES(state, tokens, length, state->heads);
+    state->logits_bytes = MAKER_TIMES(state, 2, tokens, state->vocab);
 }
 
 static void tape_forward(tape *state, uint32_t *laid)
 {
-    maker *words = &state->words;
     uint32_t before = 0;                         /* the embedding's table, to begin with */
-    for (uint64_t i = 0; i < state->layers * TAPE_ENTRIES && !maker_is_over(words); i++) {
+    MAKER_EACH(state, i, state->layers * TAPE_ENTRIES) {
         const tape_entry *entry = &tape_layer[i % TAPE_ENTRIES];
         uint64_t unit = entry->scores ? state->scores_bytes : state->narrow_bytes;
-        uint64_t bytes = maker_times(words, entry->narrow + entry->scores, unit);
-        uint64_t scratch_bytes = maker_times(words, entry->scratch, unit);
-        uint32_t scratch = scratch_bytes ? tape_retain(state, scratch_bytes, before) : before;
-        laid[i] = tape_retain(state, bytes, scratch);
-        if (scratch_bytes) maker_free(words, scratch);
+        uint64_t bytes = MAKER_TIMES(state, entry->narrow + entry->scores, unit);
+        uint64_t scratch_bytes = MAKER_TIMES(state, entry->scratch, unit);
+        uint32_t scratch = scratch_bytes ? maker_made(state, scratch_bytes, before) : before;
+        laid[i] = maker_made(state, bytes, scratch);
+        if (scratch_bytes) maker_free(state, scratch);
         before = laid[i];
     }
     uint32_t *head = laid + state->tape_count - 3;
-    head[0] = tape_retain(state, maker_times(words, 2, state->narrow_bytes), before);
-    head[1] = tape_retain(state, state->logits_bytes, head[0]);
-    head[2] = tape_retain(state, 4, head[1]);
+    head[0] = maker_made(state, MAKER_TIMES(state, 2, state->narrow_bytes), before);
+    head[1] = maker_made(state, state->logits_bytes, head[0]);
+    head[2] = maker_made(state, 4, head[1]);
 }
 
 /* The tape is read from its end; where nobody holds it, each block goes as soon as its gradient is there. */
 static void tape_backward(tape *state, const uint32_t *laid)
 {
-    maker *words = &state->words;
     uint32_t gradient = 0;
     size_t gradient_count = 0;
-    for (size_t i = state->tape_count - 1; i-- > 0 && !maker_is_over(words); ) {
+    for (size_t i = state->tape_count - 1; i-- > 0 && !maker_is_over(state); ) {
         size_t in_layer = i % TAPE_ENTRIES;
         int is_head = i >= state->tape_count - 3, is_last = i == state->tape_count - 2;
         if (is_head || !tape_layer[in_layer].is_mask) {
-            uint32_t made = tape_retain(state, maker_bytes(words, laid[i]), laid[i]);
-            if (!is_last) maker_free(words, gradient);
+            uint32_t made = maker_made(state, maker_bytes(state, laid[i]), laid[i]);
+            if (!is_last) maker_free(state, gradient);
             gradient = made;
         }
-        if (!is_head && in_layer == 0) {
-            for (uint32_t matrix = 0; matrix < TAPE_MATRICES; matrix++) {
-                state->gradients[gradient_count++] = tape_retain(state, tape_matrix_bytes(state, matrix), laid[i]);
-            }
+        for (uint32_t matrix = 0; matrix < TAPE_MATRICES && !is_head && in_layer == 0; matrix++) {
+            state->gradients[gradient_count++] = maker_made(state, tape_matrix_bytes(state, matrix), laid[i]);
         }
-        if (state->keep == 0) maker_free(words, laid[i]);
+        if (state->keep == 0) maker_free(state, laid[i]);
     }
-    if (state->keep == 0) maker_free(words, laid[state->tape_count - 1]);
-    maker_free(words, gradient);
-    maker_free_all(words, state->gradients, gradient_count, 0);
+    if (state->keep == 0) maker_free(state, laid[state->tape_count - 1]);
+    maker_free(state, gradient);
+    maker_free_all(state, state->gradients, gradient_count, 0);
 }
 
 static uint32_t *tape_of(const tape *state, uint64_t step)
@@ -132,35 +107,30 @@ static uint32_t *tape_of(const tape *state, uint64_t step)
     return state->tapes + step % (state->keep + 1) * state->tape_count;
 }
 
-static void tape_steps(tape *state)
+static void tape_free(tape *state, uint64_t step)
 {
-    maker *words = &state->words;
-    uint64_t step = 0;
-    for (; step < state->steps && !maker_is_over(words); step++) {
-        maker_step(words, "step", step);
-        tape_shapes(state, maker_draw(words, state->seq.low, state->seq.high));
-        tape_forward(state, tape_of(state, step));
-        if (state->keep > 0 && step >= state->keep) {
-            maker_free_all(words, tape_of(state, step - state->keep), state->tape_count, 0);
-        }
-        tape_backward(state, tape_of(state, step));
-    }
-    uint64_t held = state->keep < step ? state->keep : step;
-    for (; held > 0 && !maker_is_over(words); held--) {
-        maker_free_all(words, tape_of(state, step - held), state->tape_count, 0);
-    }
-    maker_free_run(words, 0, (uint32_t)(1 + state->layers * TAPE_MATRICES));
+    maker_free_all(state, tape_of(state, step), state->tape_count, 0);
 }
 
 static void tape_make(void *self)
 {
     tape *state = self;
-    maker *words = &state->words;
+    uint64_t matrices = state->layers * TAPE_MATRICES;
+    uint64_t rows = state->vocab + TAPE_POSITIONS + 2;       /* and a norm's scale and shift */
     state->tape_count = (size_t)state->layers * TAPE_ENTRIES + 3;
-    state->tapes = maker_array(words, (state->keep + 1) * state->tape_count, sizeof *state->tapes);
-    state->gradients = maker_array(words, state->layers * TAPE_MATRICES, sizeof *state->gradients);
-    tape_setup(state);
-    tape_steps(state);
+    state->tapes = maker_array(state, (state->keep + 1) * state->tape_count, sizeof *state->tapes);
+    state->gradients = maker_array(state, matrices, sizeof *state->gradients);
+    maker_new(state, MAKER_TIMES(state, 2 * rows, state->hidden));
+    MAKER_EACH(state, i, matrices) maker_new(state, tape_matrix_bytes(state, i % TAPE_MATRICES));
+    MAKER_STEPS(state, "step", step, state->steps) {
+        tape_shapes(state, maker_draw_of(state, state->seq));
+        tape_forward(state, tape_of(state, step));
+        if (state->keep > 0 && step >= state->keep) tape_free(state, step - state->keep);
+        tape_backward(state, tape_of(state, step));
+    }
+    uint64_t held = state->keep < state->steps ? state->keep : state->steps;
+    MAKER_EACH(state, i, held) tape_free(state, state->steps - held + i);
+    maker_free_run(state, 0, 1 + matrices);
 }
 
 /* The peak is more than is told where gradients of weights outweigh a tape: with few tokens. */

@@ -46,8 +46,9 @@ typedef struct train {
 /* With its options in place, zeroed but for these: fills what does not change from step to step, and makes room for
    what a step keeps. */
 void train_begin(train *state);
-/* Draws this step's sequence length and fills what depends on it. */
+/* Draws this step's sequence length and fills what depends on it; or on another number of tokens. */
 void train_draw(train *state);
+void train_tokens(train *state, uint64_t tokens);
 
 /* Weights: 7 matrices a layer, 2 norms a layer, embedding, head, last norm: blocks with numbers that follow on each
    other, on stream 0. Then, with LoRA, adapters; then master weight and two moments of every trained tensor. Both may

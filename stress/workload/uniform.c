@@ -1,6 +1,5 @@
 /* `uniform`: 2n steps, each an allocation of random size or the free of a random block, as RMM's benchmark does. */
 #include "maker.h"
-#include "../base/splitmix64.h"
 
 /* The rules of rapidsai/rmm, cpp/benchmarks/random_allocations: each step draws a size of 1 byte to max MiB; with
    nothing live it allocates; else 73 steps in 100 allocate, as long as fewer than n were made and live bytes stay
@@ -10,9 +9,8 @@ enum { UNIFORM_ALLOC_PERCENT = 73 };
 
 typedef struct uniform {
     maker     words;
-    uint64_t  count, max_mib, cap_mib, made_count, live_bytes, live_count;
+    uint64_t  count, max_mib, cap_mib, made_count, live_count;
     uint32_t *live;                              /* blocks */
-    uint64_t *live_sizes;
 } uniform;
 
 static const family_option uniform_options[] = {
@@ -24,33 +22,26 @@ static const family_option uniform_options[] = {
 
 static void uniform_alloc(uniform *state, uint64_t bytes)
 {
-    state->live[state->live_count] = maker_new(&state->words, bytes);
-    state->live_sizes[state->live_count++] = bytes;
-    state->live_bytes += bytes;
+    state->live[state->live_count++] = maker_new(state, bytes);
     state->made_count++;
 }
 
 static void uniform_free(uniform *state)
 {
-    uint64_t index = splitmix64_below(&state->words.random, state->count) % state->live_count;
+    uint64_t index = maker_draw(state, 0, state->count - 1) % state->live_count;
     state->words.failed = stream_free(state->words.builder, state->live[index]);
-    state->live_bytes -= state->live_sizes[index];
-    state->live_count--;
-    state->live[index] = state->live[state->live_count];
-    state->live_sizes[index] = state->live_sizes[state->live_count];
+    state->live[index] = state->live[--state->live_count];
 }
 
 static void uniform_make(void *self)
 {
     uniform *state = self;
-    maker *words = &state->words;
-    state->live = maker_array(words, state->count, sizeof *state->live);
-    state->live_sizes = maker_array(words, state->count, sizeof *state->live_sizes);
-    for (uint64_t step = 0; step < 2 * state->count && !maker_is_over(words); step++) {
-        uint64_t bytes = 1 + splitmix64_below(&words->random, state->max_mib << 20);
+    state->live = maker_array(state, state->count, sizeof *state->live);
+    MAKER_EACH(state, step, 2 * state->count) {
+        uint64_t bytes = maker_draw(state, 1, state->max_mib << 20);
         int allocates = state->live_count == 0
-            || (splitmix64_below(&words->random, 100) < UNIFORM_ALLOC_PERCENT && state->made_count < state->count
-                && state->live_bytes + bytes < state->cap_mib << 20);
+            || (maker_draw(state, 1, 100) <= UNIFORM_ALLOC_PERCENT && state->made_count < state->count
+                && state->words.builder->live_bytes + bytes < state->cap_mib << 20);
         if (allocates) uniform_alloc(state, bytes);
         else uniform_free(state);
     }

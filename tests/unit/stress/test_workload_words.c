@@ -146,12 +146,12 @@ static void test_sums(void)
 {
     bench test;
     begin(&test, 1);
-    CHECK_U64(maker_times(&test.words, UINT64_C(1) << 32, UINT32_MAX), ==, UINT64_MAX - UINT32_MAX);
+    CHECK_U64(MAKER_TIMES(&test.words, UINT64_C(1) << 32, UINT32_MAX), ==, UINT64_MAX - UINT32_MAX);
     CHECK_U64(maker_plus(&test.words, UINT64_MAX - 1, 1), ==, UINT64_MAX);
     CHECK_U64(maker_draw(&test.words, 9, 9), ==, 9);
     (void)maker_draw(&test.words, 0, UINT64_MAX);            /* all there are */
     CHECK_INT(maker_end(&test.words), ==, 0);
-    CHECK_U64(maker_times(&test.words, UINT64_C(1) << 32, UINT64_C(1) << 32), ==, 0);
+    CHECK_U64(MAKER_TIMES(&test.words, UINT64_C(1) << 32, UINT64_C(1) << 32), ==, 0);
     CHECK_INT(maker_end(&test.words), ==, -1);
     CHECK_U64(maker_plus(&test.words, UINT64_MAX, 1), ==, 0);
     maker_new(&test.words, 8);
