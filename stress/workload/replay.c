@@ -11,217 +11,208 @@
 #include "family.h"
 
 /* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
-        what is wrong with it. They get the whole text and know no files */
+        what is wrong with it. They get the whole text and know no files; nothing is done once one has failed */
 
 /* Longer lines and larger files are refused. */
 enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
 
 typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
-    slice  rest;                                 /* unread text */
+    int    failed;                               /* a problem is set */
+    slice  text;                                 /* unread lines */
+    slice  line, field;                          /* unread of the line under way; what was read of it last */
     id_map ids;
     const char *grammar;                         /* of the line under way, for messages, */
     char   separator;                            /* and what stands between its fields */
 } reader;
 
-typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
+#define READER_DO(in, call) ((in)->failed = (in)->failed || (call))
+#define READER_REFUSE(in, ...) READER_DO(in, stream_refuse((in)->builder, __VA_ARGS__))
 
-/* 1: *line is the next one, without its newline and the carriage return that may stand before it. 0: there is none.
-   -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
-static int reader_line(reader *in, slice *line)
+static const slice reader_no_tag = { NULL, 0 };
+
+static void reader_drop_return(slice *line)
 {
-    if (in->rest.length == 0) return 0;
-    in->builder->line++;
-    slice_take(&in->rest, '\n', line);
-    if (line->length > READER_MAX_LINE_BYTES) {
-        return stream_refuse(in->builder, "a line of %zu bytes, expected at most %d", line->length,
-                             (int)READER_MAX_LINE_BYTES);
-    }
-    if (!in->rest.bytes) {
-        return stream_refuse(in->builder, "%s is cut off, expected a newline at its end", slice_show(*line).text);
-    }
     if (line->length > 0 && line->bytes[line->length - 1] == '\r') line->length--;
-    return 1;
 }
 
-/* Takes the next field off *rest. `name` is for the message when there is none. */
-static int reader_field(reader *in, slice *rest, const char *name, slice *field)
+/* Whether there is a next line, which is then under way, without its newline and the carriage return that may stand
+   before it. One without a newline is refused: whoever wrote it may have been cut off. */
+static int reader_line(reader *in)
 {
-    if (slice_take(rest, in->separator, field)) return 0;
-    return stream_refuse(in->builder, "the line ends before %s, expected %s", name, in->grammar);
+    if (in->failed || in->text.length == 0) return 0;
+    in->builder->line++;
+    slice_take(&in->text, '\n', &in->line);
+    if (in->line.length > READER_MAX_LINE_BYTES) {
+        READER_REFUSE(in, "a line of %zu bytes, expected at most %d", in->line.length, (int)READER_MAX_LINE_BYTES);
+    } else if (!in->text.bytes) {
+        READER_REFUSE(in, "%s is cut off, expected a newline at its end", slice_show(in->line).text);
+    }
+    reader_drop_return(&in->line);
+    return !in->failed;
 }
 
-static int reader_number(reader *in, slice *rest, const char *name, uint64_t *number)
+/* The next field. `name` is for the message when there is none. */
+static slice reader_field(reader *in, const char *name)
 {
-    slice field;
-    if (reader_field(in, rest, name, &field)) return -1;
-    if (slice_decimal(field, number)) return 0;
-    return stream_refuse(in->builder, "%s is %s, expected a decimal number below 2^64 in %s", name,
-                         slice_show(field).text, in->grammar);
+    if (!slice_take(&in->line, in->separator, &in->field)) {
+        READER_REFUSE(in, "the line ends before %s, expected %s", name, in->grammar);
+    }
+    return in->field;
 }
 
-static int reader_end_of_line(reader *in, slice rest)
+static uint64_t reader_number(reader *in, const char *name)
 {
-    if (!rest.bytes) return 0;
-    return stream_refuse(in->builder, "%s after the last field, expected %s", slice_show(rest).text, in->grammar);
+    uint64_t number = 0;
+    reader_field(in, name);
+    if (!in->failed && !slice_decimal(in->field, &number)) {
+        READER_REFUSE(in, "%s is %s, expected a decimal number below 2^64 in %s", name, slice_show(in->field).text,
+                      in->grammar);
+    }
+    return number;
 }
 
-/* Ids as the text names them: an id is allocated while not live, freed and touched while live. `shown` is its text.
-   */
-static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
+static void reader_end_of_line(reader *in)
 {
+    if (!in->line.bytes) return;
+    READER_REFUSE(in, "%s after the last field, expected %s", slice_show(in->line).text, in->grammar);
+}
+
+/* Ids as the text names them: an id is allocated while not live, freed and touched while live. `shown` is its
+   text. */
+static void reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
+{
+    if (in->failed) return;
     id_entry *entry = id_map_add(&in->ids, id);
     if (entry->state == ID_LIVE) {
-        return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
-                             slice_show(shown).text, entry->line);
+        READER_REFUSE(in, "%s is live since line %" PRIu64 ", expected its free before this", slice_show(shown).text,
+                      entry->line);
     }
     entry->state = ID_LIVE;
     entry->line = in->builder->line;
-    return stream_alloc(in->builder, id, bytes, on_stream, tag, &entry->value);
+    READER_DO(in, stream_alloc(in->builder, id, bytes, on_stream, tag, &entry->value));
 }
 
-static int reader_live(reader *in, uint64_t id, slice shown, id_entry **entry)
+/* NULL: it has failed, now or before. */
+static id_entry *reader_live(reader *in, uint64_t id, slice shown)
 {
-    *entry = id_map_find(&in->ids, id);
-    if (!*entry) {
-        return stream_refuse(in->builder, "%s was never allocated, expected a live block", slice_show(shown).text);
+    id_entry *entry = id_map_find(&in->ids, id);
+    if (!entry) {
+        READER_REFUSE(in, "%s was never allocated, expected a live block", slice_show(shown).text);
+    } else if (entry->state == ID_FREED) {
+        READER_REFUSE(in, "%s is free already, since line %" PRIu64 ", expected a live block", slice_show(shown).text,
+                      entry->line);
     }
-    if ((*entry)->state == ID_FREED) {
-        return stream_refuse(in->builder, "%s is free already, since line %" PRIu64 ", expected a live block",
-                             slice_show(shown).text, (*entry)->line);
-    }
-    return 0;
+    return in->failed ? NULL : entry;
 }
 
 /* on_stream NULL: on that of its allocation. */
-static int reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
+static void reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
 {
+    if (in->failed) return;
     entry->state = ID_FREED;
     entry->line = in->builder->line;
-    return on_stream ? stream_free_on(in->builder, entry->value, *on_stream) : stream_free(in->builder, entry->value);
+    READER_DO(in, on_stream ? stream_free_on(in->builder, entry->value, *on_stream)
+                            : stream_free(in->builder, entry->value));
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
         carriage returns */
 
-static int trace_word(reader *in, slice text, const char *name)
+static void trace_word(reader *in, slice text, const char *name)
 {
-    if (slice_is_word(text)) return 0;
-    return stream_refuse(in->builder, "%s is %s, expected one word in %s", name, slice_show(text).text, in->grammar);
+    if (slice_is_word(text)) return;
+    READER_REFUSE(in, "%s is %s, expected one word in %s", name, slice_show(text).text, in->grammar);
 }
 
-/* An id, and its text. */
-static int trace_id(reader *in, slice *rest, uint64_t *id, slice *shown)
+static id_entry *trace_live(reader *in)
 {
-    slice after = *rest;
-    if (reader_number(in, rest, "ID", id)) return -1;
-    slice_take(&after, ' ', shown);
-    return 0;
+    uint64_t id = reader_number(in, "ID");
+    return reader_live(in, id, in->field);
 }
 
-/* The entry of the live block that an id names. */
-static int trace_live_id(reader *in, slice *rest, id_entry **entry)
+static void trace_alloc(reader *in)
 {
-    uint64_t id;
-    slice shown;
-    return trace_id(in, rest, &id, &shown) || reader_live(in, id, shown, entry) ? -1 : 0;
+    slice tag = reader_no_tag;
+    uint64_t id = reader_number(in, "ID");
+    const slice shown = in->field;
+    uint64_t bytes = reader_number(in, "BYTES"), on_stream = reader_number(in, "STREAM");
+    if (slice_take(&in->line, ' ', &tag)) trace_word(in, tag, "TAG");
+    reader_end_of_line(in);
+    reader_alloc(in, id, shown, bytes, on_stream, tag);
 }
 
-static int trace_alloc(reader *in, slice rest)
+static void trace_free(reader *in)
 {
-    slice shown, tag = { NULL, 0 };
-    uint64_t id, bytes, on_stream;
-    if (trace_id(in, &rest, &id, &shown) || reader_number(in, &rest, "BYTES", &bytes)
-        || reader_number(in, &rest, "STREAM", &on_stream)) {
-        return -1;
+    id_entry *entry = trace_live(in);
+    int names_stream = in->line.bytes != NULL;
+    uint64_t on_stream = names_stream ? reader_number(in, "STREAM") : 0;
+    reader_end_of_line(in);
+    reader_free(in, entry, names_stream ? &on_stream : NULL);
+}
+
+static void trace_step(reader *in)
+{
+    slice label = reader_field(in, "LABEL");
+    trace_word(in, label, "LABEL");
+    reader_end_of_line(in);
+    READER_DO(in, stream_step(in->builder, label));
+}
+
+static void trace_kernel(reader *in)
+{
+    uint64_t on_stream = reader_number(in, "STREAM"), duration_ns = reader_number(in, "NANOSECONDS");
+    READER_DO(in, stream_kernel(in->builder, on_stream, duration_ns));
+    while (!in->failed && in->line.bytes) {
+        const id_entry *entry = trace_live(in);
+        READER_DO(in, stream_touch(in->builder, entry->value));
     }
-    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG")) return -1;
-    return reader_end_of_line(in, rest) ? -1 : reader_alloc(in, id, shown, bytes, on_stream, tag);
 }
 
-static int trace_free(reader *in, slice rest)
+static void trace_wait(reader *in)
 {
-    id_entry *entry;
-    uint64_t on_stream = 0;
-    if (trace_live_id(in, &rest, &entry)) return -1;
-    int names_stream = rest.bytes != NULL;
-    if ((names_stream && reader_number(in, &rest, "STREAM", &on_stream)) || reader_end_of_line(in, rest)) return -1;
-    return reader_free(in, entry, names_stream ? &on_stream : NULL);
+    uint64_t on_stream = reader_number(in, "STREAM"), for_stream = reader_number(in, "STREAM2");
+    reader_end_of_line(in);
+    READER_DO(in, stream_wait(in->builder, on_stream, for_stream));
 }
 
-static int trace_step(reader *in, slice rest)
+static void trace_operation(reader *in)
 {
-    slice label;
-    return reader_field(in, &rest, "LABEL", &label) || trace_word(in, label, "LABEL")
-        || reader_end_of_line(in, rest) || stream_step(in->builder, label) ? -1 : 0;
-}
-
-static int trace_kernel(reader *in, slice rest)
-{
-    uint64_t on_stream, duration_ns;
-    id_entry *entry;
-    int failed = reader_number(in, &rest, "STREAM", &on_stream)
-        || reader_number(in, &rest, "NANOSECONDS", &duration_ns)
-        || stream_kernel(in->builder, on_stream, duration_ns);
-    while (!failed && rest.bytes) {
-        failed = trace_live_id(in, &rest, &entry) || stream_touch(in->builder, entry->value);
-    }
-    return failed ? -1 : 0;
-}
-
-static int trace_wait(reader *in, slice rest)
-{
-    uint64_t on_stream, for_stream;
-    return reader_number(in, &rest, "STREAM", &on_stream) || reader_number(in, &rest, "STREAM2", &for_stream)
-        || reader_end_of_line(in, rest) || stream_wait(in->builder, on_stream, for_stream) ? -1 : 0;
-}
-
-static int trace_operation(reader *in, slice line)
-{
-    static const struct { const char *letter, *grammar; int (*read)(reader *in, slice rest); } kinds[] = {
+    static const struct { const char *letter, *grammar; void (*read)(reader *in); } kinds[] = {
         { "a", "`a ID BYTES STREAM [TAG]`", trace_alloc }, { "f", "`f ID [STREAM]`", trace_free },
         { "s", "`s LABEL`", trace_step }, { "k", "`k STREAM NANOSECONDS [ID..]`", trace_kernel },
         { "w", "`w STREAM STREAM2`", trace_wait },
     };
-    slice rest = line, kind;
-    slice_take(&rest, ' ', &kind);
+    const slice line = in->line;
+    slice_take(&in->line, ' ', &in->field);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (!slice_is(kind, kinds[i].letter)) continue;
+        if (!slice_is(in->field, kinds[i].letter)) continue;
         in->grammar = kinds[i].grammar;
-        return kinds[i].read(in, rest);
+        kinds[i].read(in);
+        return;
     }
-    return stream_refuse(in->builder, "%s, expected a line that begins with a, f, s, k, w or #",
-                         slice_show(line).text);
+    READER_REFUSE(in, "%s, expected a line that begins with a, f, s, k, w or #", slice_show(line).text);
 }
 
-static int trace_read(reader *in)
+static void trace_read(reader *in)
 {
-    slice line;
-    int found = reader_line(in, &line);
     in->separator = ' ';
-    if (found > 0 && !slice_is(line, "gpuarena-trace 1")) {
-        return stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
+    if (reader_line(in) && !slice_is(in->line, "gpuarena-trace 1")) {
+        READER_REFUSE(in, "%s, expected \"gpuarena-trace 1\"", slice_show(in->line).text);
     }
-    while (found > 0 && (found = reader_line(in, &line)) > 0) {
-        if (!slice_begins(line, "#") && trace_operation(in, line)) return -1;
+    while (reader_line(in)) {
+        if (!slice_begins(in->line, "#")) trace_operation(in);
     }
-    return found;
 }
 
 /* ---- Reads the CSV logs of RMM's logging_resource_adaptor, from 2019 to today */
 
-typedef struct rmm_layout {
-    const char *header;
-    size_t      columns, action, pointer, size, stream;              /* how many, and where */
-} rmm_layout;
-
-/* RMM 0.15 and later; up to 0.14; the CNMeM-based RMM of 2019. */
-static const rmm_layout rmm_layouts[] = {
-    { "Thread,Time,Action,Pointer,Size,Stream", 6, 2, 3, 4, 5 },
-    { "Time,Action,Pointer,Size,Stream", 5, 1, 2, 3, 4 },
-    { "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed,"
-      "Location",
-      12, 0, 2, 4, 3 }
+/* RMM 0.15 and later; up to 0.14; the CNMeM-based RMM of 2019. Names of columns tell what they are. */
+static const char *const rmm_headers[] = {
+    "Thread,Time,Action,Pointer,Size,Stream",
+    "Time,Action,Pointer,Size,Stream",
+    ("Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed,"
+     "Location"),
 };
 
 typedef enum rmm_action { RMM_ALLOCATE, RMM_FREE, RMM_FAILURE } rmm_action;
@@ -233,102 +224,83 @@ typedef struct rmm_row {
     uint64_t   bytes, stream;
 } rmm_row;
 
-static const rmm_layout *rmm_find_layout(slice header)
+static const char *rmm_find_header(slice line)
 {
-    for (size_t i = 0; i < sizeof rmm_layouts / sizeof rmm_layouts[0]; i++) {
-        if (slice_is(header, rmm_layouts[i].header)) return &rmm_layouts[i];
+    for (size_t i = 0; i < sizeof rmm_headers / sizeof rmm_headers[0]; i++) {
+        if (slice_is(line, rmm_headers[i])) return rmm_headers[i];
     }
     return NULL;
 }
 
-static int rmm_read_action(reader *in, slice text, rmm_row *row)
+static void rmm_read_action(reader *in, rmm_row *row)
 {
     static const struct { const char *word; rmm_action action; } actions[] = {
         { "allocate", RMM_ALLOCATE }, { "free", RMM_FREE }, { "deallocate", RMM_FREE },
         { "allocate failure", RMM_FAILURE }, { "Alloc", RMM_ALLOCATE }, { "Free", RMM_FREE }
     };
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (slice_is(text, actions[i].word)) {
-            row->action = actions[i].action;
-            return 0;
-        }
+        if (!slice_is(in->field, actions[i].word)) continue;
+        row->action = actions[i].action;
+        return;
     }
-    return stream_refuse(in->builder, "Action is %s, expected allocate, free, deallocate or allocate failure",
-                         slice_show(text).text);
+    READER_REFUSE(in, "Action is %s, expected allocate, free, deallocate or allocate failure",
+                  slice_show(in->field).text);
 }
 
-static int rmm_read_pointer(reader *in, slice text, rmm_row *row)
+static void rmm_read_column(reader *in, slice name, rmm_row *row)
 {
-    row->pointer = 0;
-    row->pointer_text = text;
-    if (slice_is(text, "(nil)") || slice_hexadecimal(text, &row->pointer)) return 0;
-    return stream_refuse(in->builder, "Pointer is %s, expected a 0x hexadecimal number below 2^64, or (nil)",
-                         slice_show(text).text);
-}
-
-/* 0, 0x0 and 0x1 (cudaStreamLegacy) are one stream. Handles are taken as numbers. */
-static int rmm_read_stream(reader *in, slice text, rmm_row *row)
-{
-    if (!slice_hexadecimal(text, &row->stream) && !slice_decimal(text, &row->stream)) {
-        return stream_refuse(in->builder, "Stream is %s, expected a decimal or 0x hexadecimal number below 2^64",
-                             slice_show(text).text);
+    const slice field = reader_field(in, "its last column");
+    if (in->failed) return;
+    if (slice_is(name, "Action") || slice_is(name, "Event Type")) {
+        rmm_read_action(in, row);
+    } else if (slice_is(name, "Pointer") || slice_is(name, "Address")) {
+        row->pointer_text = field;
+        row->pointer = 0;
+        if (slice_is(field, "(nil)") || slice_hexadecimal(field, &row->pointer)) return;
+        READER_REFUSE(in, "Pointer is %s, expected a 0x hexadecimal number below 2^64, or (nil)",
+                      slice_show(field).text);
+    } else if (slice_begins(name, "Size")) {
+        if (slice_decimal(field, &row->bytes)) return;
+        READER_REFUSE(in, "Size is %s, expected a decimal number below 2^64", slice_show(field).text);
+    } else if (slice_is(name, "Stream")) {       /* a handle, as a number */
+        if (slice_hexadecimal(field, &row->stream) || slice_decimal(field, &row->stream)) return;
+        READER_REFUSE(in, "Stream is %s, expected a decimal or 0x hexadecimal number below 2^64",
+                      slice_show(field).text);
     }
-    row->stream = row->stream == 1 ? 0 : row->stream;
-    return 0;
-}
-
-static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_row *row)
-{
-    slice field;
-    for (size_t column = 0; column < layout->columns; column++) {
-        if (reader_field(in, &line, "its last column", &field)) return -1;
-        if (column == layout->size && !slice_decimal(field, &row->bytes)) {
-            return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64",
-                                 slice_show(field).text);
-        }
-        if ((column == layout->action && rmm_read_action(in, field, row))
-            || (column == layout->pointer && rmm_read_pointer(in, field, row))
-            || (column == layout->stream && rmm_read_stream(in, field, row))) return -1;
-    }
-    return reader_end_of_line(in, line);
 }
 
 /* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
    compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. A request that
    failed when the log was written is asked for again, and given back at once: whether this policy could have served
-   it is what the replay is for. Its id is 0, which no live block of a log has. */
-static int rmm_apply(reader *in, const rmm_row *row)
+   it is what the replay is for. Its id is 0, which no live block of a log has.
+   0, 0x0 and 0x1 (cudaStreamLegacy) are one stream. */
+static void rmm_apply(reader *in, const rmm_row *row)
 {
-    slice no_tag = { NULL, 0 };
-    id_entry *entry;
+    const uint64_t on_stream = row->stream == 1 ? 0 : row->stream;
     uint32_t block;
     if (row->action == RMM_FAILURE) {
-        return stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)
-            || stream_free_on(in->builder, block, row->stream) ? -1 : 0;
+        READER_DO(in, stream_alloc(in->builder, 0, row->bytes, on_stream, reader_no_tag, &block)
+                      || stream_free_on(in->builder, block, on_stream));
+    } else if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
+        READER_REFUSE(in, "Pointer is %s for %" PRIu64 " bytes, expected an address",
+                      slice_show(row->pointer_text).text, row->bytes);
+    } else if (row->pointer != 0 && row->action == RMM_ALLOCATE) {
+        reader_alloc(in, row->pointer, row->pointer_text, row->bytes, on_stream, reader_no_tag);
+    } else if (row->pointer != 0) {
+        reader_free(in, reader_live(in, row->pointer, row->pointer_text), &on_stream);
     }
-    if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
-        return stream_refuse(in->builder, "Pointer is %s for %" PRIu64 " bytes, expected an address",
-                             slice_show(row->pointer_text).text, row->bytes);
-    }
-    if (row->pointer == 0) return 0;
-    if (row->action == RMM_ALLOCATE) {
-        return reader_alloc(in, row->pointer, row->pointer_text, row->bytes, row->stream, no_tag);
-    }
-    if (reader_live(in, row->pointer, row->pointer_text, &entry)) return -1;
-    return reader_free(in, entry, &row->stream);
 }
 
-static int rmm_read(reader *in)
+static void rmm_read(reader *in)
 {
-    slice line;
     rmm_row row;
-    int found = reader_line(in, &line);
-    const rmm_layout *layout = found > 0 ? rmm_find_layout(line) : NULL;
-    if (layout) in->grammar = layout->header;
-    while (layout && (found = reader_line(in, &line)) > 0) {
-        if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) return -1;
+    if (reader_line(in)) in->grammar = rmm_find_header(in->line);
+    while (reader_line(in)) {
+        slice names = slice_of(in->grammar), name;
+        while (slice_take(&names, ',', &name)) rmm_read_column(in, name, &row);
+        reader_end_of_line(in);
+        if (!in->failed) rmm_apply(in, &row);
     }
-    return found < 0 ? -1 : 0;
 }
 
 /* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before time upper */
@@ -350,35 +322,31 @@ typedef struct intervals {
 
 static const char intervals_plain[] = "id,lower,upper,size", intervals_packed[] = "id,lower,upper,size,offset";
 
-static int intervals_add(reader *in, intervals *all, slice line)
+static void intervals_add(reader *in, intervals *all)
 {
-    uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
     if (all->count >= STREAM_MAX_OPS / 2) {
-        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
+        READER_REFUSE(in, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
+        return;
     }
     ARRAY_RESERVE(all->rows, all->capacity, all->count + 1);
-    interval *row = &all->rows[all->count];
+    interval *row = &all->rows[all->count++];
     row->line = in->builder->line;
-    slice_take(&line, ',', &row->id_text);
+    row->id_text = reader_field(in, "id");
     if (!slice_is_word(row->id_text)) {
-        return stream_refuse(in->builder, "id is %s, expected a number or a word in %s",
-                             slice_show(row->id_text).text, in->grammar);
+        READER_REFUSE(in, "id is %s, expected a number or a word in %s", slice_show(row->id_text).text, in->grammar);
     }
     if (!slice_decimal(row->id_text, &row->id)) {
         row->id = slice_hash(row->id_text);      /* minimalloc's own examples name their buffers b1, b2 */
     }
-    if (reader_number(in, &line, "lower", &row->lower) || reader_number(in, &line, "upper", &row->upper)
-        || reader_number(in, &line, "size", &row->bytes)
-        || (in->grammar == intervals_packed && reader_number(in, &line, "offset", &offset))
-        || reader_end_of_line(in, line)) {
-        return -1;
-    }
+    row->lower = reader_number(in, "lower");
+    row->upper = reader_number(in, "upper");
+    row->bytes = reader_number(in, "size");
+    if (in->grammar == intervals_packed) reader_number(in, "offset");        /* a packing's answer, and not used */
+    reader_end_of_line(in);
     if (row->lower >= row->upper) {
-        return stream_refuse(in->builder, "lower is %" PRIu64 " and upper %" PRIu64 ", expected lower < upper",
-                             row->lower, row->upper);
+        READER_REFUSE(in, "lower is %" PRIu64 " and upper %" PRIu64 ", expected lower < upper", row->lower,
+                      row->upper);
     }
-    all->count++;
-    return 0;
 }
 
 /* At equal time frees come before allocations, each in order of the rows. Total, so that qsort need not be stable. */
@@ -390,46 +358,31 @@ static int interval_event_order(const void *left, const void *right)
     return one->row < other->row ? -1 : one->row > other->row;
 }
 
-static int intervals_play(reader *in, const intervals *all, const interval_event *events)
-{
-    slice no_tag = { NULL, 0 };
-    for (size_t i = 0; i < 2 * all->count; i++) {
-        const interval *row = &all->rows[events[i].row];
-        id_entry *entry;
-        in->builder->line = row->line;
-        if (events[i].is_alloc) {
-            if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) return -1;
-        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry, NULL)) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int intervals_order(reader *in, const intervals *all)
+static void intervals_play(reader *in, const intervals *all)
 {
     interval_event *events = program_need(2 * all->count, sizeof *events);
     for (size_t i = 0; i < all->count; i++) {
-        interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
+        const interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
         events[2 * i] = lower;
         events[2 * i + 1] = upper;
     }
     qsort(events, 2 * all->count, sizeof *events, interval_event_order);
-    int failed = intervals_play(in, all, events);
+    for (size_t i = 0; i < 2 * all->count && !in->failed; i++) {
+        const interval *row = &all->rows[events[i].row];
+        in->builder->line = row->line;
+        if (events[i].is_alloc) reader_alloc(in, row->id, row->id_text, row->bytes, 0, reader_no_tag);
+        else reader_free(in, reader_live(in, row->id, row->id_text), NULL);
+    }
     free(events);
-    return failed;
 }
 
-static int intervals_read(reader *in)
+static void intervals_read(reader *in)
 {
     intervals all = { NULL, 0, 0 };
-    slice line;
-    int found = reader_line(in, &line), failed = found < 0;
-    in->grammar = found > 0 && slice_is(line, intervals_packed) ? intervals_packed : intervals_plain;
-    while (!failed && (found = reader_line(in, &line)) > 0) failed = intervals_add(in, &all, line);
-    failed = failed || found < 0 || intervals_order(in, &all);
+    if (reader_line(in)) in->grammar = slice_is(in->line, intervals_packed) ? intervals_packed : intervals_plain;
+    while (reader_line(in)) intervals_add(in, &all);
+    if (!in->failed) intervals_play(in, &all);
     free(all.rows);
-    return failed ? -1 : 0;
 }
 
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
@@ -439,6 +392,8 @@ enum { SNAPSHOT_ABSENT = 127 };                  /* what a shell answers where t
 
 static const char snapshot_importer[] = "import/torch_snapshot.py";
 
+typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
+
 /* A snapshot of PyTorch by its name, .pickle or .pkl: its trace, by python3. */
 static int replay_is_snapshot(const char *path)
 {
@@ -446,42 +401,33 @@ static int replay_is_snapshot(const char *path)
     return dot && (!strcmp(dot, ".pickle") || !strcmp(dot, ".pkl"));
 }
 
-/* The command for a shell; the file's name is cut where it is too long for a message anyway. */
-static void snapshot_command(const char *path, char *text, size_t size)
-{
-    char importer[PROGRAM_PATH_BYTES], traced[PROGRAM_PATH_BYTES];
-    if (program_file(snapshot_importer, importer, sizeof importer)) {
-        snprintf(importer, sizeof importer, "torch_snapshot.py");
-    }
-    snprintf(traced, sizeof traced, "%s.trace", path);
-    FILE *out = fmemopen(text, size, "w");
-    if (!out) return;
-    fputs("python3 ", out);
-    cli_print_word(out, importer);
-    fputs(*path == '-' ? " ./" : " ", out);
-    cli_print_word(out, path);
-    fputs(*path == '-' ? " --out ./" : " --out ", out);
-    cli_print_word(out, traced);
-    fclose(out);
-}
-
 /* Says the command that makes a trace of it. Returns -1. */
 static int replay_refuse_snapshot(const char *path, const char *obstacle, stream_builder *builder)
 {
-    char command[sizeof builder->why->text] = "";
-    snapshot_command(path, command, sizeof command);
-    command[sizeof command - 1] = '\0';
-    return stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
+    char importer[PROGRAM_PATH_BYTES], traced[PROGRAM_PATH_BYTES], *command;
+    size_t length;
+    int is_absent = program_file(snapshot_importer, importer, sizeof importer);
+    const char *here = *path == '-' ? "./" : "";
+    FILE *text = program_stream(&command, &length);
+    snprintf(traced, sizeof traced, "%s.trace", path);
+    fputs("python3 ", text);
+    cli_print_word(text, is_absent ? "torch_snapshot.py" : importer);
+    fprintf(text, " %s", here);
+    cli_print_word(text, path);
+    fprintf(text, " --out %s", here);
+    cli_print_word(text, traced);
+    fclose(text);
+    stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
+    free(command);
+    return -1;
 }
 
-/* The rest of a file, in place of what was there. All: 0, or -1 with a problem. */
+/* The rest of a file, in place of what was there. 0, or -1 with a problem. */
 static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
     free(into->bytes);
     into->bytes = program_read(file, READER_MAX_FILE_BYTES, &into->length);
-    if (ferror(file)) {
-        return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
-    }
+    if (ferror(file)) return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
     if (into->length <= READER_MAX_FILE_BYTES) return 0;
     return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
 }
@@ -500,6 +446,7 @@ static slice snapshot_last_line(const replay_content *said)
 /* status: as of waitpid. */
 static int snapshot_judge(const char *path, int status, const replay_content *said, stream_builder *builder)
 {
+    const slice line = snapshot_last_line(said);
     if (WIFSIGNALED(status)) {
         return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
     }
@@ -507,22 +454,25 @@ static int snapshot_judge(const char *path, int status, const replay_content *sa
     if (WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
         return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
     }
-    const slice line = snapshot_last_line(said);
     if (line.length) return problem_set(builder->why, EXIT_USAGE, "%.*s", (int)line.length, line.bytes);
     return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
 }
 
-/* What a command writes, with its files redirected. status: as of waitpid. 0, or -1 with a problem. */
-static int replay_run(const char *command, const char *redirected, replay_content *into, stream_builder *builder,
-                      int *status)
+/* What the importer writes, with its files redirected. status: as of waitpid. 0, or -1 with a problem. */
+static int snapshot_run(const char *importer, const char *path, const char *redirected, replay_content *into,
+                        stream_builder *builder, int *status)
 {
-    char *whole;
+    char *command;
     size_t length;
-    FILE *text = program_stream(&whole, &length);
-    fprintf(text, "%s %s", command, redirected);
+    FILE *text = program_stream(&command, &length);
+    fputs("exec python3 ", text);
+    cli_print_word(text, importer);
+    fputs(" --quiet -- ", text);
+    cli_print_word(text, path);
+    fprintf(text, " </dev/null %s", redirected);
     fclose(text);
-    FILE *out = popen(whole, "r");
-    free(whole);
+    FILE *out = popen(command, "r");
+    free(command);
     if (!out) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
     int failed = replay_fill(out, into, builder);
     *status = pclose(out);
@@ -532,37 +482,17 @@ static int replay_run(const char *command, const char *redirected, replay_conten
 /* The importer writes a trace. If it fails, it is run again for what it says of that. */
 static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
-    char importer[PROGRAM_PATH_BYTES], *command;
-    size_t length;
+    char importer[PROGRAM_PATH_BYTES];
+    int status;
     if (program_file(snapshot_importer, importer, sizeof importer)) {
         return replay_refuse_snapshot(path, "torch_snapshot.py does not lie where this program looks", builder);
     }
-    FILE *text = program_stream(&command, &length);
-    fputs("exec python3 ", text);
-    cli_print_word(text, importer);
-    fputs(" --quiet -- ", text);
-    cli_print_word(text, path);
-    fputs(" </dev/null", text);
-    fclose(text);
-    int status, failed = replay_run(command, "2>/dev/null", into, builder, &status);
-    if (!failed && status) {                     /* once more, for what it says of that */
-        failed = replay_run(command, "2>&1 >/dev/null", into, builder, &status);
-    }
-    free(command);
-    return failed ? -1 : snapshot_judge(path, status, into, builder);
+    if (snapshot_run(importer, path, "2>/dev/null", into, builder, &status)
+        || (status && snapshot_run(importer, path, "2>&1 >/dev/null", into, builder, &status))) return -1;
+    return snapshot_judge(path, status, into, builder);
 }
 
 /* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line */
-
-/* From the first line on; 0, or -1 with a problem. NULL: no format begins like that. */
-typedef int (*replay_reader)(reader *in);
-
-static replay_reader replay_reader_of(slice first_line)
-{
-    if (slice_begins(first_line, "gpuarena-trace")) return trace_read;
-    if (rmm_find_layout(first_line)) return rmm_read;
-    return slice_is(first_line, intervals_plain) || slice_is(first_line, intervals_packed) ? intervals_read : NULL;
-}
 
 /* A name without a folder that is no file here may be that of a recording that comes along. */
 static FILE *replay_open(const char *path)
@@ -581,24 +511,31 @@ static FILE *replay_open(const char *path)
 static int replay_text(stream_builder *builder, slice text)
 {
     static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
-    if (slice_begins(text, mark)) {
-        text.bytes += sizeof mark - 1;
-        text.length -= sizeof mark - 1;
-    }
-    reader in = { .builder = builder, .rest = text, .separator = ',' };
-    slice rest = text, first_line = text;
-    slice_take(&rest, '\n', &first_line);
-    if (first_line.length > 0 && first_line.bytes[first_line.length - 1] == '\r') first_line.length--;
-    replay_reader read = replay_reader_of(first_line);
-    if (!read) {
+    size_t skipped = slice_begins(text, mark) ? sizeof mark - 1 : 0;
+    reader in = { .builder = builder, .text = { text.bytes + skipped, text.length - skipped }, .separator = ',' };
+    slice rest = in.text, first = in.text;
+    slice_take(&rest, '\n', &first);
+    reader_drop_return(&first);
+    if (slice_begins(first, "gpuarena-trace")) {
+        trace_read(&in);
+    } else if (rmm_find_header(first)) {
+        rmm_read(&in);
+    } else if (slice_is(first, intervals_plain) || slice_is(first, intervals_packed)) {
+        intervals_read(&in);
+    } else {
         builder->line = 1;
-        if (text.length == 0) return stream_refuse(builder, "the file is empty, expected a trace");
-        return stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
-                             slice_show(first_line).text, rmm_layouts[0].header, intervals_plain);
+        if (in.text.length == 0) READER_REFUSE(&in, "the file is empty, expected a trace");
+        READER_REFUSE(&in, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
+                      slice_show(first).text, rmm_headers[0], intervals_plain);
     }
-    int failed = read(&in);
     id_map_free(&in.ids);
-    return failed;
+    return in.failed ? -1 : 0;
+}
+
+static int replay_is_pickle(const replay_content *whole)             /* of a protocol from 2 to 5 */
+{
+    const unsigned char *first = (const unsigned char *)whole->bytes;
+    return whole->length > 1 && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
 }
 
 static int replay_read(const char *path, stream_builder *builder)
@@ -614,13 +551,10 @@ static int replay_read(const char *path, stream_builder *builder)
                : replay_is_snapshot(path) ? replay_convert(path, &whole, builder)
                : replay_fill(file, &whole, builder);
     if (file) fclose(file);
-    slice text = { whole.bytes, whole.length };
-    const unsigned char *first = (const unsigned char *)whole.bytes;
-    int is_pickle = !failed && whole.length > 1 && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
-    if (is_pickle) {                             /* of a protocol from 2 to 5 */
-        failed = replay_refuse_snapshot(path, "its name does not end in .pickle", builder);
-    } else if (!failed) {
-        failed = replay_text(builder, text);
+    if (!failed) {
+        const slice text = { whole.bytes, whole.length };
+        failed = replay_is_pickle(&whole) ? replay_refuse_snapshot(path, "its name does not end in .pickle", builder)
+                                          : replay_text(builder, text);
     }
     free(whole.bytes);
     return failed;
