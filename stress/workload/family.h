@@ -37,14 +37,6 @@ typedef struct family_option {
 #define OPTION_WORDS(of, field, key, words) \
     { key, 0, sizeof(words) / sizeof(words)[0] - 1, { 0, 0 }, 0, words, offsetof(of, field) }
 
-typedef struct family_value { family_range is; int is_given; } family_value;
-
-/* Values stand in the order of the family's options. */
-typedef struct family_request {
-    const char  *path;                           /* of a family without options: the text after the colon */
-    family_value values[FAMILY_MAX_OPTIONS];
-} family_request;
-
 typedef struct family {
     workload_family      shown;
     const family_option *options;
@@ -66,21 +58,5 @@ typedef struct family {
 #define X(name) extern const family family_##name;
 FAMILIES(X)
 #undef X
-
-/* ---- Specifications: `NAME:key=value,key=value` into a family's values */
-
-/* All return 0, or -1 with a problem that names the family, the key and what is allowed; EXIT_USAGE. */
-int spec_parse(const family *of, slice arguments, family_request *request, problem *why);
-
-/* A value from the command line, --KEY there, for the option `key`. A family without that option is not concerned; an
-   option given on both sides is a problem. */
-int spec_override(const family *of, const char *key, uint64_t value, family_request *request, problem *why);
-
-size_t spec_find(const family *of, slice key);   /* its place among the options; option_count: there is none */
-
-/* names(context, i): the known names in order, NULL past the last. The problem `WHAT "word"; did you mean ..,
-   expected one of ..`. Returns -1. */
-typedef const char *(*spec_names)(const void *context, size_t index);
-int spec_unknown(const char *what, slice word, spec_names names, const void *context, problem *why);
 
 #endif

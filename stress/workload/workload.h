@@ -31,7 +31,7 @@ typedef struct workload_options {                /* from the command line; a fam
     int seed_given;  uint64_t seed;              /* default seed 1 */
     int steps_given; uint64_t steps;
     int ops_given;   uint64_t ops;               /* the stream is cut after this many allocations and frees */
-    int threads_given; uint64_t threads;         /* of a workload that has threads; see mix.h for all others */
+    int threads_given; uint64_t threads;         /* of a workload that has threads; of others, as mix_make says */
     uint64_t most_bytes;                         /* it is cut once more than this is live at once; 0: never */
     uint64_t thread;                             /* the first that makes this stream: its seed is turns_seed's */
     size_t   most_ops;                           /* more are refused; 0: STREAM_MAX_OPS, the most there can be */
@@ -66,7 +66,7 @@ int workload_option_text(size_t family, size_t option, char *text, size_t size);
      - of all others each thread runs one, with a seed of its own (turns_seed) where there is a seed.
    Else each SPEC is made once, as it says; the one numbered n (from 0) with the seed of thread n.
    What is made alone is what workload_make makes. Else each thread does the operations of its own, in their order;
-   turns are drawn from the first SPEC's seed (turns.h). Streams are no other's: with `count` op streams, stream s of
+   turns are drawn from the first SPEC's seed. Streams are no other's: with `count` op streams, stream s of
    the one numbered n is stream s * count + n, so that stream 0 of the first stays 0. They are numbered in the order
    of SPECs, those of one SPEC in the order of threads. Blocks have their numbers for ids. --ops cuts the whole.
    Returns and fails as workload_make does; also: fewer threads than SPECs, more than WORKLOAD_MAX_THREADS, or more
