@@ -42,34 +42,31 @@ static uint64_t bfc_room(const bfc *self)
 }
 
 /* A region of so many bytes, or a tenth less again and again while the driver refuses, down to the least. */
-static gpuarena_result bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
+static void bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
 {
-    piece *made = NULL;
-    gpuarena_result result;
-    for (;;) {
-        result = model_obtain(&self->base, bytes, &made);
-        if (result != GPUARENA_OUT_OF_MEMORY) break;
+    piece *made;
+    while (!(made = model_obtain(&self->base, bytes)) && self->base.failed == GPUARENA_OUT_OF_MEMORY) {
         uint64_t less = memory_round_up(bytes / 10 * 9, BFC_UNIT);
         bytes = less < bytes ? less : bytes - BFC_UNIT;
-        if (bytes < least_bytes) return result;
+        if (bytes < least_bytes) return;
+        self->base.failed = GPUARENA_OK;
     }
-    if (!result) piece_set_add(self->free, made);
-    return result;
+    if (made) piece_set_add(self->free, made);
 }
 
 /* The step stays doubled where it was doubled for this request; else it is doubled for the next. */
-static gpuarena_result bfc_extend(bfc *self, uint64_t bytes)
+static void bfc_extend(bfc *self, uint64_t bytes)
 {
-    uint64_t room = bfc_room(self), step = self->step_bytes, least = self->rules->least_bytes;
-    if (bytes > room) return model_over_limit(&self->base);
-    while (step < bytes) step *= 2;
-    int is_doubled = step > self->step_bytes;
-    self->step_bytes = step;
-    gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > least ? bytes : least);
-    if (result) return result;
-    if (!is_doubled) self->step_bytes *= 2;
+    uint64_t room = bfc_room(self), before = self->step_bytes, least = self->rules->least_bytes;
+    if (bytes > room) {
+        model_over_limit(&self->base);
+        return;
+    }
+    while (self->step_bytes < bytes) self->step_bytes *= 2;
+    bfc_region(self, self->step_bytes < room ? self->step_bytes : room, bytes > least ? bytes : least);
+    if (self->base.failed) return;
+    if (self->step_bytes == before) self->step_bytes *= 2;
     if (self->step_bytes > self->rules->most_bytes) self->step_bytes = self->rules->most_bytes;
-    return GPUARENA_OK;
 }
 
 static uint64_t bfc_idle(const bfc *self)
@@ -81,50 +78,50 @@ static uint64_t bfc_idle(const bfc *self)
     return idle;
 }
 
-/* Regions without a live chunk go back, all of them, if that can help at all. */
-static gpuarena_result bfc_collect(bfc *self, uint64_t bytes, gpuarena_result refused)
+/* Memory has run out. Regions without a live chunk go back, all of them, if that can help at all. */
+static void bfc_collect(bfc *self, uint64_t bytes)
 {
     uint64_t idle = bfc_idle(self);
-    if (!idle || bytes > bfc_room(self) + idle) return refused;
-    gpuarena_result result = model_release(&self->base, self->free);
-    return result ? result : bfc_extend(self, bytes);
+    if (!idle || bytes > bfc_room(self) + idle) return;
+    self->base.failed = GPUARENA_OK;
+    model_release(&self->base, self->free);
+    if (!self->base.failed) bfc_extend(self, bytes);
 }
 
-static gpuarena_result bfc_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *bfc_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
 {
     bfc *self = (bfc *)base;
-    *found = bfc_take(self, bytes);
-    if (!*found) {
-        gpuarena_result result = bfc_extend(self, bytes);
-        if (result == GPUARENA_OUT_OF_MEMORY && self->rules->collects) result = bfc_collect(self, bytes, result);
-        if (result) return result;
-        *found = bfc_take(self, bytes);
+    piece *found = bfc_take(self, bytes);
+    if (!found) {
+        bfc_extend(self, bytes);
+        if (base->failed == GPUARENA_OUT_OF_MEMORY && self->rules->collects) bfc_collect(self, bytes);
+        if (base->failed) return NULL;
+        found = bfc_take(self, bytes);
     }
-    return model_join(base, stream);
+    model_join(base, stream);
+    return found;
 }
 
-static gpuarena_result bfc_free(model *base, piece *freed, gpuarena_stream stream)
+static void bfc_free(model *base, piece *freed, gpuarena_stream stream)
 {
     model_put(base, &base->heaps->free, freed);
     model_freed(base, stream);
-    return GPUARENA_OK;
 }
 
-static gpuarena_result bfc_trim(model *base)
+static void bfc_trim(model *base)
 {
-    return model_release(base, &base->heaps->free);
+    model_release(base, &base->heaps->free);
 }
 
-static gpuarena_result bfc_open(model *base)
+static void bfc_open(model *base)
 {
     bfc *self = (bfc *)base;
     model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
-    self->free = &only->free;
     const bfc_rules *rules = self->rules = base->kind == &model_ort ? &bfc_onnx : &bfc_tensorflow;
+    self->free = &only->free;
     self->step_bytes = base->limit_bytes < rules->first_bytes ? memory_round_up(base->limit_bytes, BFC_UNIT)
                                                               : rules->first_bytes;
     if (!self->step_bytes) self->step_bytes = BFC_UNIT;
-    return GPUARENA_OK;
 }
 
 const model_kind model_bfc = {

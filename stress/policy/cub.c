@@ -12,11 +12,10 @@ typedef struct cub {
     uint64_t cached_bytes;
 } cub;
 
-static gpuarena_result cub_open(model *base)
+static void cub_open(model *base)
 {
     cub *self = (cub *)base;
     for (int bin = 0; bin < CUB_BINS; bin++) self->ends[bin] = &self->cached[bin];
-    return GPUARENA_OK;
 }
 
 static int cub_bin(uint64_t bytes)               /* CUB_BINS: none */
@@ -36,80 +35,74 @@ static piece *cub_remove(cub *self, int bin, piece **from)
     return removed;
 }
 
-/* The stream's own, or one whose work is done, whichever was freed first. */
-static gpuarena_result cub_search(cub *self, int bin, gpuarena_stream stream, piece **found)
+/* The stream's own, or one whose work is done, whichever was freed first. NULL: none. */
+static piece *cub_search(cub *self, int bin, gpuarena_stream stream)
 {
     const gpuarena_driver *driver = &self->base.driver;
-    for (piece **at = &self->cached[bin]; *at; at = &(*at)->next) {
-        if ((*at)->stream != stream) {
-            int code = driver->events.query(driver, (*at)->owner);
-            if (model_status(&self->base.driver, code) == GPUARENA_STATUS_NOT_READY) continue;
-            if (code) return model_result(&self->base, "cudaEventQuery", code);
-        }
-        *found = cub_remove(self, bin, at);
-        return GPUARENA_OK;
+    for (piece **at = &self->cached[bin]; *at && !self->base.failed; at = &(*at)->next) {
+        int code = (*at)->stream == stream ? 0 : driver->events.query(driver, (*at)->owner);
+        if (!code) return cub_remove(self, bin, at);
+        if (model_status(driver, code) != GPUARENA_STATUS_NOT_READY) model_check(&self->base, "cudaEventQuery", code);
     }
-    return GPUARENA_OK;
+    return NULL;
 }
 
-static gpuarena_result cub_give_back(cub *self, piece *freed)
+static void cub_give_back(cub *self, piece *freed)
 {
     const gpuarena_driver *driver = &self->base.driver;
     void *event = freed->owner;
-    gpuarena_result result = model_give_back(&self->base, freed);
+    model_give_back(&self->base, freed);
     if (event) (void)driver->events.destroy(driver, event);
-    return result;
 }
 
-static gpuarena_result cub_trim(model *base)
+static void cub_trim(model *base)
 {
     cub *self = (cub *)base;
-    gpuarena_result result = GPUARENA_OK;
     for (int bin = 0; bin < CUB_BINS; bin++) {
-        while (self->cached[bin] && !result) {
-            result = cub_give_back(self, cub_remove(self, bin, &self->cached[bin]));
-        }
+        while (self->cached[bin] && !base->failed) cub_give_back(self, cub_remove(self, bin, &self->cached[bin]));
     }
-    return result;
 }
 
-static gpuarena_result cub_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *cub_obtain(model *base, uint64_t bytes)
 {
-    cub *self = (cub *)base;
+    piece *made = model_obtain(base, bytes);
+    if (base->failed == GPUARENA_OUT_OF_MEMORY) {
+        base->failed = GPUARENA_OK;
+        cub_trim(base);
+        made = model_obtain(base, bytes);
+    }
+    if (!made) return NULL;
+    int code = base->driver.events.create(&base->driver, &made->owner);
+    if (code) {
+        model_give_back(base, made);
+        model_check(base, "cudaEventCreate", code);
+    }
+    return code ? NULL : made;
+}
+
+static piece *cub_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
+{
     int bin = cub_bin(bytes);
-    uint64_t taken = bin < CUB_BINS ? cub_sizes[bin] : bytes;
-    gpuarena_result result = bin < CUB_BINS ? cub_search(self, bin, stream, found) : GPUARENA_OK;
-    if (!result && !*found) {
-        result = model_obtain(base, taken, found);
-        if (result == GPUARENA_OUT_OF_MEMORY) {
-            result = cub_trim(base);
-            if (!result) result = model_obtain(base, taken, found);
-        }
-        if (!result) {
-            int code = base->driver.events.create(&base->driver, &(*found)->owner);
-            if (code) {
-                (void)model_give_back(base, *found);
-                *found = NULL;
-                return model_result(base, "cudaEventCreate", code);
-            }
-        }
-    }
-    if (!result) (*found)->stream = stream;
-    return result;
+    piece *found = bin < CUB_BINS ? cub_search((cub *)base, bin, stream) : NULL;
+    if (!found && !base->failed) found = cub_obtain(base, bin < CUB_BINS ? cub_sizes[bin] : bytes);
+    if (found) found->stream = stream;
+    return found;
 }
 
-static gpuarena_result cub_free(model *base, piece *freed, gpuarena_stream stream)
+static void cub_free(model *base, piece *freed, gpuarena_stream stream)
 {
     cub *self = (cub *)base;
-    const gpuarena_driver *driver = &base->driver;
     int bin = cub_bin(freed->bytes);
     (void)stream;                                /* its own: that of the allocation */
-    if (bin == CUB_BINS || self->cached_bytes + freed->bytes > CUB_CACHED_BYTES) return cub_give_back(self, freed);
+    if (bin == CUB_BINS || self->cached_bytes + freed->bytes > CUB_CACHED_BYTES) {
+        cub_give_back(self, freed);
+        return;
+    }
     freed->state = PIECE_FREE;
     *self->ends[bin] = freed;
     self->ends[bin] = &freed->next;
     self->cached_bytes += freed->bytes;
-    return model_result(base, "cudaEventRecord", driver->events.record(driver, freed->owner, freed->stream));
+    model_record(base, freed->owner, freed->stream);
 }
 
 static uint64_t cub_largest(const model *base)
@@ -125,7 +118,7 @@ static uint64_t cub_largest(const model *base)
 /* The events of live blocks; what is cached has gone back before. */
 static void cub_close(model *base)
 {
-    (void)cub_trim(base);
+    cub_trim(base);
     for (size_t at = 0; at < base->live.capacity; at++) {
         const piece *live = (const piece *)(uintptr_t)base->live.slots[at].bytes;
         if (live && live->owner) (void)base->driver.events.destroy(&base->driver, live->owner);

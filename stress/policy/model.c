@@ -139,13 +139,12 @@ void *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size)
 
 /* ---- failures */
 
-static gpuarena_result model_refuse(model *self, gpuarena_result result, gpuarena_reason reason, const char *call,
-                                    int code)
+static void model_refuse(model *self, gpuarena_result result, gpuarena_reason reason, const char *call, int code)
 {
+    self->failed = result;
     self->refused.reason = reason;
     self->refused.call = call;
     self->refused.code = code;
-    return result;
 }
 
 gpuarena_status model_status(const gpuarena_driver *driver, int code)
@@ -168,15 +167,15 @@ gpuarena_result model_code_result(const gpuarena_driver *driver, int code)
     return GPUARENA_DRIVER_ERROR;
 }
 
-gpuarena_result model_result(model *self, const char *call, int code)
+void model_check(model *self, const char *call, int code)
 {
     gpuarena_result result = code ? model_code_result(&self->driver, code) : GPUARENA_OK;
-    return result ? model_refuse(self, result, GPUARENA_REASON_DRIVER_REFUSED, call, code) : GPUARENA_OK;
+    if (result) model_refuse(self, result, GPUARENA_REASON_DRIVER_REFUSED, call, code);
 }
 
-gpuarena_result model_over_limit(model *self)
+void model_over_limit(model *self)
 {
-    return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT, NULL, 0);
+    model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT, NULL, 0);
 }
 
 int model_is_over(const model *self, uint64_t bytes)
@@ -186,37 +185,40 @@ int model_is_over(const model *self, uint64_t bytes)
 }
 
 /* The driver gave memory that it had given before: no block may have it. */
-static gpuarena_result model_twice(model *self)
+static void model_twice(model *self)
 {
-    return model_refuse(self, GPUARENA_CORRUPT, GPUARENA_REASON_NONE, "memory given twice", 0);
+    model_refuse(self, GPUARENA_CORRUPT, GPUARENA_REASON_NONE, "memory given twice", 0);
 }
 
 /* ---- memory */
 
-gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
+piece *model_obtain(model *self, uint64_t bytes)
 {
+    const gpuarena_driver *driver = &self->driver;
     void *ptr = NULL;
-    if (model_is_over(self, bytes)) return model_over_limit(self);
-    int code = self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL);
-    if (code) return model_result(self, NULL, code);
-    if (device_table_find(&self->obtained, (uint64_t)(uintptr_t)ptr)) return model_twice(self);
-    *made = pieces_take(&self->pieces);
-    (*made)->address = (uint64_t)(uintptr_t)ptr;
-    (*made)->bytes = bytes;
-    device_table_add(&self->obtained, (*made)->address, bytes);
+    if (self->failed) return NULL;
+    if (model_is_over(self, bytes)) model_over_limit(self);
+    else model_check(self, NULL, driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL));
+    if (!self->failed && device_table_find(&self->obtained, (uint64_t)(uintptr_t)ptr)) model_twice(self);
+    if (self->failed) return NULL;
+    piece *made = pieces_take(&self->pieces);
+    made->address = (uint64_t)(uintptr_t)ptr;
+    made->bytes = bytes;
+    device_table_add(&self->obtained, made->address, bytes);
     self->reserved_bytes += bytes;
-    return GPUARENA_OK;
+    return made;
 }
 
-gpuarena_result model_give_back(model *self, piece *whole)
+void model_give_back(model *self, piece *whole)
 {
+    const gpuarena_driver *driver = &self->driver;
     void *ptr = (void *)(uintptr_t)whole->address;
     uint64_t bytes = whole->bytes;
+    if (self->failed) return;
     (void)device_table_take(&self->obtained, whole->address);
     pieces_give(&self->pieces, whole);
     self->reserved_bytes -= bytes;
-    return model_result(self, "cudaFree", self->driver.memory.give_back(&self->driver, GPUARENA_MEMORY_DEVICE, ptr,
-                                                                       bytes, NULL));
+    model_check(self, "cudaFree", driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL));
 }
 
 static int model_are_alike(const piece *one, const piece *other)
@@ -252,39 +254,37 @@ piece *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int s
     return from;
 }
 
-gpuarena_result model_release(model *self, piece_set *set)
+void model_release(model *self, piece_set *set)
 {
-    gpuarena_result result = GPUARENA_OK;
-    piece *next;
-    for (piece *at = piece_set_first(set); at && !result; at = next) {
+    for (piece *at = piece_set_first(set), *next; at && !self->failed; at = next) {
         next = piece_set_after(set, at);
         if (at->previous || at->next) continue;
         piece_set_remove(set, at);
-        result = model_give_back(self, at);
+        model_give_back(self, at);
     }
-    return result;
 }
 
-gpuarena_result model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes)
+void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     const gpuarena_driver *driver = &self->driver;
-    return model_result(self, "cudaMemGetInfo",
-                        driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
+    if (self->failed) return;
+    model_check(self, "cudaMemGetInfo",
+                driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
 }
 
 /* ---- ranges of pages */
 
-gpuarena_result model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes)
+void model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes)
 {
     const gpuarena_driver *driver = &self->driver;
     void *address = NULL;
+    if (self->failed) return;
     made->pages = program_need((size_t)(bytes / page_bytes), sizeof *made->pages);
-    int code = driver->vm.reserve(driver, &address, bytes, driver->page_bytes);
-    if (code) return model_result(self, "cuMemAddressReserve", code);
+    model_check(self, "cuMemAddressReserve", driver->vm.reserve(driver, &address, bytes, driver->page_bytes));
+    if (self->failed) return;
     made->address = (uint64_t)(uintptr_t)address;
     made->bytes = bytes;
     made->page_bytes = page_bytes;
-    return GPUARENA_OK;
 }
 
 static void *model_range_at(const model_range *range, uint64_t page)
@@ -303,12 +303,13 @@ static void model_range_undo(model *self, model_range *range, uint64_t begin, ui
     }
 }
 
-gpuarena_result model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end)
+void model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end)
 {
     const gpuarena_driver *driver = &self->driver;
     const uint64_t bytes = range->page_bytes;
     uint64_t made = begin, mapped = begin;
     int code = 0;
+    if (self->failed) return;
     for (; made < end && !code; made += !code) code = driver->vm.create(driver, &range->pages[made], bytes, 0);
     const char *call = code ? NULL : "cuMemMap";
     for (; mapped < end && !code; mapped += !code) {
@@ -317,21 +318,21 @@ gpuarena_result model_range_map(model *self, model_range *range, uint64_t begin,
     if (!code) code = driver->vm.access(driver, model_range_at(range, begin), (end - begin) * bytes, 1);
     if (code) model_range_undo(self, range, begin, mapped, made);
     else self->reserved_bytes += (end - begin) * bytes;
-    return model_result(self, call, code);
+    model_check(self, call, code);
 }
 
-gpuarena_result model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end)
+void model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end)
 {
     const gpuarena_driver *driver = &self->driver;
     int code = 0;
-    for (uint64_t at = begin; at < end && !code; at++) {
+    for (uint64_t at = begin; at < end && !code && !self->failed; at++) {
         code = driver->vm.unmap(driver, model_range_at(range, at), range->page_bytes);
         if (code) break;
         code = driver->vm.destroy(driver, range->pages[at], range->page_bytes);
         range->pages[at] = 0;
         self->reserved_bytes -= range->page_bytes;
     }
-    return model_result(self, "cuMemUnmap", code);
+    model_check(self, "cuMemUnmap", code);
 }
 
 void model_range_close(model *self, model_range *range)
@@ -358,12 +359,27 @@ static model_stream *model_stream_of(model *self, gpuarena_stream stream)
     return &self->streams[self->stream_count++];
 }
 
-static gpuarena_result model_record(model *self, model_stream *on)
+void model_event(model *self, void **event, const char *call)
 {
-    const gpuarena_driver *driver = &self->driver;
-    int code = on->event ? 0 : driver->events.create(driver, &on->event);
-    if (!code && !on->is_gone) code = driver->events.record(driver, on->event, on->stream);
-    return model_result(self, "cudaEventRecord", code);
+    if (!self->failed && !*event) model_check(self, call, self->driver.events.create(&self->driver, event));
+}
+
+void model_record(model *self, void *event, gpuarena_stream stream)
+{
+    if (self->failed) return;
+    model_check(self, "cudaEventRecord", self->driver.events.record(&self->driver, event, stream));
+}
+
+void model_follow(model *self, gpuarena_stream stream, void *event)
+{
+    if (self->failed) return;
+    model_check(self, "cudaStreamWaitEvent", self->driver.events.stream_wait(&self->driver, stream, event));
+}
+
+static void model_record_all(model *self, model_stream *on)          /* up to now */
+{
+    model_event(self, &on->event, "cudaEventRecord");
+    if (!on->is_gone) model_record(self, on->event, on->stream);
 }
 
 void model_freed(model *self, gpuarena_stream stream)
@@ -371,20 +387,16 @@ void model_freed(model *self, gpuarena_stream stream)
     model_stream_of(self, stream)->freed = ++self->frees;
 }
 
-gpuarena_result model_join(model *self, gpuarena_stream stream)
+void model_join(model *self, gpuarena_stream stream)
 {
-    const gpuarena_driver *driver = &self->driver;
     model_stream *joined = model_stream_of(self, stream);
-    gpuarena_result result = GPUARENA_OK;
-    for (size_t at = 0; at < self->stream_count && !result; at++) {
+    for (size_t at = 0; at < self->stream_count; at++) {
         model_stream *other = &self->streams[at];
         if (other == joined || other->freed <= joined->joined) continue;
-        result = model_record(self, other);
-        if (result) break;
-        result = model_result(self, "cudaStreamWaitEvent", driver->events.stream_wait(driver, stream, other->event));
+        model_record_all(self, other);
+        model_follow(self, stream, other->event);
     }
-    if (!result) joined->joined = self->frees;
-    return result;
+    if (!self->failed) joined->joined = self->frees;
 }
 
 /* It was forgotten, and none with the same handle has come since. */
@@ -397,18 +409,22 @@ static int model_is_gone(const model *self, gpuarena_stream stream)
     return is_gone;
 }
 
-gpuarena_result model_wait(model *self, gpuarena_stream stream)
+void model_wait_all(model *self)
 {
-    const gpuarena_driver *driver = &self->driver;
-    if (model_is_gone(self, stream)) return model_wait_all(self);
-    model_stream *on = model_stream_of(self, stream);
-    gpuarena_result result = model_record(self, on);
-    return result ? result : model_result(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
+    if (self->failed) return;
+    model_check(self, "cudaDeviceSynchronize", self->driver.events.device_wait(&self->driver));
 }
 
-gpuarena_result model_wait_all(model *self)
+void model_wait(model *self, gpuarena_stream stream)
 {
-    return model_result(self, "cudaDeviceSynchronize", self->driver.events.device_wait(&self->driver));
+    const gpuarena_driver *driver = &self->driver;
+    if (model_is_gone(self, stream)) {
+        model_wait_all(self);
+        return;
+    }
+    model_stream *on = model_stream_of(self, stream);
+    model_record_all(self, on);
+    if (!self->failed) model_check(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
 }
 
 /* ---- calls */
@@ -424,21 +440,28 @@ static uint64_t model_largest_of(const model *self)
 }
 
 /* As much is free, and quiet, but in pieces: then that is the reason. */
-static void model_tell(const model *self, uint64_t bytes, gpuarena_result result, model_refusal *refused)
+static void model_tell(const model *self, uint64_t bytes, model_refusal *refused)
 {
     *refused = self->refused;
     refused->requested_bytes = bytes;
     refused->reserved_bytes = self->reserved_bytes;
     refused->free_bytes = self->reserved_bytes - self->live_bytes;
     refused->largest_bytes = model_largest_of(self);
-    if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
+    if (self->failed == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
         && refused->largest_bytes < bytes)       /* else it is another stream's, or an event was refused */
         refused->reason = GPUARENA_REASON_FRAGMENTED;
 }
 
-static gpuarena_result model_leave(model *self, uint64_t bytes, gpuarena_result result, model_refusal *refused)
+static void model_enter(model *self)
 {
-    if (result) model_tell(self, bytes, result, refused);
+    pthread_mutex_lock(&self->lock);
+    self->failed = GPUARENA_OK;
+}
+
+static gpuarena_result model_leave(model *self, uint64_t bytes, model_refusal *refused)
+{
+    gpuarena_result result = self->failed;
+    if (result) model_tell(self, bytes, refused);
     pthread_mutex_unlock(&self->lock);
     return result;
 }
@@ -449,19 +472,19 @@ static piece *model_find(const model *self, const void *ptr)
     return (piece *)(uintptr_t)device_table_find(&self->live, (uint64_t)(uintptr_t)ptr);
 }
 
-static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
+/* Fails, where a stream could not wait for another, with the block given up again. */
+static piece *model_find_room(model *self, uint64_t bytes, gpuarena_stream stream)
 {
-    if (bytes > model_most_bytes)
-        return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
-    uint64_t whole = memory_round_up(bytes, self->kind->alignment_bytes);
-    gpuarena_result result = self->kind->alloc(self, whole, stream, found);
-    if (result && *found) (void)self->kind->free(self, *found, stream);  /* a stream could not wait for another */
-    if (result) return result;
-    if (device_table_find(&self->live, (*found)->address)) return model_twice(self);
-    (*found)->state = PIECE_LIVE;
-    device_table_add(&self->live, (*found)->address, (uint64_t)(uintptr_t)*found);
-    self->live_bytes += (*found)->bytes;
-    return GPUARENA_OK;
+    piece *found = self->kind->alloc(self, memory_round_up(bytes, self->kind->alignment_bytes), stream);
+    const gpuarena_result failed = self->failed;
+    if (found && failed) {
+        self->failed = GPUARENA_OK;
+        self->kind->free(self, found, stream);
+        self->failed = failed;
+    } else if (found && device_table_find(&self->live, found->address)) {
+        model_twice(self);
+    }
+    return self->failed ? NULL : found;
 }
 
 gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused)
@@ -469,51 +492,59 @@ gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_st
     piece *found = NULL;
     *ptr = NULL;
     if (!bytes) return GPUARENA_OK;
-    pthread_mutex_lock(&self->lock);
-    gpuarena_result result = model_alloc_locked(self, bytes, stream, &found);
-    if (!result) *ptr = (void *)(uintptr_t)found->address;
-    return model_leave(self, bytes, result, refused);
+    model_enter(self);
+    if (bytes <= model_most_bytes) found = model_find_room(self, bytes, stream);
+    else model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
+    if (found) {
+        found->state = PIECE_LIVE;
+        device_table_add(&self->live, found->address, (uint64_t)(uintptr_t)found);
+        self->live_bytes += found->bytes;
+        *ptr = (void *)(uintptr_t)found->address;
+    }
+    return model_leave(self, bytes, refused);
 }
 
 gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused)
 {
+    uint64_t bytes = 0;
     if (!ptr) return GPUARENA_OK;
-    pthread_mutex_lock(&self->lock);
+    model_enter(self);
     piece *freed = model_find(self, ptr);
-    if (!freed) {
+    if (freed) {
+        bytes = freed->bytes;
+        (void)device_table_take(&self->live, freed->address);
+        self->live_bytes -= bytes;
+        self->kind->free(self, freed, stream);
+    } else {
         model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "free", 0);
-        return model_leave(self, 0, GPUARENA_FOREIGN_POINTER, refused);
     }
-    uint64_t bytes = freed->bytes;
-    (void)device_table_take(&self->live, freed->address);
-    self->live_bytes -= bytes;
-    return model_leave(self, bytes, self->kind->free(self, freed, stream), refused);
+    return model_leave(self, bytes, refused);
 }
 
 gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused)
 {
-    gpuarena_result result = GPUARENA_FOREIGN_POINTER;
     if (!self->kind->use) return GPUARENA_OK;
-    pthread_mutex_lock(&self->lock);
+    model_enter(self);
     piece *used = model_find(self, ptr);
-    if (used) result = self->kind->use(self, used, stream);
-    else model_refuse(self, result, GPUARENA_REASON_NONE, "use", 0);
-    return model_leave(self, 0, result, refused);
+    if (used) self->kind->use(self, used, stream);
+    else model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "use", 0);
+    return model_leave(self, 0, refused);
 }
 
 gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
 {
-    pthread_mutex_lock(&self->lock);
+    model_enter(self);
     model_stream *gone = model_stream_of(self, stream);
-    gpuarena_result result = model_record(self, gone);
+    model_record_all(self, gone);
     gone->is_gone = 1;
-    return model_leave(self, 0, result, refused);
+    return model_leave(self, 0, refused);
 }
 
 gpuarena_result model_trim(model *self, model_refusal *refused)
 {
-    pthread_mutex_lock(&self->lock);
-    return model_leave(self, 0, self->kind->trim(self), refused);
+    model_enter(self);
+    self->kind->trim(self);
+    return model_leave(self, 0, refused);
 }
 
 uint64_t model_block_bytes(model *self, const void *ptr)
@@ -553,10 +584,11 @@ model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_
     made->driver = *driver;
     made->limit_bytes = limit_bytes;
     pthread_mutex_init(&made->lock, NULL);
-    *result = kind->needs_pages && !driver->vm.reserve ? GPUARENA_NOT_SUPPORTED : GPUARENA_OK;
-    if (!*result && kind->open) *result = kind->open(made);
+    if (kind->needs_pages && !driver->vm.reserve) made->failed = GPUARENA_NOT_SUPPORTED;
+    else if (kind->open) kind->open(made);
+    *result = made->failed;
     if (!*result) return made;
-    model_tell(made, UINT64_MAX, *result, refused);
+    model_tell(made, UINT64_MAX, refused);
     model_close(made);
     return NULL;
 }
@@ -565,6 +597,7 @@ void model_close(model *self)
 {
     if (!self) return;
     const gpuarena_driver *driver = &self->driver;
+    self->failed = GPUARENA_OK;
     if (self->kind->close) self->kind->close(self);
     for (size_t at = 0; at < self->obtained.capacity; at++) {
         const device_range *held = &self->obtained.slots[at];

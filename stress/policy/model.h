@@ -59,7 +59,7 @@ uint64_t piece_set_largest(const piece_set *self);                   /* bytes; 0
 
 typedef struct model model;
 
-/* The functions answer a result; of a failure model.refused says more. One thread at a time is in them. */
+/* What fails sets model.failed, of which model.refused says more. One thread at a time is in the functions. */
 typedef struct model_kind {
     const char *name, *summary;
     const char *lacks;                           /* what of the original is not reproduced; "": nothing known */
@@ -68,16 +68,17 @@ typedef struct model_kind {
     int         needs_pages;                     /* 1: nothing without the driver's virtual memory */
     int         in_order;                        /* 1: streams wait for each other in it: see pool.in_order */
     uint64_t    beyond_bytes;                    /* by as much it may pass its limit, as its original does */
-    gpuarena_result (*open)(model *self);        /* NULL: nothing to do */
-    /* bytes: not 0, and a multiple of the alignment. found: live, of at least as many bytes. */
-    gpuarena_result (*alloc)(model *self, uint64_t bytes, gpuarena_stream stream, piece **found);
-    gpuarena_result (*free)(model *self, piece *freed, gpuarena_stream stream);
+    void           (*open)(model *self);         /* NULL: nothing to do */
+    /* bytes: not 0, and a multiple of the alignment. Of at least as many bytes; one that is found and yet has failed
+       is freed again. */
+    piece         *(*alloc)(model *self, uint64_t bytes, gpuarena_stream stream);
+    void           (*free)(model *self, piece *freed, gpuarena_stream stream);
     /* NULL: there is no such call, and a free's stream must have been made to wait for all other uses. Else a block
        goes back to the stream of its allocation, and uses on others are told before its free. */
-    gpuarena_result (*use)(model *self, piece *used, gpuarena_stream stream);
-    gpuarena_result (*trim)(model *self);        /* all that is idle goes back to the driver */
-    uint64_t        (*largest)(const model *self);       /* of free pieces outside heaps; NULL: there are none */
-    void            (*close)(model *self);       /* what is no memory from model_obtain and no heap */
+    void           (*use)(model *self, piece *used, gpuarena_stream stream);
+    void           (*trim)(model *self);         /* all that is idle goes back to the driver */
+    uint64_t       (*largest)(const model *self);        /* of free pieces outside heaps; NULL: there are none */
+    void           (*close)(model *self);        /* what is no memory from model_obtain and no heap */
 } model_kind;
 
 /* All of them, in the order of `stress list`. A new one is a file, and a word here. */
@@ -143,6 +144,7 @@ struct model {
     model_heap       *heaps;                     /* in the order of their making */
     device_table      live;                      /* blocks by address: their piece */
     device_table      obtained;                  /* memory from the driver by address: its bytes */
+    gpuarena_result   failed;                    /* of the call under way; OK: nothing has */
     model_refusal     refused;
     model_stream     *streams;
     size_t            stream_count;
@@ -150,26 +152,28 @@ struct model {
     pthread_mutex_t   lock;
 };
 
+/* Once it has failed, what can fail does nothing, and what is looked for is NULL. */
+
 /* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
 void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
-/* What a driver's code means, and as a result; and that with reason and code in refused, unless it is success. */
+/* What a driver's code means, and as a result; and that as the failure of this call, unless it is success. */
 gpuarena_status model_status(const gpuarena_driver *driver, int code);
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
-gpuarena_result model_result(model *self, const char *call, int code);
-gpuarena_result model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
+void            model_check(model *self, const char *call, int code);
+void            model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
 /* Would pass the limit: of what is reserved now, and so many more. */
 int             model_is_over(const model *self, uint64_t bytes);
 
 /* A free piece of so many bytes, alone in its chain: one call of the driver, which the limit is asked before. */
-gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made);
-gpuarena_result model_give_back(model *self, piece *whole);                  /* alone in its chain, and in no set */
+piece          *model_obtain(model *self, uint64_t bytes);
+void            model_give_back(model *self, piece *whole);                  /* alone in its chain, and in no set */
 /* Joins a piece with neighbours of its owner and state, which leave this set, and puts it there; as a free one. */
 void            model_join_into(model *self, piece_set *set, piece *joined);
 void            model_put(model *self, piece_set *set, piece *freed);
 /* Takes it from the set: live, of so many bytes; the rest, where it is to be split, goes into the set. */
 piece          *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits);
 /* Pieces of the set that are alone in their chain go back to the driver. */
-gpuarena_result model_release(model *self, piece_set *set);
+void            model_release(model *self, piece_set *set);
 
 /* ---- Addresses of the driver's virtual memory, with pages behind parts of them */
 
@@ -181,18 +185,23 @@ typedef struct model_range {                     /* zeroed: no addresses */
 /* bytes: whole pages. map: pages from begin up to end, none of which is mapped; all, or none and why. unmap: those,
    all mapped, up to the first that the driver keeps. close: mapped pages go back with the addresses; zeroed is
    fine. */
-gpuarena_result model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes);
-gpuarena_result model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end);
-gpuarena_result model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end);
-void            model_range_close(model *self, model_range *range);
+void model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes);
+void model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end);
+void model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end);
+void model_range_close(model *self, model_range *range);
 
 /* Of the device: how much there is. */
-gpuarena_result model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);
+void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* An event, made where there is none; call: what failed then. It is recorded; a stream waits for it. */
+void model_event(model *self, void **event, const char *call);
+void model_record(model *self, void *event, gpuarena_stream stream);
+void model_follow(model *self, gpuarena_stream stream, void *event);
 
 /* Memory in one order: a free is noted, and a stream that is given memory comes after all frees on others. */
-void            model_freed(model *self, gpuarena_stream stream);
-gpuarena_result model_join(model *self, gpuarena_stream stream);
-gpuarena_result model_wait(model *self, gpuarena_stream stream);             /* the host, for what is on it */
-gpuarena_result model_wait_all(model *self);
+void model_freed(model *self, gpuarena_stream stream);
+void model_join(model *self, gpuarena_stream stream);
+void model_wait(model *self, gpuarena_stream stream);        /* the host, for what is on it */
+void model_wait_all(model *self);
 
 #endif

@@ -12,17 +12,16 @@ typedef struct plain {
     uint64_t    page_count;                      /* mapped, from the begin on */
 } plain;
 
-static gpuarena_result plain_open(model *base)
+static void plain_open(model *base)
 {
     plain *self = (plain *)base;
     const uint64_t page_bytes = base->driver.page_bytes;
     uint64_t free_bytes = 0, total_bytes = 0;
-    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
     model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
     self->free = &only->free;
     self->free->by_address = base->kind == &model_first_fit;
-    uint64_t range_bytes = memory_round_up(total_bytes, page_bytes);
-    return result ? result : model_range_open(base, &self->range, range_bytes, page_bytes);
+    model_info(base, &free_bytes, &total_bytes);
+    model_range_open(base, &self->range, memory_round_up(total_bytes, page_bytes), page_bytes);
 }
 
 /* The memory behind the last piece. */
@@ -39,20 +38,17 @@ static void plain_extend(plain *self, uint64_t bytes)
 }
 
 /* Page by page: what was mapped before a refusal stays. */
-static gpuarena_result plain_grow(plain *self, uint64_t bytes)
+static void plain_grow(plain *self, uint64_t bytes)
 {
     const uint64_t page_bytes = self->range.page_bytes, begin = self->page_count;
     uint64_t tail = self->last && self->last->state == PIECE_FREE ? self->last->bytes : 0;
     uint64_t need = memory_round_up(bytes - tail, page_bytes), end = begin + need / page_bytes;
-    gpuarena_result result = GPUARENA_OK;
-    if (model_is_over(&self->base, need) || end > self->range.bytes / page_bytes)
-        return model_over_limit(&self->base);
-    while (self->page_count < end && !result) {
-        result = model_range_map(&self->base, &self->range, self->page_count, self->page_count + 1);
-        self->page_count += !result;
+    if (model_is_over(&self->base, need) || end > self->range.bytes / page_bytes) model_over_limit(&self->base);
+    while (self->page_count < end && !self->base.failed) {
+        model_range_map(&self->base, &self->range, self->page_count, self->page_count + 1);
+        self->page_count += !self->base.failed;
     }
     if (self->page_count > begin) plain_extend(self, (self->page_count - begin) * page_bytes);
-    return result;
 }
 
 static piece *plain_find(const plain *self, uint64_t bytes)
@@ -60,44 +56,42 @@ static piece *plain_find(const plain *self, uint64_t bytes)
     return self->free->by_address ? piece_set_lowest(self->free, bytes) : piece_set_best(self->free, bytes);
 }
 
-static gpuarena_result plain_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *plain_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
 {
     plain *self = (plain *)base;
     piece *fits = plain_find(self, bytes);
-    if (!fits) {
-        gpuarena_result result = plain_grow(self, bytes);
-        if (result) return result;
-        fits = plain_find(self, bytes);
-    }
-    *found = model_cut(base, self->free, fits, bytes, 1);
+    if (!fits) plain_grow(self, bytes);
+    if (base->failed) return NULL;
+    if (!fits) fits = plain_find(self, bytes);
+    model_cut(base, self->free, fits, bytes, 1);
     if (self->last == fits && fits->next) self->last = fits->next;
-    return model_join(base, stream);
+    model_join(base, stream);
+    return fits;
 }
 
 /* The left of two that join stays: the last may be gone into the one before it. */
-static gpuarena_result plain_free(model *base, piece *freed, gpuarena_stream stream)
+static void plain_free(model *base, piece *freed, gpuarena_stream stream)
 {
     plain *self = (plain *)base;
     piece *left = freed->previous && freed->previous->state == PIECE_FREE ? freed->previous : freed;
     model_put(base, self->free, freed);
     if (!left->next) self->last = left;
     model_freed(base, stream);
-    return GPUARENA_OK;
 }
 
 /* Whole pages at the end, behind the last live block. */
-static gpuarena_result plain_trim(model *base)
+static void plain_trim(model *base)
 {
     plain *self = (plain *)base;
     const uint64_t page_bytes = self->range.page_bytes;
     piece *last = self->last;
-    if (!last || last->state != PIECE_FREE) return GPUARENA_OK;
-    gpuarena_result result = model_wait_all(base);
-    if (result) return result;
+    if (!last || last->state != PIECE_FREE) return;
+    model_wait_all(base);
+    if (base->failed) return;
     piece_set_remove(self->free, last);
-    while (last->bytes >= page_bytes && !result) {
+    while (last->bytes >= page_bytes && !base->failed) {
         const uint64_t end = self->page_count;
-        result = model_range_unmap(base, &self->range, end - 1, end);
+        model_range_unmap(base, &self->range, end - 1, end);
         if (self->range.pages[end - 1]) break;
         self->page_count--;
         last->bytes -= page_bytes;
@@ -109,14 +103,12 @@ static gpuarena_result plain_trim(model *base)
         if (self->last) self->last->next = NULL;
         pieces_give(&base->pieces, last);
     }
-    return result;
 }
 
 static void plain_close(model *base)
 {
-    plain *self = (plain *)base;
-    (void)model_wait_all(base);
-    model_range_close(base, &self->range);
+    model_wait_all(base);
+    model_range_close(base, &((plain *)base)->range);
 }
 
 #define PLAIN_KIND(called, what) { \

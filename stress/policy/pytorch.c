@@ -40,11 +40,10 @@ struct pytorch_use_of {                          /* a stream that used a live bl
     gpuarena_stream stream;
 };
 
-static gpuarena_result pytorch_open(model *base)
+static void pytorch_open(model *base)
 {
     pytorch *self = (pytorch *)base;
     self->waiting_end = &self->waiting;
-    return GPUARENA_OK;
 }
 
 static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
@@ -61,18 +60,16 @@ static uint64_t pytorch_segment(uint64_t bytes)
 
 /* ---- streams */
 
-static gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream stream)
+static void pytorch_use(model *base, piece *used, gpuarena_stream stream)
 {
+    const pytorch_use_of *at = used->uses;
     (void)base;
-    if (stream == used->stream) return GPUARENA_OK;
-    for (const pytorch_use_of *at = used->uses; at; at = at->next) {
-        if (at->stream == stream) return GPUARENA_OK;
-    }
+    while (at && at->stream != stream) at = at->next;
+    if (at || stream == used->stream) return;
     pytorch_use_of *made = program_need(1, sizeof *made);
     made->stream = stream;
     made->next = used->uses;
     used->uses = made;
-    return GPUARENA_OK;
 }
 
 static void pytorch_go_home(pytorch *self, piece *freed)
@@ -81,47 +78,48 @@ static void pytorch_go_home(pytorch *self, piece *freed)
     model_put(&self->base, &home->heap.free, freed);
 }
 
-static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stream stream)
+static void pytorch_keep_event(pytorch *self, pytorch_event *unused)
 {
-    const gpuarena_driver *driver = &self->base.driver;
+    unused->next = self->spare;
+    self->spare = unused;
+}
+
+static void pytorch_record(pytorch *self, piece *freed, gpuarena_stream stream)
+{
     pytorch_event *made = self->spare;
-    int code = 0;
+    if (self->base.failed) return;
     if (made) self->spare = made->next;
     else made = program_need(1, sizeof *made);
-    if (!made->event) code = driver->events.create(driver, &made->event);
-    if (!code) code = driver->events.record(driver, made->event, stream);
+    model_event(&self->base, &made->event, "cudaEventRecord");
+    model_record(&self->base, made->event, stream);
+    if (self->base.failed) {
+        pytorch_keep_event(self, made);
+        return;
+    }
     made->next = NULL;
     made->stream = stream;
     made->freed = freed;
-    if (code) {
-        made->next = self->spare;
-        self->spare = made;
-        return model_result(&self->base, "cudaEventRecord", code);
-    }
     *self->waiting_end = made;
     self->waiting_end = &made->next;
     freed->event_count++;
-    return GPUARENA_OK;
 }
 
-static gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream)
+static void pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
-    gpuarena_result result = GPUARENA_OK;
-    (void)pytorch_use(base, freed, stream);      /* a free elsewhere is a use there */
+    pytorch_use(base, freed, stream);            /* a free elsewhere is a use there */
     while (freed->uses) {
         pytorch_use_of *use = freed->uses;
         freed->uses = use->next;
-        if (!result) result = pytorch_record(self, freed, use->stream);
+        pytorch_record(self, freed, use->stream);
         free(use);
     }
     if (!freed->event_count) {
         pytorch_go_home(self, freed);
-        return result;
+        return;
     }
     freed->state = PIECE_PENDING;
     base->pending_bytes += freed->bytes;
-    return result;
 }
 
 /* Whether an event of the same stream waits before this one: then it is not asked. */
@@ -132,42 +130,35 @@ static int pytorch_is_behind(const pytorch *self, const pytorch_event *asked)
     return at != asked;
 }
 
-static int pytorch_ask(pytorch *self, const pytorch_event *asked, int must_wait, int *is_done)
+static int pytorch_is_done(pytorch *self, const pytorch_event *asked, int must_wait)
 {
     const gpuarena_driver *driver = &self->base.driver;
-    *is_done = 0;
-    if (must_wait) {
-        *is_done = 1;
-        return driver->events.host_wait(driver, asked->event);
-    }
-    if (pytorch_is_behind(self, asked)) return 0;
-    int code = driver->events.query(driver, asked->event);
-    if (model_status(driver, code) == GPUARENA_STATUS_NOT_READY) return 0;
-    *is_done = 1;
-    return code;
+    if (!must_wait && pytorch_is_behind(self, asked)) return 0;
+    int code = must_wait ? driver->events.host_wait(driver, asked->event)
+                         : driver->events.query(driver, asked->event);
+    if (!must_wait && model_status(driver, code) == GPUARENA_STATUS_NOT_READY) return 0;
+    model_check(&self->base, "cudaEventQuery", code);
+    return 1;
 }
 
 /* Blocks whose events are complete go home; must_wait: the host waits until all are. */
-static gpuarena_result pytorch_events(pytorch *self, int must_wait)
+static void pytorch_events(pytorch *self, int must_wait)
 {
-    pytorch_event **at = &self->waiting;
-    while (*at) {
-        pytorch_event *asked = *at;
-        int is_done, code = pytorch_ask(self, asked, must_wait, &is_done);
-        if (code) return model_result(&self->base, "cudaEventQuery", code);
+    pytorch_event **at = &self->waiting, *asked;
+    while ((asked = *at) != NULL) {
+        int is_done = pytorch_is_done(self, asked, must_wait);
+        if (self->base.failed) return;
         if (!is_done) {
             at = &asked->next;
             continue;
         }
         *at = asked->next;
         if (!*at) self->waiting_end = at;
-        asked->next = self->spare;
-        self->spare = asked;
+        pytorch_keep_event(self, asked);
         if (--asked->freed->event_count) continue;
         self->base.pending_bytes -= asked->freed->bytes;
         pytorch_go_home(self, asked->freed);
     }
-    return GPUARENA_OK;
 }
 
 /* ---- expandable segments: growth */
@@ -178,21 +169,18 @@ struct pytorch_range {
 };
 
 /* Addresses for the device's memory and an eighth more: one hole. */
-static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
+static void range_open(pytorch *self, pytorch_pool *pool)
 {
     model *base = &self->base;
     const uint64_t page_bytes = pool->heap.kind ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
     uint64_t free_bytes = 0, total_bytes = 0;
     pytorch_range *made = program_need(1, sizeof *made);
-    gpuarena_result result = model_info(base, &free_bytes, &total_bytes);
-    if (!result) {
-        result = model_range_open(base, &made->of, memory_round_up(total_bytes + total_bytes / 8, page_bytes),
-                                  page_bytes);
-    }
-    if (result) {
+    model_info(base, &free_bytes, &total_bytes);
+    model_range_open(base, &made->of, memory_round_up(total_bytes + total_bytes / 8, page_bytes), page_bytes);
+    if (base->failed) {
         model_range_close(base, &made->of);
         free(made);
-        return result;
+        return;
     }
     made->next = pool->ranges;
     pool->ranges = made;
@@ -204,7 +192,6 @@ static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
     hole->owner = pool;
     hole->stream = pool->heap.stream;
     piece_set_add(&pool->holes, hole);
-    return GPUARENA_OK;
 }
 
 static model_range *range_of(const pytorch_pool *pool, uint64_t address)
@@ -214,22 +201,26 @@ static model_range *range_of(const pytorch_pool *pool, uint64_t address)
     return &at->of;
 }
 
-/* Pages from the front of a hole, as many as hold so many bytes; they join the free blocks around. */
-static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes, piece **mapped)
+/* What is left of the set's piece behind so many bytes stays in the set; the front is in none. */
+static void pool_cut(pytorch *self, piece_set *set, piece *from, uint64_t bytes)
+{
+    piece_set_remove(set, from);
+    if (from->bytes > bytes) piece_set_add(set, piece_split(&self->base.pieces, from, bytes));
+}
+
+/* Pages from the front of a hole, to hold as many of so many bytes as it can; they join the free blocks around.
+   Returns the block that they are in. */
+static piece *hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes)
 {
     model_range *range = range_of(pool, hole->address);
     uint64_t begin = (hole->address - range->address) / range->page_bytes;
-    uint64_t end = begin + memory_round_up(bytes, range->page_bytes) / range->page_bytes;
-    gpuarena_result result = model_range_map(&self->base, range, begin, end);
-    if (result) return result;
-    piece_set_remove(&pool->holes, hole);
-    if (hole->bytes > (end - begin) * range->page_bytes) {
-        piece_set_add(&pool->holes, piece_split(&self->base.pieces, hole, (end - begin) * range->page_bytes));
-    }
+    uint64_t mapped = memory_round_up(hole->bytes < bytes ? hole->bytes : bytes, range->page_bytes);
+    model_range_map(&self->base, range, begin, begin + mapped / range->page_bytes);
+    if (self->base.failed) return NULL;
+    pool_cut(self, &pool->holes, hole, mapped);
     piece *before = hole->previous && hole->previous->state == PIECE_FREE ? hole->previous : hole;
     model_put(&self->base, &pool->heap.free, hole);   /* the left of two that join stays */
-    *mapped = before;
-    return GPUARENA_OK;
+    return before;
 }
 
 static int is_allocatable(const piece *at)
@@ -255,24 +246,23 @@ static piece *find_expandable(const pytorch_pool *pool, uint64_t bytes)
 }
 
 /* The limit is asked for a native segment's bytes, though whole pages are mapped. */
-static gpuarena_result expandable_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes, piece **found)
+static piece *expandable_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes)
 {
-    gpuarena_result result = GPUARENA_OK;
-    if (model_is_over(&self->base, pytorch_segment(bytes))) return model_over_limit(&self->base);
-    piece *at = find_expandable(pool, bytes);
-    if (!at) {
-        result = range_open(self, pool);
-        if (result) return result;
+    model *base = &self->base;
+    piece *at = NULL;
+    if (model_is_over(base, pytorch_segment(bytes))) {
+        model_over_limit(base);
+        return NULL;
+    }
+    if (!(at = find_expandable(pool, bytes))) {
+        range_open(self, pool);
+        if (base->failed) return NULL;
         at = find_expandable(pool, bytes);
-        if (!at) return model_over_limit(&self->base);       /* more than there are addresses */
+        if (!at) model_over_limit(base);         /* more than there are addresses */
     }
-    if (at->state == PIECE_HOLE) result = hole_map(self, pool, at, at->bytes < bytes ? at->bytes : bytes, &at);
-    while (!result && at->bytes < bytes) {
-        uint64_t rest = bytes - at->bytes;
-        result = hole_map(self, pool, at->next, at->next->bytes < rest ? at->next->bytes : rest, &at);
-    }
-    *found = at;
-    return result;
+    if (at && at->state == PIECE_HOLE) at = hole_map(self, pool, at, bytes);
+    while (at && at->bytes < bytes) at = hole_map(self, pool, at->next, bytes - at->bytes);
+    return at;
 }
 
 static uint64_t expandable_bytes(const piece *at)
@@ -295,39 +285,34 @@ static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
 /* ---- expandable segments: release */
 
 /* Whole pages inside a free block become a hole. */
-static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
+static void block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
 {
     model_range *range = range_of(pool, block->address);
     uint64_t offset = block->address - range->address;
     uint64_t begin = memory_round_up(offset, range->page_bytes) / range->page_bytes;
     uint64_t end = (offset + block->bytes) / range->page_bytes;
-    if (begin >= end) return GPUARENA_OK;
-    gpuarena_result result = model_wait(&self->base, pool->heap.stream);
-    if (!result) result = model_range_unmap(&self->base, range, begin, end);
-    if (result) return result;
-    piece_set_remove(&pool->heap.free, block);
+    if (begin >= end) return;
+    model_wait(&self->base, pool->heap.stream);
+    model_range_unmap(&self->base, range, begin, end);
+    if (self->base.failed) return;
     if (begin * range->page_bytes > offset) {
         piece *front = block;
-        block = piece_split(&self->base.pieces, front, begin * range->page_bytes - offset);
+        pool_cut(self, &pool->heap.free, front, begin * range->page_bytes - offset);
+        block = front->next;
         piece_set_add(&pool->heap.free, front);
     }
-    if (block->bytes > (end - begin) * range->page_bytes) {
-        piece_set_add(&pool->heap.free, piece_split(&self->base.pieces, block, (end - begin) * range->page_bytes));
-    }
+    pool_cut(self, &pool->heap.free, block, (end - begin) * range->page_bytes);
     block->state = PIECE_HOLE;
     model_join_into(&self->base, &pool->holes, block);
-    return GPUARENA_OK;
 }
 
 /* What is left of a block is smaller: it does not come again. */
-static gpuarena_result pool_unmap(pytorch *self, pytorch_pool *pool)
+static void pool_unmap(pytorch *self, pytorch_pool *pool)
 {
-    gpuarena_result result = GPUARENA_OK;
-    for (piece *block = piece_set_first(&pool->heap.free), *next; block && !result; block = next) {
+    for (piece *block = piece_set_first(&pool->heap.free), *next; block && !self->base.failed; block = next) {
         next = piece_set_after(&pool->heap.free, block);
-        result = block_unmap(self, pool, block);
+        block_unmap(self, pool, block);
     }
-    return result;
 }
 
 /* ---- both kinds */
@@ -343,52 +328,50 @@ static piece *pytorch_best(const pytorch *self, const pytorch_pool *pool, uint64
 }
 
 /* A native segment: the limit is asked for all of it, whatever the request. */
-static gpuarena_result pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes, piece **found)
+static piece *pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes)
 {
-    piece *made = NULL;
-    if (pytorch_is_expandable(self)) return expandable_grow(self, pool, bytes, found);
-    gpuarena_result result = model_obtain(&self->base, pytorch_segment(bytes), &made);
-    if (result) return result;
+    if (self->base.failed) return NULL;
+    if (pytorch_is_expandable(self)) return expandable_grow(self, pool, bytes);
+    piece *made = model_obtain(&self->base, pytorch_segment(bytes));
+    if (!made) return NULL;
     made->owner = pool;
     made->stream = pool->heap.stream;
     piece_set_add(&pool->heap.free, made);
-    *found = pytorch_best(self, pool, bytes);
-    return GPUARENA_OK;
+    return pytorch_best(self, pool, bytes);
 }
 
 /* All events are waited for; whole idle segments, or pages, of all streams go back, those of large blocks first. */
-static gpuarena_result pytorch_release(model *base)
+static void pytorch_release(model *base)
 {
     pytorch *self = (pytorch *)base;
-    gpuarena_result result = pytorch_events(self, 1);
+    pytorch_events(self, 1);
     for (int is_small = 0; is_small < 2; is_small++) {
-        for (model_heap *pool = base->heaps; pool && !result; pool = pool->next) {
+        for (model_heap *pool = base->heaps; pool && !base->failed; pool = pool->next) {
             if (pool->kind != is_small) continue;
-            result = pytorch_is_expandable(self) ? pool_unmap(self, (pytorch_pool *)pool)
-                                                 : model_release(base, &pool->free);
+            if (pytorch_is_expandable(self)) pool_unmap(self, (pytorch_pool *)pool);
+            else model_release(base, &pool->free);
         }
     }
-    return result;
 }
 
 /* A large block of a native segment keeps a rest of 1 MiB and less. */
-static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
-    gpuarena_result result = pytorch_events(self, 0);
-    if (result) return result;
+    pytorch_events(self, 0);
+    if (base->failed) return NULL;
     pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
     piece *best = pytorch_best(self, pool, bytes);
-    if (!best) result = pytorch_grow(self, pool, bytes, &best);
-    if (result == GPUARENA_OUT_OF_MEMORY) {
-        result = pytorch_release(base);
-        if (!result) result = pytorch_grow(self, pool, bytes, &best);
+    if (!best) best = pytorch_grow(self, pool, bytes);
+    if (base->failed == GPUARENA_OUT_OF_MEMORY) {
+        base->failed = GPUARENA_OK;
+        pytorch_release(base);
+        best = pytorch_grow(self, pool, bytes);
     }
-    if (result) return result;
+    if (!best) return NULL;
     int keeps_rest = !pool->heap.kind && !pytorch_is_expandable(self);
     uint64_t least_rest = keeps_rest ? PYTORCH_SMALL_BYTES + 1 : PYTORCH_UNIT;
-    *found = model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= least_rest);
-    return GPUARENA_OK;
+    return model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= least_rest);
 }
 
 static void pytorch_free_events(pytorch *self, pytorch_event *list)
@@ -416,7 +399,7 @@ static void pytorch_free_uses(const model *base)
 static void pytorch_close(model *base)
 {
     pytorch *self = (pytorch *)base;
-    if (pytorch_is_expandable(self)) (void)model_wait_all(base);
+    if (pytorch_is_expandable(self)) model_wait_all(base);
     for (model_heap *heap = base->heaps; heap; heap = heap->next) {
         pytorch_pool *pool = (pytorch_pool *)heap;
         while (pool->ranges) {

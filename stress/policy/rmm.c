@@ -9,12 +9,11 @@
 enum { RMM_UNIT = 256 };
 
 /* Of one stream: free pieces have it as their owner, and its event is recorded at each free. */
-static gpuarena_result rmm_list_of(model *self, gpuarena_stream stream, model_heap **found)
+static model_heap *rmm_list_of(model *self, gpuarena_stream stream)
 {
-    const gpuarena_driver *driver = &self->driver;
-    model_heap *list = *found = model_heap_of(self, stream, 0, sizeof *list);
-    int code = list->event ? 0 : driver->events.create(driver, &list->event);
-    return model_result(self, "cudaEventCreate", code);
+    model_heap *list = model_heap_of(self, stream, 0, sizeof *list);
+    model_event(self, &list->event, "cudaEventCreate");
+    return list;
 }
 
 static void rmm_put(model *self, model_heap *list, piece *freed)
@@ -24,29 +23,15 @@ static void rmm_put(model *self, model_heap *list, piece *freed)
     model_put(self, &list->free, freed);
 }
 
-static gpuarena_result rmm_record(model *self, const model_heap *list)
+static void rmm_free(model *self, piece *freed, gpuarena_stream stream)
 {
-    const gpuarena_driver *driver = &self->driver;
-    return model_result(self, "cudaEventRecord", driver->events.record(driver, list->event, list->stream));
-}
-
-static gpuarena_result rmm_free(model *self, piece *freed, gpuarena_stream stream)
-{
-    model_heap *list;
-    gpuarena_result result = rmm_list_of(self, stream, &list);
-    if (result) return result;
-    result = rmm_record(self, list);
+    model_heap *list = rmm_list_of(self, stream);
+    if (self->failed) return;
+    model_record(self, list->event, stream);
     rmm_put(self, list, freed);
-    return result;
 }
 
 /* ---- other streams */
-
-static gpuarena_result rmm_follow(model *self, const model_heap *mine, const model_heap *other)
-{
-    const gpuarena_driver *driver = &self->driver;
-    return model_result(self, "cudaStreamWaitEvent", driver->events.stream_wait(driver, mine->stream, other->event));
-}
 
 /* All of the other's free blocks become mine. */
 static void rmm_merge(model *self, model_heap *mine, model_heap *other)
@@ -57,31 +42,23 @@ static void rmm_merge(model *self, model_heap *mine, model_heap *other)
     }
 }
 
-/* What was merged comes after the others' events on my stream, and so after mine, which is recorded anew. */
-static gpuarena_result rmm_merge_all(model *self, model_heap *mine, uint64_t bytes)
+/* The list to take from: one that has a block that fits; else mine, into which all others are merged by and by. What
+   was merged comes after the others' events on my stream, and so after mine, which is recorded anew. */
+static model_heap *rmm_steal(model *self, model_heap *mine, uint64_t bytes)
 {
-    gpuarena_result result = GPUARENA_OK;
-    for (model_heap *other = self->heaps; other && !result; other = other->next) {
-        if (piece_set_best(&mine->free, bytes)) break;
-        if (other == mine || !piece_set_first(&other->free)) continue;
-        result = rmm_follow(self, mine, other);
-        if (result) break;
-        rmm_merge(self, mine, other);
-        result = rmm_record(self, mine);
-    }
-    return result;
-}
-
-/* The list to take from: one that has a block that fits; else mine, into which all others are merged by and by. */
-static gpuarena_result rmm_steal(model *self, model_heap *mine, uint64_t bytes, model_heap **from)
-{
-    *from = mine;
     for (model_heap *other = self->heaps; other; other = other->next) {
         if (other == mine || !piece_set_best(&other->free, bytes)) continue;
-        *from = other;
-        return rmm_follow(self, mine, other);
+        model_follow(self, mine->stream, other->event);
+        return other;
     }
-    return rmm_merge_all(self, mine, bytes);
+    for (model_heap *other = self->heaps; other && !self->failed; other = other->next) {
+        if (piece_set_best(&mine->free, bytes)) break;
+        if (other == mine || !piece_set_first(&other->free)) continue;
+        model_follow(self, mine->stream, other->event);
+        if (!self->failed) rmm_merge(self, mine, other);
+        model_record(self, mine->event, mine->stream);
+    }
+    return mine;
 }
 
 /* ---- growth */
@@ -93,67 +70,63 @@ static uint64_t rmm_step(const model *self, uint64_t bytes)
     return bytes > rest ? 0 : bytes > rest / 2 ? bytes : rest / 2;
 }
 
-/* Under a maximum: idle blocks from the driver go back, those of the lowest address first, until the request fits. */
-static gpuarena_result rmm_reclaim(model *self, uint64_t bytes)
+/* The lowest idle block from the driver; NULL: there is none. */
+static piece *rmm_idle(const model *self)
 {
-    int has_waited = 0;
-    if (bytes > self->limit_bytes) return GPUARENA_OK;
-    while (model_is_over(self, bytes)) {
-        model_heap *owner = NULL;
-        piece *lowest = NULL;
-        for (model_heap *list = self->heaps; list; list = list->next) {
-            for (piece *at = piece_set_first(&list->free); at; at = piece_set_after(&list->free, at)) {
-                if (at->previous || at->next || (lowest && lowest->address < at->address)) continue;
-                lowest = at;
-                owner = list;
-            }
+    piece *lowest = NULL;
+    for (const model_heap *list = self->heaps; list; list = list->next) {
+        for (piece *at = piece_set_first(&list->free); at; at = piece_set_after(&list->free, at)) {
+            int is_whole = !at->previous && !at->next;
+            if (is_whole && (!lowest || at->address < lowest->address)) lowest = at;
         }
-        if (!lowest) return GPUARENA_OK;
-        gpuarena_result result = has_waited++ ? GPUARENA_OK : model_wait_all(self);
-        if (result) return result;
-        piece_set_remove(&owner->free, lowest);
-        result = model_give_back(self, lowest);
-        if (result) return result;
     }
-    return GPUARENA_OK;
+    return lowest;
+}
+
+/* Under a maximum: idle blocks go back until the request fits. */
+static void rmm_reclaim(model *self, uint64_t bytes)
+{
+    piece *idle;
+    int has_waited = 0;
+    while (bytes <= self->limit_bytes && model_is_over(self, bytes) && (idle = rmm_idle(self)) != NULL) {
+        model_heap *list = idle->owner;
+        if (!has_waited++) model_wait_all(self);
+        if (self->failed) return;
+        piece_set_remove(&list->free, idle);
+        model_give_back(self, idle);
+        if (self->failed) return;
+    }
 }
 
 /* While the driver refuses, half as much, down to the request. */
-static gpuarena_result rmm_grow(model *self, model_heap *mine, uint64_t bytes)
+static void rmm_grow(model *self, model_heap *mine, uint64_t bytes)
 {
-    piece *made = NULL;
+    piece *made;
+    if (!rmm_step(self, bytes)) rmm_reclaim(self, bytes);
+    if (self->failed) return;
     uint64_t step = rmm_step(self, bytes);
-    gpuarena_result result = GPUARENA_OK;
-    if (!step) {
-        result = rmm_reclaim(self, bytes);
-        step = rmm_step(self, bytes);
-    }
-    if (result) return result;
-    if (!step) return model_over_limit(self);
-    while ((result = model_obtain(self, step, &made)) == GPUARENA_OUT_OF_MEMORY && step > bytes) {
+    if (!step) model_over_limit(self);
+    while (!(made = model_obtain(self, step)) && self->failed == GPUARENA_OUT_OF_MEMORY && step > bytes) {
         step = step / 2 > bytes ? step / 2 : bytes;
+        self->failed = GPUARENA_OK;
     }
-    if (!result) rmm_put(self, mine, made);
-    return result;
+    if (made) rmm_put(self, mine, made);
 }
 
-static gpuarena_result rmm_alloc(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *rmm_alloc(model *self, uint64_t bytes, gpuarena_stream stream)
 {
-    model_heap *mine, *from;
-    gpuarena_result result = rmm_list_of(self, stream, &mine);
-    from = mine;
-    if (!result && !piece_set_best(&mine->free, bytes)) result = rmm_steal(self, mine, bytes, &from);
-    if (!result && !piece_set_best(&from->free, bytes)) result = rmm_grow(self, mine, bytes);
-    if (!result) *found = model_cut(self, &from->free, piece_set_best(&from->free, bytes), bytes, 1);
-    return result;
+    model_heap *mine = rmm_list_of(self, stream), *from = mine;
+    if (!self->failed && !piece_set_best(&mine->free, bytes)) from = rmm_steal(self, mine, bytes);
+    if (!self->failed && !piece_set_best(&from->free, bytes)) rmm_grow(self, mine, bytes);
+    return self->failed ? NULL : model_cut(self, &from->free, piece_set_best(&from->free, bytes), bytes, 1);
 }
 
-static gpuarena_result rmm_trim(model *self)
+static void rmm_trim(model *self)
 {
     model_heap *first = self->heaps;
-    gpuarena_result result = model_wait_all(self);
+    model_wait_all(self);
     for (model_heap *other = first ? first->next : NULL; other; other = other->next) rmm_merge(self, first, other);
-    return result || !first ? result : model_release(self, &first->free);
+    if (first) model_release(self, &first->free);
 }
 
 const model_kind model_rmm = {
@@ -165,7 +138,6 @@ const model_kind model_rmm = {
 
 /* ---- RMM's arena_memory_resource: half of the free memory, or the limit, taken at once and never more */
 
-enum { RMM_ARENA_UNIT = 256 };
 #define RMM_ARENA_LEAST MODEL_MIB                /* of a superblock; requests to this are a stream's */
 
 /* A heap: pieces have it as their owner. All of them lie side by side, in the order of their addresses. */
@@ -266,63 +238,60 @@ static piece *rmm_arena_find(model *self, uint64_t bytes, gpuarena_stream stream
 }
 
 /* The device is waited for, and the streams' superblocks go back to the global arena, empty or not. */
-static gpuarena_result rmm_arena_defragment(model *self)
+static void rmm_arena_defragment(model *self)
 {
-    gpuarena_result result = model_wait_all(self);
-    for (model_heap *heap = self->heaps; heap && !result; heap = heap->next) heap->kind = SUPERBLOCK_GLOBAL;
-    if (!result) superblocks_join(self);
-    return result;
+    model_wait_all(self);
+    if (self->failed) return;
+    for (model_heap *heap = self->heaps; heap; heap = heap->next) heap->kind = SUPERBLOCK_GLOBAL;
+    superblocks_join(self);
 }
 
-static gpuarena_result rmm_arena_alloc(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
+static piece *rmm_arena_alloc(model *self, uint64_t bytes, gpuarena_stream stream)
 {
-    *found = rmm_arena_find(self, bytes, stream);
-    if (*found) return GPUARENA_OK;
-    gpuarena_result result = rmm_arena_defragment(self);
-    if (!result) *found = rmm_arena_find(self, bytes, stream);
-    return result || *found ? result : model_over_limit(self);
+    piece *found = rmm_arena_find(self, bytes, stream);
+    if (found) return found;
+    rmm_arena_defragment(self);
+    if (self->failed) return NULL;
+    found = rmm_arena_find(self, bytes, stream);
+    if (!found) model_over_limit(self);
+    return found;
 }
 
 /* What is or was moved to the global arena waits for its stream. */
-static gpuarena_result rmm_arena_free(model *self, piece *freed, gpuarena_stream stream)
+static void rmm_arena_free(model *self, piece *freed, gpuarena_stream stream)
 {
     superblock *of = freed->owner;
-    int is_global = of->heap.kind == SUPERBLOCK_GLOBAL;
-    gpuarena_result result = is_global ? model_wait(self, stream) : GPUARENA_OK;
+    if (of->heap.kind == SUPERBLOCK_GLOBAL) model_wait(self, stream);
     model_put(self, &of->heap.free, freed);
     if (superblock_is_idle(of)) superblocks_join(self);
-    return result;
 }
 
-static gpuarena_result rmm_arena_open(model *self)
+static void rmm_arena_open(model *self)
 {
     uint64_t free_bytes = 0, total_bytes = 0, bytes = self->limit_bytes;
-    piece *whole = NULL;
-    gpuarena_result result = model_info(self, &free_bytes, &total_bytes);
-    if (result) return result;
+    model_info(self, &free_bytes, &total_bytes);
     if (bytes == GPUARENA_NO_LIMIT) bytes = free_bytes / 2;
-    bytes -= bytes % RMM_ARENA_UNIT;
-    if (bytes < RMM_ARENA_LEAST) return model_over_limit(self);
-    result = model_obtain(self, bytes, &whole);
-    if (!result) superblock_make(self, NULL, whole);
-    return result;
+    bytes -= bytes % RMM_UNIT;
+    if (!self->failed && bytes < RMM_ARENA_LEAST) model_over_limit(self);
+    piece *whole = model_obtain(self, bytes);
+    if (whole) superblock_make(self, NULL, whole);
 }
 
 /* Where nothing is live, all of it goes back, and there is no way back: it serves nothing more. */
-static gpuarena_result rmm_arena_trim(model *self)
+static void rmm_arena_trim(model *self)
 {
-    gpuarena_result result = rmm_arena_defragment(self);
+    rmm_arena_defragment(self);
     superblock *all = (superblock *)self->heaps;
-    if (result || !superblock_is_idle(all) || superblock_after(all)) return result;
+    if (self->failed || !superblock_is_idle(all) || superblock_after(all)) return;
     piece *whole = piece_set_first(&all->heap.free);
     self->heaps = NULL;
     free(all);
-    return model_give_back(self, whole);
+    model_give_back(self, whole);
 }
 
 const model_kind model_rmm_arena = {
     .name = "rmm-arena", .summary = "RMM's arena_memory_resource: half of the free memory, or the limit, at once",
     .lacks = "an arena for each thread on the default stream; its memory serves nothing after a trim gave it back",
-    .size = sizeof(model), .alignment_bytes = RMM_ARENA_UNIT, .open = rmm_arena_open, .alloc = rmm_arena_alloc,
+    .size = sizeof(model), .alignment_bytes = RMM_UNIT, .open = rmm_arena_open, .alloc = rmm_arena_alloc,
     .free = rmm_arena_free, .trim = rmm_arena_trim,
 };
