@@ -105,7 +105,7 @@ static void larson_enter(larson *state, uint64_t thread)
 static void larson_turn(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
-    stream_turn(state->words.builder, (uint32_t)thread);
+    state->words.builder->thread = (uint8_t)thread;
     if (self->steps_left == 0) larson_enter(state, thread);
     uint64_t step = --self->steps_left;
     if (!larson_is_round(state, self->stage)) {
@@ -126,7 +126,7 @@ static void larson_make(void *self)
     uint8_t can_run[WORKLOAD_MAX_THREADS];
     turns order;
     state->arrays = maker_array(state, state->thread_count * state->block_count, sizeof *state->arrays);
-    stream_threads(state->words.builder, (uint32_t)state->thread_count);
+    state->words.builder->stream->thread_count = (uint32_t)state->thread_count;
     turns_begin(&order, seed, (uint32_t)state->thread_count);
     for (uint64_t thread = 0; thread < state->thread_count; thread++) {
         state->threads[thread].random = turns_seed(seed, thread + 1);

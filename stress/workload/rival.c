@@ -52,9 +52,10 @@ static void rival_make(void *self)
     state->training.streams = 1;
     train_begin(&state->training);
     state->events = maker_array(state, state->repeat * 2, sizeof *state->events);
-    stream_events(builder, state->events, rival_plan(state));
+    builder->events = state->events;
+    builder->event_count = rival_plan(state);
     train_run(&state->training);
-    stream_events(builder, NULL, 0);
+    builder->event_count = 0;
     if (maker_is_over(state) || builder->stream->rival_count > 0) return;
     maker_refuse(state, "from is %" PRIu64 ", expected below %" PRIu64 ", the operations that there are", state->from,
                  builder->stream->alloc_count + builder->stream->free_count);

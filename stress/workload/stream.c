@@ -24,7 +24,12 @@ int stream_refuse(stream_builder *builder, const char *format, ...)
     return problem_set(builder->why, EXIT_USAGE, "%s: %s", builder->source, text);
 }
 
-static int stream_append_one(stream_builder *builder, const op *next)
+static int op_is_counted(const op *of)
+{
+    return of->kind == OP_ALLOC || of->kind == OP_FREE;
+}
+
+static int stream_append_one(stream_builder *builder, op next)
 {
     op_stream *stream = builder->stream;
     if (stream->op_count >= builder->most_ops) {
@@ -35,34 +40,24 @@ static int stream_append_one(stream_builder *builder, const op *next)
         ARRAY_RESERVE(stream->threads, builder->thread_capacity, stream->op_count + 1);
         stream->threads[stream->op_count] = builder->thread;
     }
-    stream->ops[stream->op_count++] = *next;
+    stream->rival_count += next.kind == OP_RIVAL;
+    stream->ops[stream->op_count++] = next;
     return 0;
 }
 
-static int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
+/* Behind the events that are due. */
+static int stream_append(stream_builder *builder, op next)
 {
-    const op next = { bytes, 0, 0, (uint32_t)gives_back, OP_RIVAL };
-    if (builder->is_cut) return 0;
-    builder->stream->rival_count++;
-    return stream_append_one(builder, &next);
-}
-
-static int stream_append(stream_builder *builder, const op *next)
-{
-    uint64_t number = builder->stream->alloc_count + builder->stream->free_count;
-    int is_counted = next->kind == OP_ALLOC || next->kind == OP_FREE, failed = 0;
-    while (is_counted && builder->event_count > 0 && builder->events->op <= number && !failed) {
-        failed = stream_rival(builder, builder->events->bytes, builder->events->gives_back);
-        builder->events++;
-        builder->event_count--;
+    const op_stream *stream = builder->stream;
+    if (!op_is_counted(&next)) return stream_append_one(builder, next);
+    for (; builder->event_count > 0 && builder->events->op <= stream->alloc_count + stream->free_count;
+         builder->events++, builder->event_count--) {
+        const op due = { builder->events->bytes, 0, 0, (uint32_t)builder->events->gives_back, OP_RIVAL };
+        if (stream_append_one(builder, due)) return -1;
     }
-    return failed ? -1 : stream_append_one(builder, next);
-}
-
-static void stream_count_down(stream_builder *builder)
-{
-    builder->ops_left--;
-    builder->is_cut = builder->ops_left == 0;
+    if (stream_append_one(builder, next)) return -1;
+    builder->is_cut = --builder->ops_left == 0;
+    return 0;
 }
 
 /* Same text, same label. Two texts of one hash (never seen) cost a copy each, no more. */
@@ -104,22 +99,6 @@ void stream_end(stream_builder *builder)
     id_map_free(&builder->label_by_hash);
 }
 
-void stream_events(stream_builder *builder, const stream_event *events, size_t count)
-{
-    builder->events = events;
-    builder->event_count = count;
-}
-
-void stream_threads(stream_builder *builder, uint32_t count)
-{
-    builder->stream->thread_count = count;
-}
-
-void stream_turn(stream_builder *builder, uint32_t thread)
-{
-    builder->thread = (uint8_t)thread;
-}
-
 int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag, uint32_t *block)
 {
     op_stream *stream = builder->stream;
@@ -132,38 +111,33 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
                              bytes, builder->live_bytes);
     }
     uint32_t label = tag.bytes ? stream_label(builder, tag) + 1 : 0;
-    if (stream_append(builder, &next)) return -1;
+    if (stream_append(builder, next)) return -1;
     stream_add_block(builder, id, &made, label);
     *block = next.first;
     builder->live_bytes += bytes;
     memory_raise(&stream->requested_peak_bytes, builder->live_bytes);
     stream->alloc_count++;
-    stream_count_down(builder);
     if (builder->most_bytes && builder->live_bytes > builder->most_bytes) builder->is_cut = 1;
     return 0;
 }
 
-static int stream_append_free(stream_builder *builder, const op *next)
+static int stream_append_free(stream_builder *builder, uint32_t block, uint64_t on_stream, uint32_t is_named)
 {
+    const op next = { 0, on_stream, block, is_named, OP_FREE };
     if (stream_append(builder, next)) return -1;
-    builder->live_bytes -= builder->blocks[next->first].bytes;
+    builder->live_bytes -= builder->blocks[block].bytes;
     builder->stream->free_count++;
-    stream_count_down(builder);
     return 0;
 }
 
 int stream_free(stream_builder *builder, uint32_t block)
 {
-    op next = { 0, 0, block, 0, OP_FREE };
-    if (builder->is_cut) return 0;
-    next.stream = builder->blocks[block].stream;
-    return stream_append_free(builder, &next);
+    return builder->is_cut ? 0 : stream_append_free(builder, block, builder->blocks[block].stream, 0);
 }
 
 int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
 {
-    op next = { 0, on_stream, block, 1, OP_FREE };
-    return builder->is_cut ? 0 : stream_append_free(builder, &next);
+    return builder->is_cut ? 0 : stream_append_free(builder, block, on_stream, 1);
 }
 
 int stream_step(stream_builder *builder, slice label)
@@ -171,7 +145,7 @@ int stream_step(stream_builder *builder, slice label)
     op next = { 0, 0, 0, 0, OP_STEP };
     if (builder->is_cut) return 0;
     next.first = stream_label(builder, label);
-    return stream_append(builder, &next);
+    return stream_append(builder, next);
 }
 
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
@@ -183,7 +157,7 @@ int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration
                              duration_ns, builder->stream->work_ns);
     }
     builder->stream->work_ns += duration_ns;
-    return stream_append(builder, &next);
+    return stream_append(builder, next);
 }
 
 int stream_touch(stream_builder *builder, uint32_t block)
@@ -203,28 +177,13 @@ int stream_touch(stream_builder *builder, uint32_t block)
 int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream)
 {
     op next = { for_stream, on_stream, 0, 0, OP_WAIT };
-    return builder->is_cut ? 0 : stream_append(builder, &next);
+    return builder->is_cut ? 0 : stream_append(builder, next);
 }
 
 /* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it
         */
 
-static void write_alloc(const op_stream *stream, const op *at, FILE *out)
-{
-    uint32_t tag = stream->tags[at->first];
-    fprintf(out, "a %" PRIu64 " %" PRIu64 " %" PRIu64, stream->ids[at->first], at->value, at->stream);
-    if (tag > 0) fprintf(out, " %s", stream->labels[tag - 1]);
-}
-
-static void write_kernel(const op_stream *stream, const op *at, FILE *out)
-{
-    fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
-    for (uint32_t i = 0; i < at->count; i++) {
-        fprintf(out, " %" PRIu64, stream->ids[stream->touches[at->first + i]]);
-    }
-}
-
-/* The part of --faults that does the same. */
+/* A rival's operation, as the part of --faults that does the same. */
 static int write_rival(const op *at, uint64_t number, char *text, size_t size)
 {
     return snprintf(text, size, "rival@%" PRIu64 "=%s%" PRIu64, number, at->count ? "-" : "", at->value);
@@ -234,14 +193,22 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
 {
     char word[64];
     switch (at->kind) {
-    case OP_ALLOC:  write_alloc(stream, at, out); break;
+    case OP_ALLOC:
+        fprintf(out, "a %" PRIu64 " %" PRIu64 " %" PRIu64, stream->ids[at->first], at->value, at->stream);
+        if (stream->tags[at->first] > 0) fprintf(out, " %s", stream->labels[stream->tags[at->first] - 1]);
+        break;
     case OP_FREE:
         fprintf(out, "f %" PRIu64, stream->ids[at->first]);
         if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
         break;
-    case OP_KERNEL: write_kernel(stream, at, out); break;
-    case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
-    case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
+    case OP_KERNEL:
+        fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
+        for (uint32_t i = 0; i < at->count; i++) {
+            fprintf(out, " %" PRIu64, stream->ids[stream->touches[at->first + i]]);
+        }
+        break;
+    case OP_STEP: fprintf(out, "s %s", stream->labels[at->first]); break;
+    case OP_WAIT: fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
     case OP_RIVAL:
         write_rival(at, number, word, sizeof word);
         fprintf(out, "# --faults %s", word);
@@ -254,9 +221,9 @@ int op_stream_write(const op_stream *stream, FILE *out)
 {
     uint64_t number = 0;                         /* of the allocation or free that comes next */
     fputs("gpuarena-trace 1\n", out);
-    for (size_t i = 0; i < stream->op_count; i++) {
-        write_op(stream, &stream->ops[i], number, out);
-        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
+    for (const op *at = stream->ops; at < stream->ops + stream->op_count; at++) {
+        write_op(stream, at, number, out);
+        number += (uint64_t)op_is_counted(at);
     }
     return fflush(out) != 0 || ferror(out) ? -1 : 0;
 }
@@ -265,11 +232,11 @@ const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
 {
     uint64_t number = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < stream->op_count; i++) {
+    for (const op *at = stream->ops; at < stream->ops + stream->op_count; at++) {
         char word[64];
-        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
-        if (stream->ops[i].kind != OP_RIVAL) continue;
-        size_t length = (size_t)write_rival(&stream->ops[i], number, word, sizeof word);
+        number += (uint64_t)op_is_counted(at);
+        if (at->kind != OP_RIVAL) continue;
+        size_t length = (size_t)write_rival(at, number, word, sizeof word);
         if (strlen(text) + length + 2 > size) break;
         text_add(text, size, "%s%s", *text ? ";" : "", word);
     }
@@ -310,15 +277,6 @@ static int copy_stream(stream_builder *builder, const stream_copy *copy, uint64_
     return 0;
 }
 
-static int copy_alloc(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
-{
-    uint32_t tag = copy->from->tags[next->first];
-    uint64_t id = copy->keeps_ids ? copy->from->ids[next->first] : builder->stream->block_count;
-    slice label = { NULL, 0 };
-    if (tag) label = slice_of(copy->from->labels[tag - 1]);
-    return stream_alloc(builder, id, next->value, stream, label, &copy->blocks[next->first]);
-}
-
 static int copy_kernel(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
 {
     int failed = stream_kernel(builder, stream, next->value);
@@ -329,21 +287,35 @@ static int copy_kernel(stream_builder *builder, const stream_copy *copy, const o
     return failed;
 }
 
+static int copy_alloc(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+{
+    uint32_t tag = copy->from->tags[next->first];
+    uint64_t id = copy->keeps_ids ? copy->from->ids[next->first] : builder->stream->block_count;
+    slice label = { NULL, 0 };
+    if (tag) label = slice_of(copy->from->labels[tag - 1]);
+    return stream_alloc(builder, id, next->value, stream, label, &copy->blocks[next->first]);
+}
+
+static int copy_free(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+{
+    uint32_t block = copy->blocks[next->first];
+    if (block == STREAM_NO_BLOCK) return 0;
+    return next->count ? stream_free_on(builder, block, stream) : stream_free(builder, block);
+}
+
 int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next)
 {
     uint64_t stream = 0, other = 0;
     if (copy_stream(builder, copy, next->stream, &stream)) return -1;
     switch (next->kind) {
     case OP_ALLOC:  return copy_alloc(builder, copy, next, stream);
+    case OP_FREE:   return copy_free(builder, copy, next, stream);
     case OP_KERNEL: return copy_kernel(builder, copy, next, stream);
     case OP_STEP:   return stream_step(builder, slice_of(copy->from->labels[next->first]));
-    case OP_RIVAL:  return stream_rival(builder, next->value, (int)next->count);
-    case OP_WAIT:   return copy_stream(builder, copy, next->value, &other) || stream_wait(builder, stream, other);
-    case OP_FREE:   break;
+    case OP_RIVAL:  return builder->is_cut ? 0 : stream_append(builder, *next);
+    case OP_WAIT:   break;
     }
-    uint32_t block = copy->blocks[next->first];
-    if (block == STREAM_NO_BLOCK) return 0;
-    return next->count ? stream_free_on(builder, block, stream) : stream_free(builder, block);
+    return copy_stream(builder, copy, next->value, &other) || stream_wait(builder, stream, other) ? -1 : 0;
 }
 
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made, problem *why)

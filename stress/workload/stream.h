@@ -76,9 +76,10 @@ typedef struct stream_builder {
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
     uint64_t    live_bytes;
     uint64_t    most_bytes;                      /* once more than this is live the stream is cut; 0: never */
-    uint8_t     thread;                          /* makes what is appended */
+    uint8_t     thread;                          /* makes what is appended; at first 0. Before anything is appended
+                                                    stream->thread_count is set to how many there are */
     stream_block *blocks;                        /* as many as stream->block_count */
-    const stream_event *events;                  /* to come, in order */
+    const stream_event *events;                  /* to come, in order; whoever sets them keeps them as long */
     size_t      event_count;
     size_t      op_capacity, id_capacity, block_capacity, touch_capacity, label_capacity, thread_capacity;
     id_map      label_by_hash;
@@ -86,14 +87,6 @@ typedef struct stream_builder {
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
 void stream_end(stream_builder *builder);        /* frees what only building needs; the op_stream stays */
-
-/* Before anything is appended: so many threads make the stream, 1 to WORKLOAD_MAX_THREADS. And: what follows is this
-   one's, from 0; at first it is 0's. */
-void stream_threads(stream_builder *builder, uint32_t count);
-void stream_turn(stream_builder *builder, uint32_t thread);
-
-/* What is due while the rest is appended, in order of op; the array must last as long. */
-void stream_events(stream_builder *builder, const stream_event *events, size_t count);
 
 /* All return 0, or -1 with a problem, and then nothing more may be appended. Once the stream is cut, *block is 0 and
    means nothing. */

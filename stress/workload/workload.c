@@ -460,7 +460,7 @@ static int mix_op(mix *self, stream_builder *builder, uint32_t index)
     mix_member *member = &self->members[index];
     const stream_copy copy = { &member->stream, member->blocks, self->member_count, index, 0 };
     uint32_t thread = op_stream_thread(&member->stream, member->next);
-    stream_turn(builder, member->thread + thread * member->stride);
+    builder->thread = (uint8_t)(member->thread + thread * member->stride);
     return stream_copy_op(builder, &copy, &member->stream.ops[member->next++]);
 }
 
@@ -469,7 +469,7 @@ static int mix_merge(mix *self, stream_builder *builder, uint64_t seed)
     uint8_t can_run[WORKLOAD_MAX_THREADS];
     turns order;
     turns_begin(&order, seed, self->thread_count);
-    stream_threads(builder, self->thread_count);
+    builder->stream->thread_count = self->thread_count;
     while (!builder->is_cut) {
         for (uint32_t thread = 0; thread < self->thread_count; thread++) {
             const mix_member *member = &self->members[self->member_of[thread]];
