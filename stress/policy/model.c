@@ -439,29 +439,25 @@ static uint64_t model_largest_of(const model *self)
     return largest;
 }
 
-/* As much is free, and quiet, but in pieces: then that is the reason. */
-static void model_tell(const model *self, uint64_t bytes, model_refusal *refused)
-{
-    *refused = self->refused;
-    refused->requested_bytes = bytes;
-    refused->reserved_bytes = self->reserved_bytes;
-    refused->free_bytes = self->reserved_bytes - self->live_bytes;
-    refused->largest_bytes = model_largest_of(self);
-    if (self->failed == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
-        && refused->largest_bytes < bytes)       /* else it is another stream's, or an event was refused */
-        refused->reason = GPUARENA_REASON_FRAGMENTED;
-}
-
 static void model_enter(model *self)
 {
     pthread_mutex_lock(&self->lock);
     self->failed = GPUARENA_OK;
 }
 
-static gpuarena_result model_leave(model *self, uint64_t bytes, model_refusal *refused)
+static gpuarena_result model_leave(model *self, uint64_t bytes)
 {
     gpuarena_result result = self->failed;
-    if (result) model_tell(self, bytes, refused);
+    if (result) {
+        model_refusal *refused = &self->refused;
+        refused->requested_bytes = bytes;
+        refused->reserved_bytes = self->reserved_bytes;
+        refused->free_bytes = self->reserved_bytes - self->live_bytes;
+        refused->largest_bytes = model_largest_of(self);
+        /* As much is free, and quiet, but in pieces? Else it is another stream's, or an event was refused. */
+        if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
+            && refused->largest_bytes < bytes) refused->reason = GPUARENA_REASON_FRAGMENTED;
+    }
     pthread_mutex_unlock(&self->lock);
     return result;
 }
@@ -487,7 +483,7 @@ static piece *model_find_room(model *self, uint64_t bytes, gpuarena_stream strea
     return self->failed ? NULL : found;
 }
 
-gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused)
+gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     piece *found = NULL;
     *ptr = NULL;
@@ -501,10 +497,10 @@ gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_st
         self->live_bytes += found->bytes;
         *ptr = (void *)(uintptr_t)found->address;
     }
-    return model_leave(self, bytes, refused);
+    return model_leave(self, bytes);
 }
 
-gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused)
+gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream)
 {
     uint64_t bytes = 0;
     if (!ptr) return GPUARENA_OK;
@@ -518,33 +514,33 @@ gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model
     } else {
         model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "free", 0);
     }
-    return model_leave(self, bytes, refused);
+    return model_leave(self, bytes);
 }
 
-gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused)
+gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream)
 {
     if (!self->kind->use) return GPUARENA_OK;
     model_enter(self);
     piece *used = model_find(self, ptr);
     if (used) self->kind->use(self, used, stream);
     else model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "use", 0);
-    return model_leave(self, 0, refused);
+    return model_leave(self, 0);
 }
 
-gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
+gpuarena_result model_end_stream(model *self, gpuarena_stream stream)
 {
     model_enter(self);
     model_stream *gone = model_stream_of(self, stream);
     model_record_all(self, gone);
     gone->is_gone = 1;
-    return model_leave(self, 0, refused);
+    return model_leave(self, 0);
 }
 
-gpuarena_result model_trim(model *self, model_refusal *refused)
+gpuarena_result model_trim(model *self)
 {
     model_enter(self);
     self->kind->trim(self);
-    return model_leave(self, 0, refused);
+    return model_leave(self, 0);
 }
 
 uint64_t model_block_bytes(model *self, const void *ptr)
@@ -576,10 +572,9 @@ uint64_t model_largest(model *self)
 /* ---- life */
 
 model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
-                  gpuarena_result *result, model_refusal *refused)
+                  gpuarena_result *result)
 {
     model *made = program_need(1, kind->size);
-    memset(refused, 0, sizeof *refused);
     made->kind = kind;
     made->driver = *driver;
     made->limit_bytes = limit_bytes;
@@ -588,7 +583,6 @@ model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_
     else if (kind->open) kind->open(made);
     *result = made->failed;
     if (!*result) return made;
-    model_tell(made, UINT64_MAX, refused);
     model_close(made);
     return NULL;
 }

@@ -98,17 +98,17 @@ typedef struct model_refusal {                   /* the latest failure */
     uint64_t        reserved_bytes, free_bytes, largest_bytes;
 } model_refusal;
 
-/* NULL: refused says why; result: NOT_SUPPORTED, or what its first memory met. */
+/* NULL: result says why: NOT_SUPPORTED, or what its first memory met. */
 model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
-                  gpuarena_result *result, model_refusal *refused);
+                  gpuarena_result *result);
 void   model_close(model *self);                 /* gives back all that it holds; NULL is fine */
 
-/* As pool_alloc and the others (policy.h). refused: filled by a failure. Any thread. */
-gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused);
-gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused);
-gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused);
-gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused);
-gpuarena_result model_trim(model *self, model_refusal *refused);
+/* As pool_alloc and the others (policy.h); what fails is told by model.refused. Any thread. */
+gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
+gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream);
+gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream);
+gpuarena_result model_end_stream(model *self, gpuarena_stream stream);
+gpuarena_result model_trim(model *self);
 uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
 
 void model_measure(model *self, memory_use *use);             /* what is live, free and pending */

@@ -57,10 +57,8 @@ typedef struct pool {                            /* a policy at work */
                                                     that this one does not come after, as is a free elsewhere */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
-    const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
-    uint64_t        refused_bytes;               /* .. of the block that it was about, 0: of none */
-    int             refused_code;                /* .. the driver's code */
-    model_refusal   refused;                     /* of a model: its latest failure */
+    model_refusal   refused;                     /* neither arena nor model: the latest failure; requested_bytes: of
+                                                    the block that it was about, 0: of none */
 } pool;
 
 /* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not

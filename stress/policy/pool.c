@@ -50,7 +50,7 @@ static int pool_open_model(pool *self, const policy *chosen, problem *why)
     gpuarena_result result;
     const model_kind *kind = chosen->model;
     self->limit_bytes = pool_limit(self, &chosen->config);
-    self->model = model_open(kind, device_driver(self->device), self->limit_bytes, &result, &self->refused);
+    self->model = model_open(kind, device_driver(self->device), self->limit_bytes, &result);
     if (!self->model) {
         int is_usage = result == GPUARENA_NOT_SUPPORTED;
         return problem_set(why, is_usage ? EXIT_USAGE : EXIT_HARNESS, "policy '%s': %s%s", chosen->text,
@@ -104,9 +104,9 @@ void pool_close(pool *self)
 
 static gpuarena_result pool_refused(pool *self, const char *call, uint64_t bytes, int code)
 {
-    self->refused_call = call;
-    self->refused_bytes = bytes;
-    self->refused_code = code;
+    const model_refusal refused = { .reason = GPUARENA_REASON_DRIVER_REFUSED, .call = call, .code = code,
+                                    .requested_bytes = bytes };
+    self->refused = refused;
     return model_code_result(device_driver(self->device), code);
 }
 
@@ -118,7 +118,7 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     int code = 0;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
     if (self->model) {
-        gpuarena_result result = model_alloc(self->model, ptr, bytes, stream, &self->refused);
+        gpuarena_result result = model_alloc(self->model, ptr, bytes, stream);
         if (!result) self->requested_bytes += bytes;
         return result;
     }
@@ -136,7 +136,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
     if (self->model) {
-        gpuarena_result result = model_free(self->model, ptr, stream, &self->refused);
+        gpuarena_result result = model_free(self->model, ptr, stream);
         if (!result && ptr) self->requested_bytes -= bytes;
         return result;
     }
@@ -154,7 +154,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream)
 {
-    if (self->model) return model_use(self->model, ptr, stream, &self->refused);
+    if (self->model) return model_use(self->model, ptr, stream);
     return self->arena ? gpuarena_use(self->arena, ptr, stream) : GPUARENA_OK;
 }
 
@@ -165,7 +165,7 @@ int pool_follows(const pool *self)
 
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 {
-    if (self->model) return model_end_stream(self->model, stream, &self->refused);
+    if (self->model) return model_end_stream(self->model, stream);
     return self->arena ? gpuarena_forget(self->arena, stream) : GPUARENA_OK;
 }
 
@@ -174,7 +174,7 @@ gpuarena_result pool_trim(pool *self)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
-    if (self->model) return model_trim(self->model, &self->refused);
+    if (self->model) return model_trim(self->model);
     int waits = self->memory == GPUARENA_MEMORY_ASYNC;
     int code = waits ? driver->events.device_wait(driver) : self->rival ? rival_trim(self->rival) : 0;
     return code ? pool_refused(self, waits ? "cudaDeviceSynchronize" : "FreeAllCached", 0, code) : GPUARENA_OK;
@@ -236,46 +236,34 @@ static const char *pool_code_name(const pool *self, int code)
 }
 
 /* What is free belongs to a request that found no memory; and a device that is lost cannot say. */
-static void pool_obtain_refusal(const pool *self, pool_refusal *refusal)
+static void pool_driver_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);
-    uint64_t free_bytes = 0, total_bytes = 0;
+    const char *name = pool_code_name(self, said->code);
+    uint64_t total_bytes = 0;
     char clause[96] = "";
-    if (!driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes)) {
-        refusal->free_known = 1;
-        refusal->free_bytes = free_bytes;
-        snprintf(clause, sizeof clause, "; the device has %" PRIu64 " of %" PRIu64 " bytes free", free_bytes,
-                 total_bytes);
-    }
-    snprintf(refusal->text, sizeof refusal->text, "%s (%d) for a block of %" PRIu64 " bytes%s",
-             pool_code_name(self, self->refused_code), self->refused_code, self->refused_bytes, clause);
-}
-
-static void pool_driver_refusal(const pool *self, pool_refusal *refusal)
-{
-    char block[48] = "";
-    refusal->requested_bytes = self->refused_bytes;
-    refusal->reason = gpuarena_reason_name(GPUARENA_REASON_DRIVER_REFUSED);
-    if (!self->refused_call) {
-        pool_obtain_refusal(self, refusal);
+    if (said->call) {
+        if (said->requested_bytes) snprintf(clause, sizeof clause, " of %" PRIu64 " bytes", said->requested_bytes);
+        snprintf(refusal->text, sizeof refusal->text, "%s%s: %s (%d)", said->call, clause, name, said->code);
         return;
     }
-    if (self->refused_bytes) snprintf(block, sizeof block, " of %" PRIu64 " bytes", self->refused_bytes);
-    snprintf(refusal->text, sizeof refusal->text, "%s%s: %s (%d)", self->refused_call, block,
-             pool_code_name(self, self->refused_code), self->refused_code);
+    refusal->free_known = !driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &refusal->free_bytes, &total_bytes);
+    if (refusal->free_known) {
+        snprintf(clause, sizeof clause, "; the device has %" PRIu64 " of %" PRIu64 " bytes free", refusal->free_bytes,
+                 total_bytes);
+    } else refusal->free_bytes = 0;
+    snprintf(refusal->text, sizeof refusal->text, "%s (%d) for a block of %" PRIu64 " bytes%s", name, said->code,
+             said->requested_bytes, clause);
 }
 
 /* What a model says, in its own numbers. */
-static void pool_model_refusal(const pool *self, pool_refusal *refusal)
+static void pool_model_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
-    const model_refusal *said = &self->refused;
     int is_fragmented = said->reason == GPUARENA_REASON_FRAGMENTED;
     char cause[120] = "", limit[64] = "";
-    refusal->requested_bytes = said->requested_bytes;
     refusal->free_known = refusal->largest_known = 1;
     refusal->free_bytes = said->free_bytes;
     refusal->largest_bytes = said->largest_bytes;
-    refusal->reason = gpuarena_reason_name(said->reason);
     if (said->code) {
         snprintf(cause, sizeof cause, "%s%s%s (%d)", said->call ? said->call : "", said->call ? ": " : "",
                  pool_code_name(self, said->code), said->code);
@@ -288,24 +276,28 @@ static void pool_model_refusal(const pool *self, pool_refusal *refusal)
              is_fragmented ? ", but fit in no single free block" : "", said->largest_bytes);
 }
 
-void pool_last_refusal(pool *self, pool_refusal *refusal)
+static void pool_arena_refusal(const pool *self, pool_refusal *refusal)
 {
-    memset(refusal, 0, sizeof *refusal);
-    if (self->model) {
-        pool_model_refusal(self, refusal);
-        return;
-    }
-    if (!self->arena) {
-        pool_driver_refusal(self, refusal);
-        return;
-    }
     gpuarena_failure failure;
     gpuarena_last_failure(self->arena, &failure);
     refusal->requested_bytes = failure.requested_bytes;
     refusal->free_bytes = failure.cached_bytes + failure.pending_bytes;
-    refusal->free_known = 1;
     refusal->largest_bytes = failure.largest_free_bytes;
-    refusal->largest_known = 1;
+    refusal->free_known = refusal->largest_known = 1;
     refusal->reason = gpuarena_reason_name(failure.reason);
     gpuarena_failure_text(&failure, refusal->text, sizeof refusal->text);
+}
+
+void pool_last_refusal(pool *self, pool_refusal *refusal)
+{
+    const model_refusal *said = self->model ? &self->model->refused : &self->refused;
+    memset(refusal, 0, sizeof *refusal);
+    if (self->arena) {
+        pool_arena_refusal(self, refusal);
+        return;
+    }
+    refusal->requested_bytes = said->requested_bytes;
+    refusal->reason = gpuarena_reason_name(said->reason);
+    if (self->model) pool_model_refusal(self, said, refusal);
+    else pool_driver_refusal(self, said, refusal);
 }
