@@ -13,11 +13,11 @@
    takes. */
 enum { LARSON_FIRST_STREAM = 1 };
 
-/* Stage 0 fills the array, 1 .. rounds are the rounds, then all is freed. A round's odd steps free, its even ones
-   allocate. */
+/* In `blocks` steps a thread fills its array; each round's twice as many steps free and allocate in turn; then as
+   many as the array has free it. */
 typedef struct larson_thread {
     uint64_t random;                             /* its own: what it does does not depend on the others' speed */
-    uint64_t stage, steps_left;
+    uint64_t step;                               /* the next, from 0 */
     uint64_t victim;                             /* the place in the array that is being replaced */
 } larson_thread;
 
@@ -37,17 +37,40 @@ static const family_option larson_options[] = {
     OPTION(larson, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t larson_previous(const larson *state, uint64_t thread, uint64_t by)
+/* How many rounds a thread has ended before this step, from which on all are the last. */
+static uint64_t larson_ended(const larson *state, uint64_t step)
+{
+    return step < state->block_count ? 0 : (step - state->block_count) / (2 * state->block_count);
+}
+
+static uint64_t larson_before(const larson *state, uint64_t thread, uint64_t by)
 {
     return (thread + state->thread_count - by % state->thread_count) % state->thread_count;
 }
 
-/* The place in the array that the thread has now. */
+/* The place in the array that the thread has now: after each round but the last it takes that of the one before. */
 static uint32_t *larson_place(const larson *state, uint64_t thread, uint64_t place)
 {
-    uint64_t stage = state->threads[thread].stage, passed = stage < state->rounds ? stage : state->rounds;
-    uint64_t array = larson_previous(state, thread, passed > 0 ? passed - 1 : 0);
-    return &state->arrays[array * state->block_count + place];
+    uint64_t ended = larson_ended(state, state->threads[thread].step);
+    uint64_t passed = ended < state->rounds ? ended : state->rounds > 0 ? state->rounds - 1 : 0;
+    return &state->arrays[larson_before(state, thread, passed) * state->block_count + place];
+}
+
+/* Into a round other than the first a thread comes with the array of the one before it. */
+static int larson_takes_over(const larson *state, uint64_t thread)
+{
+    uint64_t step = state->threads[thread].step, ended = larson_ended(state, step);
+    int begins = step == (1 + 2 * ended) * state->block_count;
+    return state->thread_count > 1 && begins && ended > 0 && ended < state->rounds;
+}
+
+/* The one before must have finished with the array. */
+static int larson_can_run(const larson *state, uint64_t thread)
+{
+    const larson_thread *self = &state->threads[thread];
+    const larson_thread *before = &state->threads[larson_before(state, thread, 1)];
+    int has_steps = self->step < (2 + 2 * state->rounds) * state->block_count;
+    return has_steps && (!larson_takes_over(state, thread) || before->step >= self->step);
 }
 
 static void larson_alloc(larson *state, uint64_t thread, uint64_t place)
@@ -65,58 +88,25 @@ static void larson_free(larson *state, uint64_t thread, uint64_t place)
     maker_free_all(state, larson_place(state, thread, place), 1, LARSON_FIRST_STREAM + thread);
 }
 
-static uint64_t larson_stage_steps(const larson *state, uint64_t stage)
-{
-    if (stage > state->rounds + 1) return 0;
-    return stage == 0 || stage > state->rounds ? state->block_count : 2 * state->block_count;
-}
-
-static int larson_is_round(const larson *state, uint64_t stage)
-{
-    return stage > 0 && stage <= state->rounds;
-}
-
-/* Into a round other than the first, a thread comes with the array of the one before it, which must have finished. */
-static int larson_takes_over(const larson *state, uint64_t thread)
-{
-    uint64_t stage = state->threads[thread].stage;
-    return state->thread_count > 1 && larson_is_round(state, stage) && larson_is_round(state, stage + 1);
-}
-
-static int larson_can_run(const larson *state, uint64_t thread)
-{
-    const larson_thread *self = &state->threads[thread];
-    if (self->steps_left > 0) return 1;
-    if (!larson_takes_over(state, thread)) return larson_stage_steps(state, self->stage + 1) > 0;
-    const larson_thread *before = &state->threads[larson_previous(state, thread, 1)];
-    return before->stage > self->stage || (before->stage == self->stage && before->steps_left == 0);
-}
-
-static void larson_enter(larson *state, uint64_t thread)
-{
-    larson_thread *self = &state->threads[thread];
-    uint64_t before = larson_previous(state, thread, 1);
-    int takes_over = larson_takes_over(state, thread);
-    self->stage++;
-    self->steps_left = larson_stage_steps(state, self->stage);
-    if (takes_over) maker_wait(state, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
-}
-
 static void larson_turn(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
+    uint64_t count = state->block_count, last = count - 1;
     state->words.builder->thread = (uint8_t)thread;
-    if (self->steps_left == 0) larson_enter(state, thread);
-    uint64_t step = --self->steps_left;
-    if (!larson_is_round(state, self->stage)) {
-        if (self->stage == 0) larson_alloc(state, thread, step);
-        else larson_free(state, thread, step);
-    } else if (step % 2 == 0) {
-        larson_alloc(state, thread, self->victim);
-    } else {
-        self->victim = splitmix64_below(&self->random, state->block_count);
-        larson_free(state, thread, self->victim);
+    if (larson_takes_over(state, thread)) {
+        maker_wait(state, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + larson_before(state, thread, 1));
     }
+    if (self->step < count) {
+        larson_alloc(state, thread, last - self->step);
+    } else if (larson_ended(state, self->step) >= state->rounds) {
+        larson_free(state, thread, last - self->step % count);
+    } else if ((self->step - count) % 2 == 0) {
+        self->victim = splitmix64_below(&self->random, count);
+        larson_free(state, thread, self->victim);
+    } else {
+        larson_alloc(state, thread, self->victim);
+    }
+    self->step++;
 }
 
 static void larson_make(void *self)
@@ -130,7 +120,6 @@ static void larson_make(void *self)
     turns_begin(&order, seed, (uint32_t)state->thread_count);
     for (uint64_t thread = 0; thread < state->thread_count; thread++) {
         state->threads[thread].random = turns_seed(seed, thread + 1);
-        state->threads[thread].steps_left = state->block_count;
     }
     while (!maker_is_over(state)) {
         for (uint64_t thread = 0; thread < state->thread_count; thread++) {
