@@ -351,8 +351,8 @@ torch: | $(BUILD)/  ## gpuarena as the allocator of the PyTorch that TORCH_PYTHO
 # the one library under all the names by which programs load it
 SIM_NAMES     := libcudart.so $(CUDA_SONAME) libcuda.so.1 libnvidia-ml.so.1
 EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; cu[A-Z]*; nvml*; };
-EXPORT_CUB    := { global: cub_library_*; cudart_attach; cudart_build; local: *; };
-EXPORT_NULL   := { global: cub_library_*; local: *; };
+EXPORT_CUB    := { global: cub_library_exports; cudart_attach; cudart_build; local: *; };
+EXPORT_NULL   := { global: cub_library_exports; local: *; };
 
 $(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
 	@echo "  LINK $@"

@@ -70,7 +70,7 @@ template <typename Call> static int cub_library_call(cub_library *self, Call cal
     return code;
 }
 
-int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened)
+static int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened)
 {
     try {
         *opened = new cub_library{ { *memory, {} }, device, false, {} };
@@ -80,7 +80,7 @@ int cub_library_open(int device, const cub_library_memory *memory, cub_library *
     }
 }
 
-int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream)
+static int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream)
 {
     if (bytes > cub_library_max_bytes) return cudaErrorMemoryAllocation;
     return cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
@@ -88,19 +88,19 @@ int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *strea
     });
 }
 
-int cub_library_free(cub_library *self, void *ptr)
+static int cub_library_free(cub_library *self, void *ptr)
 {
     return cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
         return cub.DeviceFree(self->device, ptr);
     });
 }
 
-int cub_library_trim(cub_library *self)
+static int cub_library_trim(cub_library *self)
 {
     return cub_library_call(self, [](cub::CachingDeviceAllocator &cub) { return cub.FreeAllCached(); });
 }
 
-void cub_library_measure(const cub_library *self, cub_library_use *use)
+static void cub_library_measure(const cub_library *self, cub_library_use *use)
 {
     const auto &bytes_of = self->allocator.cached_bytes;
     const auto found = bytes_of.find(self->device);
@@ -122,7 +122,7 @@ static cudaError_t cub_library_free_live(cub::CachingDeviceAllocator &cub, int d
     return first;
 }
 
-void cub_library_close(cub_library *self)
+static void cub_library_close(cub_library *self)
 {
     if (!self) return;
     (void)cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
@@ -131,3 +131,7 @@ void cub_library_close(cub_library *self)
     (void)cub_library_trim(self);
     if (!self->broken) delete self;              /* else its destructor might wait for CUB's own lock */
 }
+
+const cub_library_calls cub_library_exports = {
+    cub_library_open, cub_library_close, cub_library_alloc, cub_library_free, cub_library_trim, cub_library_measure
+};

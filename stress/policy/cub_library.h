@@ -22,18 +22,21 @@ typedef struct cub_library_memory {
 
 typedef struct cub_library_use { uint64_t live_bytes, cached_bytes; } cub_library_use;       /* in CUB's roundings */
 
-/* All return codes of the CUDA runtime: 0 is success. After an exception inside CUB it is 999, then and ever after:
-   CUB may have been left locked. The last error of the runtime is never left set by a failed call.
-   One thread at a time. */
-CUB_LIBRARY_API int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened);
-/* Frees all live and cached blocks, as far as the device lets it; after an exception its
-   own host memory stays. */
-CUB_LIBRARY_API void cub_library_close(cub_library *self);
-/* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may follow. */
-CUB_LIBRARY_API int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream);
-CUB_LIBRARY_API int cub_library_free(cub_library *self, void *ptr);
-CUB_LIBRARY_API int cub_library_trim(cub_library *self);                     /* FreeAllCached */
-CUB_LIBRARY_API void cub_library_measure(const cub_library *self, cub_library_use *use);
+/* Codes of the CUDA runtime: 0 is success. After an exception inside CUB it is 999, then and ever after: CUB may have
+   been left locked. The last error of the runtime is never left set by a failed call. One thread at a time. */
+typedef struct cub_library_calls {
+    int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
+    void (*close)(cub_library *self);            /* frees all live and cached blocks, as far as the device lets it;
+                                                    after an exception its own host memory stays */
+    /* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may
+       follow. */
+    int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, void *stream);
+    int  (*free)(cub_library *self, void *ptr);
+    int  (*trim)(cub_library *self);             /* FreeAllCached */
+    void (*measure)(const cub_library *self, cub_library_use *use);
+} cub_library_calls;
+
+extern CUB_LIBRARY_API const cub_library_calls cub_library_exports;
 
 #ifdef __cplusplus
 }
