@@ -39,21 +39,25 @@ void *maker_array(void *of, uint64_t count, size_t item_bytes)
     return self->arrays[self->array_count++] = program_need((size_t)count + 1, item_bytes);
 }
 
+static uint64_t maker_overflow(void *self)
+{
+    maker_refuse(self, "a size or duration passes 2^64 - 1, expected smaller shapes");
+    return 0;
+}
+
 uint64_t maker_product(void *self, const uint64_t *factors, size_t count)
 {
     uint64_t product = 1;
     for (size_t i = 0; i < count; i++) {
-        int is_whole = factors[i] == 0 || product <= UINT64_MAX / factors[i];
-        product = is_whole ? product * factors[i] : maker_plus(self, UINT64_MAX, 1);
+        int fits = factors[i] == 0 || product <= UINT64_MAX / factors[i];
+        product = fits ? product * factors[i] : maker_overflow(self);
     }
     return product;
 }
 
 uint64_t maker_plus(void *self, uint64_t left, uint64_t right)
 {
-    if (left <= UINT64_MAX - right) return left + right;
-    maker_refuse(self, "a size or duration passes 2^64 - 1, expected smaller shapes");
-    return 0;
+    return left <= UINT64_MAX - right ? left + right : maker_overflow(self);
 }
 
 uint64_t maker_draw(void *of, uint64_t low, uint64_t high)

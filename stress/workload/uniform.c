@@ -9,7 +9,7 @@ enum { UNIFORM_ALLOC_PERCENT = 73 };
 
 typedef struct uniform {
     maker     words;
-    uint64_t  count, max_mib, cap_mib, made_count, live_count;
+    uint64_t  count, max_mib, cap_mib, live_count;
     uint32_t *live;                              /* blocks */
 } uniform;
 
@@ -19,12 +19,6 @@ static const family_option uniform_options[] = {
     OPTION(uniform, cap_mib, "cap", 1, 1 << 30, 16000),
     OPTION(uniform, words.random, "seed", 0, UINT64_MAX, 1),
 };
-
-static void uniform_alloc(uniform *state, uint64_t bytes)
-{
-    state->live[state->live_count++] = maker_new(state, bytes);
-    state->made_count++;
-}
 
 static void uniform_free(uniform *state)
 {
@@ -36,13 +30,14 @@ static void uniform_free(uniform *state)
 static void uniform_make(void *self)
 {
     uniform *state = self;
+    const stream_builder *builder = state->words.builder;
     state->live = maker_array(state, state->count, sizeof *state->live);
     MAKER_EACH(state, step, 2 * state->count) {
         uint64_t bytes = maker_draw(state, 1, state->max_mib << 20);
         int allocates = state->live_count == 0
-            || (maker_draw(state, 1, 100) <= UNIFORM_ALLOC_PERCENT && state->made_count < state->count
-                && state->words.builder->live_bytes + bytes < state->cap_mib << 20);
-        if (allocates) uniform_alloc(state, bytes);
+            || (maker_draw(state, 1, 100) <= UNIFORM_ALLOC_PERCENT && builder->stream->alloc_count < state->count
+                && builder->live_bytes + bytes < state->cap_mib << 20);
+        if (allocates) state->live[state->live_count++] = maker_new(state, bytes);
         else uniform_free(state);
     }
 }
