@@ -112,18 +112,7 @@ uint64_t piece_set_largest(const piece_set *self)
 
 /* ---- What models share */
 
-static const model_kind *const model_kinds[] = {
-#define X(name) &model_##name,
-    MODELS(X)
-#undef X
-};
-
 static const uint64_t model_most_bytes = UINT64_C(1) << 60;      /* no device has as much; sums do not overflow */
-
-const model_kind *model_kind_at(size_t index)
-{
-    return index < sizeof model_kinds / sizeof model_kinds[0] ? model_kinds[index] : NULL;
-}
 
 void *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size)
 {

@@ -1,5 +1,4 @@
-/* Models of known allocators: each a file of its own and a row of the table in model.c, straightforward, over the
-   driver table.
+/* Models of known allocators: each a file of its own and a word of MODELS, straightforward, over the driver table.
    It must not know workloads, devices or reports. */
 #ifndef STRESS_POLICY_MODEL_H
 #define STRESS_POLICY_MODEL_H
@@ -87,8 +86,6 @@ typedef struct model_kind {
 #define X(name) extern const model_kind model_##name;
 MODELS(X)
 #undef X
-
-const model_kind *model_kind_at(size_t index);                               /* NULL past the last */
 
 typedef struct model_refusal {                   /* the latest failure */
     gpuarena_reason reason;

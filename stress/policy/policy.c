@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../base/slice.h"
 #include "../base/text.h"
 #include "policy_name.h"
 #include "../base/program.h"
@@ -26,6 +27,9 @@ static const policy_kind policy_kinds[] = {
       "backing=paged", NULL },
     { "segments", "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
       "backing=segments", NULL },
+#define X(name) { NULL, NULL, "limit", POLICY_MODEL, NULL, &model_##name },     /* which has name and summary */
+    MODELS(X)
+#undef X
     { "config", "the arena as the keys say, at the library's defaults otherwise", POLICY_ALL_KEYS, POLICY_ARENA, "",
       NULL },
     { "cub-library",
@@ -33,21 +37,13 @@ static const policy_kind policy_kinds[] = {
       "", POLICY_RIVAL, NULL, NULL },
 };
 
-enum { POLICY_KINDS = sizeof policy_kinds / sizeof policy_kinds[0], POLICY_MODELS_AT = 4 };
-
-/* Models stand between the arenas and what is left. */
 int policy_kind_at(size_t index, policy_kind *kind)
 {
-    size_t count = 0;
-    while (model_kind_at(count)) count++;
-    int is_model = index >= POLICY_MODELS_AT && index < POLICY_MODELS_AT + count;
-    if (index >= POLICY_KINDS + count) return 0;
-    if (is_model) {
-        const model_kind *found = model_kind_at(index - POLICY_MODELS_AT);
-        const policy_kind made = { found->name, found->summary, "limit", POLICY_MODEL, NULL, found };
-        *kind = made;
-    } else {
-        *kind = policy_kinds[index < POLICY_MODELS_AT ? index : index - count];
+    if (index >= sizeof policy_kinds / sizeof policy_kinds[0]) return 0;
+    *kind = policy_kinds[index];
+    if (kind->model) {
+        kind->name = kind->model->name;
+        kind->summary = kind->model->summary;
     }
     return 1;
 }
@@ -99,11 +95,13 @@ int policy_takes_limit(const policy *self)
 /* A model has no keys but its limit. */
 static int policy_check_model(const char *text, const char *name, const char *keys, problem *why)
 {
-    for (const char *key = keys; key; key = strchr(key, ',') ? strchr(key, ',') + 1 : NULL) {
-        size_t length = strcspn(key, "=,");
-        if (length == strlen("limit") && !memcmp(key, "limit", length)) continue;
+    slice rest = { keys, keys ? strlen(keys) : 0 }, key;
+    while (slice_take(&rest, ',', &key)) {
+        slice value = key;
+        slice_take(&value, '=', &key);
+        if (slice_is(key, "limit")) continue;
         return problem_set(why, EXIT_USAGE, "policy '%s': %.*s: '%s' is a model of another allocator, whose only key "
-                           "is limit; the arena has keys: config:key=value", text, (int)length, key, name);
+                           "is limit; the arena has keys: config:key=value", text, (int)key.length, key.bytes, name);
     }
     return 0;
 }
