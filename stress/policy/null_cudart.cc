@@ -17,24 +17,9 @@ cudaError_t CUDARTAPI cudaMalloc(void **ptr, size_t bytes)
     return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaFree(void *)
-{
-    return cudaSuccess;
-}
-
 cudaError_t CUDARTAPI cudaGetDevice(int *device)
 {
     *device = 0;
-    return cudaSuccess;
-}
-
-cudaError_t CUDARTAPI cudaSetDevice(int)
-{
-    return cudaSuccess;
-}
-
-cudaError_t CUDARTAPI cudaGetLastError(void)
-{
     return cudaSuccess;
 }
 
@@ -44,19 +29,12 @@ cudaError_t CUDARTAPI cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
     return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t, cudaStream_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t)
-{
-    return cudaSuccess;
-}
+#define NULL_CUDART(call) cudaError_t CUDARTAPI call { return cudaSuccess; }
+NULL_CUDART(cudaFree(void *))
+NULL_CUDART(cudaSetDevice(int))
+NULL_CUDART(cudaGetLastError(void))
+NULL_CUDART(cudaEventDestroy(cudaEvent_t))
+NULL_CUDART(cudaEventRecord(cudaEvent_t, cudaStream_t))
+NULL_CUDART(cudaEventQuery(cudaEvent_t))
 
 } // extern "C"
