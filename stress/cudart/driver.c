@@ -463,11 +463,11 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
 {
     uint64_t offset;
     devmem_place place;
-    const vspace_mapping *mapped;
+    const devmem_mapping *mapped;
     const sim_device *owner = engine_owner(self->machine, address);
     if (!owner || !engine_offset(owner, address, &offset)) return 0;
     found->device = owner;
-    if ((mapped = vspace_at(&owner->memory.virtual, offset)) != NULL) {
+    if ((mapped = devmem_mapped(&owner->memory, offset)) != NULL) {
         found->base = engine_address(owner, mapped->offset);
         found->bytes = mapped->page->bytes;
         return 1;

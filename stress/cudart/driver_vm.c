@@ -161,7 +161,7 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
     const sim_device *accessor = code == SIM_SUCCESS ? vm_located(self, location, &code) : NULL;
     const sim_device *owner = engine_owner(self->machine, address);
     if (!accessor) return code;
-    if (!owner || !engine_offset(owner, address, &offset) || !vspace_at(&owner->memory.virtual, offset)) {
+    if (!owner || !engine_offset(owner, address, &offset) || !devmem_mapped(&owner->memory, offset)) {
         return SIM_INVALID_VALUE;
     }
     *flags = vmem_has_access(owner, address, accessor->ordinal) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE

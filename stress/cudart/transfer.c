@@ -79,10 +79,10 @@ static void copy_use(const copy *self, const copy_side *side)
 static int copy_check(const copy *self, const char *what, const copy_side *side)
 {
     if (!side->device) return side->host ? copy_check_pinned(self, what, side) : SIM_INVALID_VALUE;
-    if (devmem_serves(&side->device->memory, side->offset, side->bytes, self->now->device->ordinal)) {
+    if (devmem_reaches(&side->device->memory, side->offset, side->bytes, self->now->device->ordinal)) {
         return side->device->lost_code;
     }
-    if (vspace_reservation(&side->device->memory.virtual, side->offset)) {
+    if (devmem_reservation(&side->device->memory, side->offset)) {
         copy_use(self, side);                    /* a finding, and the device's end */
         return self->now->device->lost_code;
     }

@@ -50,7 +50,7 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
 
 const char *access_lack(const sim_device *memory, uint64_t offset)
 {
-    return memory && vspace_reservation(&memory->memory.virtual, offset)
+    return memory && devmem_reservation(&memory->memory, offset)
                ? "not all mapped, within one reservation, with access for the device" : "not held by one obtain";
 }
 
@@ -62,11 +62,11 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
     sim_device *memory = engine_owner(machine, range->address);
     *offset = 0;
     if (memory && engine_offset(memory, range->address, offset)
-        && devmem_serves(&memory->memory, *offset, range->bytes, device->ordinal)) {
+        && devmem_reaches(&memory->memory, *offset, range->bytes, device->ordinal)) {
         return memory;
     }
     ENGINE_REPORT(device, "%s, which are %s", access_uses(device, by, range, 0).text, access_lack(memory, *offset));
-    if (memory && vspace_reservation(&memory->memory.virtual, *offset) && !device->lost_code) {
+    if (memory && devmem_reservation(&memory->memory, *offset) && !device->lost_code) {
         device->lost_code = SIM_ILLEGAL_ADDRESS;
     }
     return NULL;
@@ -75,9 +75,9 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
 /* 1: a graph was captured with these addresses, and they were mapped anew since. */
 static int access_was_remapped(const sim_device *memory, uint64_t offset, const access_range *range)
 {
-    const vspace_mapping *mapped;
+    const devmem_mapping *mapped;
     uint64_t end = range->is_launched ? offset + range->bytes : 0;
-    for (uint64_t at = offset; at < end && (mapped = vspace_at(&memory->memory.virtual, at)) != NULL;
+    for (uint64_t at = offset; at < end && (mapped = devmem_mapped(&memory->memory, at)) != NULL;
          at = mapped->end) {
         if (mapped->serial > range->captured_mapping) return 1;
     }
@@ -161,7 +161,7 @@ void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const cha
     }
 }
 
-void access_end_page(sim_device *device, const vspace_page *page, int is_reported, const char *action)
+void access_end_page(sim_device *device, const devmem_page *page, int is_reported, const char *action)
 {
     const touch_by host = access_host(device);
     for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {

@@ -16,7 +16,7 @@ static void addresses_add(addresses *space, address_range *range, uint64_t gap_b
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 {
     memset(space, 0, sizeof *space);
-    space->origin.bytes = from;
+    space->origin.bytes = space->high_offset = from;
     addresses_add(space, &space->origin, space_bytes - from);
 }
 
@@ -36,7 +36,10 @@ address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t byte
     address_range *below = treap_until(&space->ranges, offset), *made = program_need(1, sizeof *made);
     uint64_t before_bytes = offset - (below->offset + below->bytes);
     made->offset = offset;
-    made->bytes = bytes;
+    made->bytes = made->requested_bytes = bytes;
+    space->count++;
+    space->bytes += bytes;
+    memory_raise(&space->high_offset, offset + bytes);
     addresses_add(space, made, below->place.weight - before_bytes - bytes);
     treap_weigh(&space->ranges, &below->place, before_bytes);
     return made;
@@ -45,6 +48,8 @@ address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t byte
 void addresses_remove(addresses *space, address_range *range)
 {
     addresses_set_hole(space, range, 0);
+    space->count--;
+    space->bytes -= range->bytes;
     treap_remove(&space->ranges, &range->place);
     address_range *below = treap_until(&space->ranges, range->offset);
     treap_weigh(&space->ranges, &below->place, below->place.weight + range->bytes + range->place.weight);

@@ -8,11 +8,11 @@
 
 typedef struct address_range {
     uint64_t offset, bytes;                      /* fixed */
-    uint64_t requested_bytes;                    /* of a block, or of a slab's piece */
-    struct addresses *slab;                      /* of its pieces; NULL: a block, a piece, or reserved addresses */
-    int      file;                               /* of its contents, which other processes have, too; 0: none */
-    void    *tenant;                             /* whose a block is, if not a program's: a chunk of memory.h */
-    uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
+    uint64_t requested_bytes;                    /* what of it may be used */
+    struct addresses *pieces;                    /* which alone may be, of a slab or a pool's chunk; NULL: all may */
+    struct mempool *pool;                        /* memory.h: whose chunk it is; NULL: no pool's */
+    uint64_t serial;                             /* of a pool's piece: which one that it handed out */
+    uint64_t mapping_count;                      /* mappings that lie there */
     treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
     treap_node hole;                             /* by offset; its weight: what may still be placed inside, see
                                                     addresses_set_hole; of weight 0 it is in no set */
@@ -20,6 +20,8 @@ typedef struct address_range {
 
 typedef struct addresses {
     treap ranges, holes;
+    uint64_t count, bytes;                       /* of ranges */
+    uint64_t high_offset;                        /* the end of all that there ever was */
     address_range origin;                        /* what is never handed out: the first granule, so that offset 0 is
                                                     no address, or all that another space has */
 } addresses;
@@ -29,7 +31,8 @@ typedef struct addresses {
 /* *space must not move afterwards. from: the first offset that may be handed out, not 0. */
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 
-/* All O(log ranges), but for clear: all ranges go. insert: into a gap; the rest of what is answered is zeroed. */
+/* All O(log ranges), but for clear: all ranges go. insert: into a gap; all of it may be used; the rest
+   of what is answered is zeroed. */
 uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */
 uint64_t       addresses_largest_gap(const addresses *space);                    /* 0: none */
 address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t bytes);

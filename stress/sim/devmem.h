@@ -1,6 +1,7 @@
-/* The memory of one device as cudaMalloc and cudaFree see it: blocks of whole granules, slabs for small requests,
-   physical memory that is counted and runs out; and pages, which are physical memory for virtual addresses.
-   It must not know of driver codes, costs, faults or the judge. */
+/* The memory of one device. Physical memory comes in pages, which are counted and run out; addresses in ranges; a
+   mapping lays a page behind addresses. cuMemCreate makes the first, cuMemAddressReserve the second, cuMemMap the
+   third. cudaMalloc makes all three at once: blocks of whole granules, and slabs for small requests.
+   It must not know of driver codes, costs, faults or the judge, nor who may ask for what: callers have looked. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
@@ -11,71 +12,46 @@ enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
 
 typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL } devmem_result;
 
-/* ---- Virtual addresses of one device: what is reserved, and which physical memory is mapped where. Reservations lie
-        above all addresses that obtains have. It must not know who may ask for what: callers have looked */
-
-/* Physical memory by a handle: granules, wherever they are mapped. It lives while it is referenced or mapped. */
-typedef struct vspace_page vspace_page;
-struct vspace_page {
+/* Granules, wherever they are mapped. They live while they are referenced or mapped. */
+typedef struct devmem_page devmem_page;
+struct devmem_page {
     uint64_t     bytes;
     int          device, is_shared;              /* 1: created to be exported */
-    int          file;                           /* of its contents, since it was exported; 0: none */
+    int          file;                           /* of its contents, which other processes have, too; 0: none */
     uint32_t     reference_count;                /* handles of it that were not given up */
     uint32_t     mapping_count;
-    vspace_page *previous, *next;                /* of the device's */
+    devmem_page *previous, *next;                /* of the device's */
     uint32_t     granules[];
 };
 
-typedef struct vspace_mapping {                  /* all of a page, somewhere */
-    uint64_t       offset, end, serial;          /* serial: never given again, from 1 */
-    vspace_page   *page;
-    address_range *reservation;
+typedef struct devmem_mapping {                  /* all of a page, somewhere */
+    uint64_t       offset, end, serial;          /* serial: never given again, from 1; 0: it was obtained */
+    devmem_page   *page;
+    address_range *range;
     uint64_t       accessors;                    /* bit i: device i may use it */
-} vspace_mapping;
-
-typedef struct vspace {
-    addresses reserved;
-    uint64_t  from_offset, high_offset;          /* of its addresses, and the end of those ever reserved */
-    uint64_t  reserved_bytes;
-    mapping   slots;                             /* what is behind all addresses, obtains' too */
-    vspace_mapping *mappings;
-    uint32_t *idle;                              /* numbers not in use */
-    uint32_t  count, capacity, idle_count;
-} vspace;
-
-/* At the lowest offset whose sum with `base` is a multiple of the alignment, a power of two. O(log reservations). */
-devmem_result  vspace_reserve(vspace *space, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset);
-address_range *vspace_reservation(const vspace *space, uint64_t offset);     /* NULL: not reserved. O(log) */
-void           vspace_release(vspace *space, address_range *reservation);
-
-/* O(granules of the page). A mapping is valid until the next map or unmap. */
-void vspace_map(vspace *space, address_range *reservation, uint64_t offset, vspace_page *page, uint64_t serial);
-void vspace_unmap(vspace *space, vspace_mapping *mapped);
-vspace_mapping *vspace_at(const vspace *space, uint64_t offset);             /* NULL: nothing is mapped. O(1) */
-uint32_t vspace_mapping_count(const vspace *space);
-
-/* ---- All of the memory */
+} devmem_mapping;
 
 /* Offsets count from the start of the device's addresses: first obtains' own, then those that can be reserved.
    Physical memory:
      free = capacity - context - held - rival >= 0 */
 typedef struct devmem {
     int       device;                            /* its ordinal */
-    addresses addresses;                         /* of obtains */
-    vspace    virtual;
-    vspace_page *pages;
+    addresses obtained, reserved;
+    devmem_page *pages;
     uint64_t  page_count;
     granules  granules;
+    mapping   slots;                             /* what is behind all addresses */
+    devmem_mapping *mappings;
+    uint32_t *idle;                              /* numbers of mappings that are not in use */
+    uint32_t  mapping_count, capacity, idle_count;           /* the first: of numbers ever used */
     uint64_t  capacity_bytes, context_bytes, rival_bytes, held_bytes, held_peak_bytes;
-    uint64_t  high_offset;                       /* end of all addresses that obtains ever had */
-    int     (*tenant_holds)(const void *tenant, uint64_t offset, uint64_t bytes);    /* of address_range.tenant: 1: a
-                                                    program may use this range of its memory */
 } devmem;
 
 /* A held request. Valid until the next obtain or give back. */
 typedef struct devmem_place {
+    devmem_page   *page;                         /* that is behind all of the range */
     address_range *range;
-    address_range *piece;                        /* of a slab; NULL: a block */
+    address_range *piece;                        /* of a slab or a pool's chunk; NULL: a block */
     uint64_t       offset, bytes;                /* of the request, bytes as requested */
 } devmem_place;
 
@@ -89,29 +65,39 @@ void     devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64
                      uint64_t address_end);
 void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
+uint64_t devmem_handle_count(const devmem *memory);          /* pages that were not obtained, */
+uint64_t devmem_mapping_count(const devmem *memory);         /*   and mappings */
+
+/* Whole granules, without an address; give: it must not be mapped any more. O(granules). */
+devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken);
+void devmem_give_page(devmem *memory, devmem_page *page);
+
+/* The page has its bytes in a file from now on, from `place` on: granules_share. -1: no host memory, and part of it
+   may have. `file` of a page is closed when that goes. close: 0 is fine; a child of fork may have the descriptor as
+   well, and must not keep the lock. */
+int  devmem_share(devmem *memory, const devmem_page *page, int file, uint64_t place, int keep);
+void devmem_close(int file);
+
+/* At the lowest offset whose sum with `base` is a multiple of the alignment, a power of two. O(log reservations). */
+devmem_result  devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset);
+address_range *devmem_reservation(const devmem *memory, uint64_t offset);    /* NULL: not reserved. O(log) */
+
+/* O(granules of the page). Nobody has access at first. A mapping is valid until the next map or unmap. */
+void devmem_map(devmem *memory, address_range *range, uint64_t offset, devmem_page *page, uint64_t serial);
+void devmem_unmap(devmem *memory, devmem_mapping *mapped);
+devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset);        /* NULL: none, or obtained. O(1) */
 
 /* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. */
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work);
-int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);        /* 1: offset lies in a request */
+/* 1: the offset lies in a request. 0: not so; place->range: the slab or the chunk that it lies in; NULL: neither. */
+int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);
 void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work);
 void devmem_clear(devmem *memory);               /* gives back all that was obtained */
-
-/* Whole granules, for one handle; give: it must not be mapped any more. O(granules). */
-devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken);
-void devmem_give_page(devmem *memory, vspace_page *page);
-
-/* What is behind a block, a slab or a page has its bytes in a file from now on, from `place` on: granules_share.
-   -1: no host memory, and part of it may have. `file` of a range or page is closed when that goes. close: 0 is fine;
-   a child of fork may have the descriptor as well, and must not keep the lock. */
-int  devmem_share_range(devmem *memory, const address_range *range, int file, uint64_t place, int keep);
-void devmem_close(int file);
-int  devmem_share_page(devmem *memory, const vspace_page *page, int file, uint64_t place, int keep);
+void devmem_cut(address_range *range);           /* pieces of it alone may be used from now on: there are none yet */
 
 /* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
    access for the device. An empty range always does. */
 int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
-/* As reaches; and of what belongs to a tenant, that one lets it be used. */
-int  devmem_serves(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
 
 /* 1: the offset lies in a request, or in a reservation, and where that begins. */
 int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);

@@ -10,7 +10,7 @@
 
 uint32_t granules_take(granules *all)
 {
-    static const granule fresh = { { NULL, 0, 0 }, NULL, GRANULES_POISON, 0, NULL };
+    static const granule fresh = { { NULL, 0, 0 }, NULL, GRANULES_POISON, 0 };
     if (all->idle_count == 0) ARRAY_RESERVE_BOTH(all->list, all->idle, all->capacity, (uint64_t)all->count + 1);
     uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
     all->list[number] = fresh;

@@ -14,7 +14,6 @@ typedef struct granule {
     unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold `even` */
     unsigned char  even;                         /* GRANULES_POISON, while bytes are shared */
     unsigned char  is_shared;                    /* 1: bytes lie in a file, which other processes may map, too */
-    void    *holder;                             /* devmem's: the range that it lies in; NULL: none */
 } granule;
 
 typedef struct granules {                        /* zeroed: empty */
@@ -55,9 +54,9 @@ int granules_share(granules *all, uint32_t number, int file, uint64_t place, int
 enum { MAPPING_LEAF_SLOTS = 2048 };
 
 typedef struct mapping_slot {
-    uint64_t place;                              /* the serial of vspace's mapping; 0: it was obtained */
+    uint64_t place;                              /* the serial of devmem's mapping; 0: it was obtained */
     uint32_t granule;                            /* physical; MAPPING_NONE: nothing lies there */
-    uint32_t number;                             /* of vspace's mapping; MAPPING_NONE: it was obtained */
+    uint32_t number;                             /* of devmem's mapping; MAPPING_NONE likewise */
 } mapping_slot;
 
 typedef struct mapping {                         /* zeroed: nothing mapped */

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/program.h"
 #include "share.h"
 #include "work.h"
 
-/* ---- Pools: chunks that blocks tile, from the device and back */
+/* ---- Pools: chunks from the device and back, cut into pieces that are handed out and blocks that are free */
 
 mempool *mempool_create(sim_device *device)
 {
@@ -25,203 +26,164 @@ mempool *mempool_of(sim_device *device)
     return device->pools ? device->pools : mempool_create(device);
 }
 
-/* among the free ones of its pool */
-static void mempool_list(mempool_block *block)
+/* How many of the free blocks lie below. */
+static uint32_t mempool_rank(const mempool *self, uint64_t offset)
 {
-    mempool *pool = block->chunk->pool;
-    block->free_before = NULL;
-    block->free_after = pool->free;
-    if (pool->free) pool->free->free_before = block;
-    pool->free = block;
+    size_t rank;
+    ARRAY_RANK(&rank, self->free_count, i, self->free[i]->offset < offset);
+    return (uint32_t)rank;
 }
 
-static void mempool_unlist(mempool_block *block)
+static uint32_t mempool_list(mempool *self, mempool_block *block)
 {
-    if (block->free_after) block->free_after->free_before = block->free_before;
-    *(block->free_before ? &block->free_before->free_after : &block->chunk->pool->free) = block->free_after;
+    uint32_t rank = mempool_rank(self, block->offset);
+    ARRAY_RESERVE(self->free, self->free_room, self->free_count + 1);
+    mempool_block **at = &self->free[rank];
+    memmove(at + 1, at, (self->free_count++ - rank) * sizeof *at);
+    *at = block;
+    return rank;
 }
 
-static void mempool_drop_block(mempool_block *block)
+/* It is no more. */
+static void mempool_drop_block(mempool *self, uint32_t rank)
 {
-    vclock_destroy(&block->freed.seen);
-    free(block);
+    mempool_block **at = &self->free[rank];
+    vclock_destroy(&(*at)->freed.seen);
+    free(*at);
+    memmove(at, at + 1, (--self->free_count - rank) * sizeof *at);
 }
 
-/* What is behind the first bytes of a free block becomes one of its own. */
-static void mempool_split(mempool_block *block, uint64_t bytes)
+/* Joins a free block with one that lies right behind it. Two blocks that are not quiet join only if one stream freed
+   both; the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the
+   joined block waits for what the other one waits for. 1: joined. */
+static int mempool_join(mempool *self, uint32_t rank)
 {
-    if (block->bytes <= bytes) return;
-    mempool_block *rest = program_need(1, sizeof *rest);
-    *rest = *block;
-    memset(&rest->freed.seen, 0, sizeof rest->freed.seen);
-    vclock_copy(&rest->freed.seen, &block->freed.seen);
-    rest->offset += bytes;
-    rest->bytes -= bytes;
-    rest->before = block;
-    if (rest->after) rest->after->before = rest;
-    block->after = rest;
-    block->bytes = bytes;
-    mempool_list(rest);
-}
-
-/* Joins a free block with the free block behind it. Two blocks that are not quiet join only if one stream freed both;
-   the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined
-   block waits for what the other one waits for. 1: joined. */
-static int mempool_join(mempool_block *block)
-{
-    mempool_block *next = block->after;
-    if (!next || block->is_live || next->is_live
+    if (rank + 1 >= self->free_count) return 0;
+    mempool_block *block = self->free[rank], *next = self->free[rank + 1], earlier = *block;
+    if (next->chunk != block->chunk || next->offset != block->offset + block->bytes
         || (!block->is_quiet && !next->is_quiet && block->stream != next->stream)) {
         return 0;
     }
     if (!next->is_quiet && (block->is_quiet || next->position > block->position)) {
-        stream_mark earlier = block->freed;
-        block->is_quiet = 0;
-        block->stream = next->stream;
-        block->line = next->line;
-        block->position = next->position;
-        block->freed = next->freed;
-        next->freed = earlier;
+        *block = *next;
+        *next = earlier;
     }
+    block->offset = earlier.offset;
     block->bytes += next->bytes;
-    block->after = next->after;
-    if (next->after) next->after->before = block;
-    mempool_unlist(next);
-    mempool_drop_block(next);
+    mempool_drop_block(self, rank + 1);
     return 1;
 }
 
-/* Makes a free block live, or its first `whole` bytes, of which `bytes` were asked for. */
-static void mempool_take(mempool *self, mempool_block *block, uint64_t whole, uint64_t bytes)
+/* Hands out the first `whole` bytes of a free block, of which `bytes` were asked for. */
+static address_range *mempool_take(mempool *self, uint32_t rank, uint64_t whole, uint64_t bytes)
 {
-    mempool_split(block, whole);
-    mempool_unlist(block);
-    block->is_live = 1;
-    block->is_quiet = 0;
-    block->requested_bytes = bytes;
-    block->serial = ++self->serial;
-    self->used_bytes += block->bytes;
+    mempool_block *block = self->free[rank];
+    address_range *piece = addresses_insert(block->chunk->pieces, block->offset, whole);
+    piece->requested_bytes = bytes;
+    piece->serial = ++self->serial;
+    self->used_bytes += whole;
     memory_raise(&self->used_peak_bytes, self->used_bytes);
+    block->offset += whole;
+    block->bytes -= whole;
+    if (block->bytes == 0) mempool_drop_block(self, rank);
+    return piece;
 }
 
-/* Makes a live block free, joined with its neighbours where that is allowed. */
-static void mempool_free(mempool_block *block)
+/* What was handed out is free, and joined with its neighbours where that is allowed. freed: how it became so. */
+static void mempool_free(const devmem_place *place, const mempool_block *freed)
 {
-    block->is_live = 0;
-    block->chunk->pool->used_bytes -= block->bytes;
-    mempool_list(block);
-    (void)mempool_join(block);
-    if (block->before) (void)mempool_join(block->before);
+    mempool *self = place->range->pool;
+    mempool_block *block = program_need(1, sizeof *block);
+    *block = *freed;
+    block->chunk = place->range;
+    block->offset = place->offset;
+    block->bytes = place->piece->bytes;
+    self->used_bytes -= block->bytes;
+    addresses_remove(place->range->pieces, place->piece);
+    uint32_t rank = mempool_list(self, block);
+    (void)mempool_join(self, rank);
+    if (rank > 0) (void)mempool_join(self, rank - 1);
 }
 
-static mempool_block *mempool_chunk_find(const mempool_chunk *chunk, uint64_t offset)
+/* 1: a pool gave it, and has not had it back. 0: place->range->pool says whose chunk the address lies in. */
+static int mempool_find(const sim_device *device, uint64_t address, devmem_place *place)
 {
-    mempool_block *block = chunk->first;
-    while (block && offset >= block->offset + block->bytes) block = block->after;
-    return block;
+    uint64_t offset;
+    memset(place, 0, sizeof *place);
+    return engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, place)
+        && place->range->pool && place->offset == offset;
 }
 
-/* The block that the offset lies in; NULL: it is no pool's. */
-static mempool_block *mempool_find(const sim_device *device, uint64_t offset)
+static void mempool_drop_chunk(sim_device *device, mempool *self, uint32_t number)
 {
-    const address_range *range = device->pools ? addresses_at(&device->memory.addresses, offset) : NULL;
-    return range && range->tenant ? mempool_chunk_find(range->tenant, offset) : NULL;
-}
-
-static int mempool_holds(const void *tenant, uint64_t offset, uint64_t bytes)
-{
-    const mempool_block *block = mempool_chunk_find(tenant, offset);
-    return block && block->is_live && offset - block->offset + bytes <= block->requested_bytes;
-}
-
-static void mempool_drop_chunk(sim_device *device, mempool_chunk *chunk)
-{
-    mempool *pool = chunk->pool;
-    devmem_place place;
+    address_range **at = &self->chunks[number];
+    const devmem_place place = { NULL, *at, NULL, (*at)->offset, (*at)->bytes };
     devmem_work work;
-    while (chunk->first) {
-        mempool_block *block = chunk->first;
-        chunk->first = block->after;
-        if (!block->is_live) mempool_unlist(block);
-        mempool_drop_block(block);
-    }
-    if (devmem_find(&device->memory, chunk->offset, &place)) {
-        devmem_give_back(&device->memory, &place, &work);
-    }
-    pool->reserved_bytes -= chunk->bytes;
-    if (chunk->after) chunk->after->before = chunk->before;
-    *(chunk->before ? &chunk->before->after : &pool->chunks) = chunk->after;
-    free(chunk);
+    uint32_t rank = mempool_rank(self, place.offset);
+    while (rank < self->free_count && self->free[rank]->chunk == place.range) mempool_drop_block(self, rank);
+    devmem_give_back(&device->memory, &place, &work);
+    self->reserved_bytes -= place.bytes;
+    memmove(at, at + 1, (--self->chunk_count - number) * sizeof *at);
 }
 
-static void mempool_add_chunk(mempool *self, mempool_chunk *chunk, mempool_block *block)
+/* NULL: there is no memory for it. */
+static address_range *mempool_add_chunk(sim_device *device, mempool *self, uint64_t whole)
 {
+    uint64_t offset;
+    devmem_work work;
+    uint64_t most_bytes = self->most_bytes ? self->most_bytes : UINT64_MAX;
+    if (whole > most_bytes || self->reserved_bytes > most_bytes - whole
+        || devmem_obtain(&device->memory, whole, &offset, &work) != DEVMEM_OK) {
+        return NULL;
+    }
+    address_range *chunk = addresses_at(&device->memory.obtained, offset);
+    devmem_cut(chunk);
     chunk->pool = self;
-    chunk->after = self->chunks;
-    if (self->chunks) self->chunks->before = chunk;
-    self->chunks = chunk;
-    chunk->first = block;
+    ARRAY_RESERVE(self->chunks, self->chunk_room, self->chunk_count + 1);
+    self->chunks[self->chunk_count++] = chunk;
+    self->reserved_bytes += whole;
+    memory_raise(&self->reserved_peak_bytes, self->reserved_bytes);
+    return chunk;
+}
+
+enum { MEMPOOL_NONE = -1 };
+
+/* A free block, long enough, in a new chunk; NONE: there is no memory for it. */
+static int64_t mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
+{
+    address_range *chunk = mempool_add_chunk(device, self, memory_round_up(bytes, device->pool_chunk_bytes));
+    if (!chunk) {                                /* the rest of a chunk is no reason to refuse */
+        chunk = mempool_add_chunk(device, self, memory_round_up(bytes, SIM_GRANULE));
+    }
+    if (!chunk) return MEMPOOL_NONE;
+    mempool_block *block = program_need(1, sizeof *block);
     block->chunk = chunk;
     block->offset = chunk->offset;
     block->bytes = chunk->bytes;
     block->is_quiet = 1;
-    mempool_list(block);
-    self->reserved_bytes += chunk->bytes;
-    memory_raise(&self->reserved_peak_bytes, self->reserved_bytes);
-}
-
-static devmem_result mempool_obtain(sim_device *device, const mempool *self, uint64_t whole, uint64_t *offset)
-{
-    devmem_work work;
-    if (self->most_bytes && (whole > self->most_bytes || self->reserved_bytes > self->most_bytes - whole)) {
-        return DEVMEM_FULL;
-    }
-    return devmem_obtain(&device->memory, whole, offset, &work);
-}
-
-/* A free block, long enough, in a new chunk; NULL: there is no memory for it. */
-static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
-{
-    mempool_chunk *chunk = program_need(1, sizeof *chunk);
-    chunk->bytes = memory_round_up(bytes, device->pool_chunk_bytes);
-    devmem_result result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
-    if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */
-        chunk->bytes = memory_round_up(bytes, SIM_GRANULE);
-        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
-    }
-    if (result == DEVMEM_FULL) {
-        free(chunk);
-        return NULL;
-    }
-    mempool_block *block = program_need(1, sizeof *block);
-    addresses_at(&device->memory.addresses, chunk->offset)->tenant = chunk;
-    device->memory.tenant_holds = mempool_holds;
-    mempool_add_chunk(self, chunk, block);
-    return block;
+    return mempool_list(self, block);
 }
 
 /* Takes in what the host has outlived. 1: the whole chunk is free, and may go. */
-static int mempool_settle_chunk(const sim_device *device, const mempool_chunk *chunk)
+static int mempool_settle_chunk(const sim_device *device, mempool *self, const address_range *chunk)
 {
-    for (mempool_block *block = chunk->first; block; block = block->after) {
-        block->is_quiet = !block->is_live
-            && (block->is_quiet || vclock_get(&device->sim->streams.host, block->line) >= block->position);
+    uint32_t first = mempool_rank(self, chunk->offset);
+    for (uint32_t i = first; i < self->free_count && self->free[i]->chunk == chunk; i++) {
+        mempool_block *block = self->free[i];
+        block->is_quiet |= vclock_get(&device->sim->streams.host, block->line) >= block->position;
     }
-    for (mempool_block *block = chunk->first; block;) {
-        block = mempool_join(block) ? block : block->after;
-    }
-    return chunk->first->is_quiet && !chunk->first->after;
+    for (uint32_t i = first; i < self->free_count && self->free[i]->chunk == chunk;) i += !mempool_join(self, i);
+    return chunk->pieces->count == 0 && self->free[first]->is_quiet && self->free[first]->bytes == chunk->bytes;
 }
 
 void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
 {
-    mempool_chunk *chunk = self->chunks, *next;
-    for (; chunk; chunk = next) {
-        next = chunk->after;
-        if (mempool_settle_chunk(device, chunk) && self->reserved_bytes > keep_bytes
+    for (uint32_t i = self->chunk_count; i-- > 0;) {
+        const address_range *chunk = self->chunks[i];
+        if (mempool_settle_chunk(device, self, chunk) && self->reserved_bytes > keep_bytes
             && self->reserved_bytes - chunk->bytes >= keep_bytes) {
             access_end(device, chunk->offset, chunk->bytes, "a pool's release");
-            mempool_drop_chunk(device, chunk);
+            mempool_drop_chunk(device, self, i);
         }
     }
 }
@@ -229,9 +191,11 @@ void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
 static void mempool_destroy(sim_device *device, mempool *self)
 {
     mempool **at = &device->pools;
-    while (self->chunks) mempool_drop_chunk(device, self->chunks);
+    while (self->chunk_count > 0) mempool_drop_chunk(device, self, self->chunk_count - 1);
     while (*at != self) at = &(*at)->next;
     *at = self->next;
+    free(self->chunks);
+    free(self->free);
     free(self);
 }
 
@@ -241,7 +205,7 @@ void mempools_settle(sim_device *device)
     for (; self; self = next) {
         next = self->next;
         mempool_trim(device, self, self->is_closed ? 0 : self->threshold_bytes);
-        if (self->is_closed && !self->chunks) mempool_destroy(device, self);
+        if (self->is_closed && self->chunk_count == 0) mempool_destroy(device, self);
     }
 }
 
@@ -271,7 +235,7 @@ void mempools_count(const sim_device *device, sim_counters *counters)
 /* ---- What a pool hands out and takes back: which free block is given again, to which stream, and when */
 
 #define MEMPOOL_UNIT  ((uint64_t)512)
-#define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a block's serial: whoever frees it, as an owner */
+#define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a piece's serial: whoever frees it, as an owner */
 
 typedef enum mempool_way { MEMPOOL_NEVER, MEMPOOL_INTERNAL, MEMPOOL_OPPORTUNISTIC, MEMPOOL_AT_ONCE } mempool_way;
 
@@ -288,39 +252,37 @@ static mempool_way mempool_way_of(const sim *machine, const mempool *self, const
     return self->internal ? MEMPOOL_INTERNAL : MEMPOOL_NEVER;
 }
 
-/* The best way first, of equal ones the tightest, then the lowest. */
-static mempool_block *mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes,
-                               mempool_way least, mempool_way *way)
+/* The best way first, of equal ones the tightest, then the lowest. NONE: no block. */
+static int64_t mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes,
+                              mempool_way least)
 {
-    mempool_block *best = NULL;
-    *way = MEMPOOL_NEVER;
-    for (mempool_block *block = self->free; block; block = block->free_after) {
-        mempool_way here = block->bytes >= bytes ? mempool_way_of(machine, self, to, block) : MEMPOOL_NEVER;
-        if (here < least) continue;
-        if (here > *way || (here == *way && (block->bytes < best->bytes
-                                             || (block->bytes == best->bytes && block->offset < best->offset)))) {
-            best = block;
-            *way = here;
+    int64_t best = MEMPOOL_NONE;
+    uint64_t best_bytes = 0;
+    mempool_way way = MEMPOOL_NEVER;
+    for (uint32_t i = 0; i < self->free_count; i++) {
+        const mempool_block *block = self->free[i];
+        if (block->bytes < bytes || (way == MEMPOOL_AT_ONCE && block->bytes >= best_bytes)) continue;
+        mempool_way here = mempool_way_of(machine, self, to, block);
+        if (here >= least && (here > way || (here == way && block->bytes < best_bytes))) {
+            best = i;
+            best_bytes = block->bytes;
+            way = here;
         }
     }
     return best;
 }
 
-/* NULL: there is no memory for it. *cost_ns: of what was done. */
-static mempool_block *mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
-                                     mempool_way *way, uint64_t *cost_ns)
+/* NONE: there is no memory for it. *cost_ns: of what was done. */
+static int64_t mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
+                              uint64_t *cost_ns)
 {
-    const sim *machine = device->sim;
-    mempool_block *found = mempool_search(machine, self, to, bytes, MEMPOOL_OPPORTUNISTIC, way);
-    if (found) return found;
+    int64_t found = mempool_search(device->sim, self, to, bytes, MEMPOOL_OPPORTUNISTIC);
+    if (found != MEMPOOL_NONE) return found;
     *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
-    *way = MEMPOOL_AT_ONCE;
     found = mempool_grow(device, self, bytes);
-    if (found) return found;
-    found = mempool_search(machine, self, to, bytes, MEMPOOL_INTERNAL, way);
-    if (!found) {                                /* what is of no use as it is may make room */
+    if (found == MEMPOOL_NONE) found = mempool_search(device->sim, self, to, bytes, MEMPOOL_INTERNAL);
+    if (found == MEMPOOL_NONE) {                 /* what is of no use as it is may make room */
         mempool_trim(device, self, 0);
-        *way = MEMPOOL_AT_ONCE;
         found = mempool_grow(device, self, bytes);
     }
     return found;
@@ -334,10 +296,10 @@ static stream_queue *mempool_stream(sim_device *device, const void *handle, int 
     return NULL;
 }
 
-/* To hand a block out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
-static void mempool_touch(sim_device *device, const stream_queue *by, const mempool_block *block)
+/* To hand a piece out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
+static void mempool_touch(sim_device *device, const stream_queue *by, const address_range *piece)
 {
-    access_range all = { engine_address(device, block->offset), block->requested_bytes, MEMPOOL_OWNER | block->serial,
+    access_range all = { engine_address(device, piece->offset), piece->requested_bytes, MEMPOOL_OWNER | piece->serial,
                          device->sim->judge.op, 0, 0, 0 };
     access_use(device, by, &all);
 }
@@ -347,7 +309,6 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
 {
     int code = SIM_SUCCESS;
     sim *machine = device->sim;
-    mempool_way way;
     uint64_t whole = memory_round_up(bytes, MEMPOOL_UNIT);
     if (bytes == 0) {
         *ptr = NULL;
@@ -356,49 +317,49 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     stream_queue *to = mempool_stream(device, handle, &code);
     code = to ? work_issue(device, to, 0) : code;
     if (code != SIM_SUCCESS) return code;
-    mempool_block *block = mempool_supply(device, self, to, whole, &way, cost_ns);
-    if (!block) return SIM_OUT_OF_MEMORY;
-    if (way < MEMPOOL_AT_ONCE) streams_follow(&machine->streams, to, machine->now_ns, &block->freed);
-    mempool_take(self, block, whole, bytes);
-    *ptr = (void *)(uintptr_t)engine_address(device, block->offset);
-    mempool_touch(device, to, block);            /* no other stream may use it before this */
+    int64_t found = mempool_supply(device, self, to, whole, cost_ns);
+    if (found == MEMPOOL_NONE) return SIM_OUT_OF_MEMORY;
+    const mempool_block *block = self->free[found];
+    if (mempool_way_of(machine, self, to, block) < MEMPOOL_AT_ONCE) {
+        streams_follow(&machine->streams, to, machine->now_ns, &block->freed);
+    }
+    const address_range *piece = mempool_take(self, (uint32_t)found, whole, bytes);
+    *ptr = (void *)(uintptr_t)engine_address(device, piece->offset);
+    mempool_touch(device, to, piece);            /* no other stream may use it before this */
     return SIM_SUCCESS;
 }
 
 int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action)
 {
     int code = SIM_SUCCESS;
-    sim *machine = device->sim;
-    uint64_t offset;
+    devmem_place place;
+    mempool_block freed;
     if (address == 0) return SIM_SUCCESS;
-    mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
-    if (!block || !block->is_live || block->offset != offset
-        || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
-        const char *wrong = block && !block->is_live ? "is not held now: given back already?"
-                          : "no pool gave like that";
+    if (!mempool_find(device, address, &place) || (bytes != MEMORY_ANY_BYTES && bytes != place.bytes)) {
+        const char *wrong = place.range && place.range->pool && !place.piece ? "is not held now: given back already?"
+                                                                             : "no pool gave like that";
         ENGINE_REPORT(device, "%s of %s, which %s", action, engine_name(device, address).text, wrong);
         return SIM_INVALID_VALUE;
     }
     stream_queue *by = mempool_stream(device, handle, &code);
     if (!by) return code;
-    streams_record(&machine->streams, by, machine->now_ns, &block->freed);
-    mempool_touch(device, by, block);
-    block->stream = by->id;
-    block->line = by->line;
-    block->position = vclock_get(&by->seen, by->line);
-    mempool_free(block);
+    memset(&freed, 0, sizeof freed);
+    streams_record(&device->sim->streams, by, device->sim->now_ns, &freed.freed);
+    mempool_touch(device, by, place.piece);
+    freed.stream = by->id;
+    freed.line = by->line;
+    freed.position = vclock_get(&by->seen, by->line);
+    mempool_free(&place, &freed);
     return SIM_SUCCESS;
 }
 
 /* cudaFree, when the device was waited for. */
 static int mempool_take_now(sim_device *device, uint64_t address)
 {
-    uint64_t offset;
-    mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
-    if (!block || !block->is_live || block->offset != offset) return SIM_INVALID_VALUE;
-    block->position = 0;
-    block->is_quiet = 1;
-    mempool_free(block);
+    static const mempool_block quiet = { .is_quiet = 1 };
+    devmem_place place;
+    if (!mempool_find(device, address, &place)) return SIM_INVALID_VALUE;
+    mempool_free(&place, &quiet);
     mempools_settle(device);
     return SIM_SUCCESS;
 }
@@ -409,10 +370,11 @@ static int mempool_take_now(sim_device *device, uint64_t address)
    or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
 {
-    if (lie == FAULT_MISALIGNED) return device->memory.high_offset + DEVMEM_ALIGNMENT / 2;
-    const address_range *lowest = addresses_lowest(&device->memory.addresses);
+    if (lie == FAULT_MISALIGNED) return device->memory.obtained.high_offset + DEVMEM_ALIGNMENT / 2;
+    const address_range *lowest = addresses_lowest(&device->memory.obtained);
     if (!lowest) return 0;
-    return lowest->slab ? addresses_lowest(lowest->slab)->offset : lowest->offset + lowest->bytes - SIM_GRANULE;
+    return lowest->pieces && !lowest->pool ? addresses_lowest(lowest->pieces)->offset
+                                           : lowest->offset + lowest->bytes - SIM_GRANULE;
 }
 
 /* 1: the lie was told. */
@@ -482,15 +444,17 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
     int own = engine_offset(device, address, &offset);
     engine_text name = engine_name(device, address);
     const char *action = memory_free_name(bytes);
-    if (place && place->offset == offset) {
+    if (place && place->range->pool) {
+        ENGINE_REPORT(device, "%s of %s, which a pool gave", action, name.text);
+    } else if (place && place->offset == offset) {
         ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64, name.text,
                       bytes, place->bytes);
     } else if (place) {
         ENGINE_REPORT(device, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %" PRIu64 " bytes",
                       action, name.text, offset - place->offset, place->offset, place->bytes);
-    } else if (own && vspace_reservation(&device->memory.virtual, offset)) {
+    } else if (own && devmem_reservation(&device->memory, offset)) {
         ENGINE_REPORT(device, "%s of %s, which are reserved addresses: release is for those", action, name.text);
-    } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
+    } else if (own && offset >= SIM_GRANULE && offset < device->memory.obtained.high_offset) {
         ENGINE_REPORT(device, "%s of %s, which is not held now: given back already?", action, name.text);
     } else {
         ENGINE_REPORT(device, "%s of %s, which this device never gave", action, name.text);
@@ -500,7 +464,7 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
 {
     uint64_t offset, wait_ns = 0;
-    devmem_place place;
+    devmem_place place = { NULL, NULL, NULL, 0, 0 };
     devmem_work work;
     if (address == 0) {
         *cost_ns = 0;
@@ -511,12 +475,12 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
         return SIM_SUCCESS;
     }
     int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
-    if (held && place.range->tenant && bytes == MEMORY_ANY_BYTES) {
+    if (place.range && place.range->pool && bytes == MEMORY_ANY_BYTES) {
         work_drain_device(device, &wait_ns);
         *cost_ns = wait_ns;
         return mempool_take_now(device, address);
     }
-    if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
+    if (!held || place.range->pool || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
         memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
         return SIM_INVALID_VALUE;
     }

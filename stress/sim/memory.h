@@ -25,36 +25,27 @@ void banks_destroy(sim *machine);
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
 
-/* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, blocks in
+/* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, pieces in
         them, and what is kept */
 
-typedef struct mempool_chunk mempool_chunk;
 typedef struct mempool_block mempool_block;
 typedef struct mempool {
     struct mempool *next;                       /* of the device */
-    mempool_chunk *chunks;
-    mempool_block *free;
-    uint64_t serial;                             /* of the latest block handed out */
+    address_range **chunks;                     /* obtains, the latest last; their pieces are what is handed out */
+    mempool_block **free;                       /* all else of them, by offset */
+    uint32_t chunk_count, chunk_room, free_count, free_room;
+    uint64_t serial;                             /* of the latest piece handed out */
     uint64_t threshold_bytes, most_bytes;        /* most: 0: all the device has */
     uint64_t reserved_bytes, reserved_peak_bytes, used_bytes, used_peak_bytes;
     int      follow, opportunistic, internal;    /* all 1 at first */
     int      is_closed;                          /* goes when it holds no more */
 } mempool;
 
-struct mempool_chunk {                           /* an obtain, which blocks tile */
-    mempool   *pool;
-    mempool_chunk *before, *after;
-    uint64_t    offset, bytes;
-    mempool_block *first;
-};
-
 struct mempool_block {
-    mempool_chunk *chunk;
-    mempool_block *before, *after;               /* by address */
-    mempool_block *free_before, *free_after;
-    uint64_t    offset, bytes, requested_bytes, serial;
-    int         is_live, is_quiet;               /* quiet: free, and outlived by the host */
-    uint64_t    stream, position;                /* free: who freed it, and at which of its commands */
+    address_range *chunk;
+    uint64_t    offset, bytes;
+    int         is_quiet;                        /* outlived by the host */
+    uint64_t    stream, position;                /* who freed it, and at which of its commands */
     uint32_t    line;
     stream_mark freed;
 };
@@ -71,7 +62,7 @@ void mempools_count(const sim_device *device, sim_counters *counters);
 
 /* Codes, and what the call costs. handle: of the stream; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold
    of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all
-   uses of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
+   uses of the piece, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
    for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
                      uint64_t *cost_ns);

@@ -119,6 +119,23 @@ static int share_read(int file, share_token *token)
                              && (uint64_t)about.st_size - SHARE_CONTENTS >= token->bytes));
 }
 
+/* Moves the contents of a page to a file that says what they are, unless they are in one. -1: no host memory. */
+static int share_move(sim *machine, devmem_page *page, uint64_t what)
+{
+    sim_device *owner = &machine->devices[page->device];
+    share_token whole = share_describe(owner, what, page->bytes);
+    if (page->file) return 0;
+    int file = share_file(page->bytes);
+    whole.file = (uint64_t)file;
+    whole.place = SHARE_CONTENTS;
+    if (file && share_write(file, &whole) && devmem_share(&owner->memory, page, file, SHARE_CONTENTS, 1) == 0) {
+        page->file = file;
+        return 0;
+    }
+    if (file) close(file);
+    return -1;
+}
+
 /* ---- Requests */
 
 /* 1: the address is the base of what an obtain gave. */
@@ -126,24 +143,7 @@ static int share_find(const sim_device *device, uint64_t address, devmem_place *
 {
     uint64_t offset;
     return engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, place)
-        && place->offset == offset && !place->range->tenant;
-}
-
-/* Moves the contents of a range to a file, unless they are in one. -1: no host memory. */
-static int share_move_range(const sim_device *device, address_range *range)
-{
-    share_token whole = share_describe(device, engine_address(device, range->offset), range->bytes);
-    devmem *memory = &device->sim->devices[device->ordinal].memory;
-    if (range->file) return 0;
-    int file = share_file(range->bytes);
-    whole.file = (uint64_t)file;
-    whole.place = SHARE_CONTENTS;
-    if (file && share_write(file, &whole) && devmem_share_range(memory, range, file, SHARE_CONTENTS, 1) == 0) {
-        range->file = file;
-        return 0;
-    }
-    if (file) close(file);
-    return -1;
+        && place->offset == offset && !place->range->pool;
 }
 
 static share_open *share_find_open(const sim *machine, uint64_t address)
@@ -186,8 +186,8 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
     }
     share_token made = share_describe(device, address, place.bytes);
     if (scope == SHARE_OTHERS) {
-        if (share_move_range(device, place.range)) return SIM_UNKNOWN;
-        made.file = (uint64_t)place.range->file;
+        if (share_move(device->sim, place.page, engine_address(device, place.range->offset))) return SIM_UNKNOWN;
+        made.file = (uint64_t)place.page->file;
         made.place = SHARE_CONTENTS + (place.offset - place.range->offset);
     }
     memset(handle, 0, GPUARENA_IPC_BYTES);
@@ -199,7 +199,7 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
 static int share_is_locked(const sim *machine, const devmem_place *place)
 {
     share_token whole;
-    int file = place->piece ? 0 : place->range->file;
+    int file = place->piece ? 0 : place->page->file;
     if (!file || !share_read(file, &whole) || !share_is_own(machine, &whole)) return 0;
     if (flock(file, LOCK_EX | LOCK_NB)) return 1;
     (void)flock(file, LOCK_UN);
@@ -308,8 +308,8 @@ static int share_stand_for(sim_device *device, const share_token *token, uint64_
         return SIM_OUT_OF_MEMORY;
     }
     (void)devmem_find(&device->memory, offset, &place);
-    place.range->file = file;
-    if (fstat(file, &about) || devmem_share_range(&device->memory, place.range, file, SHARE_CONTENTS, 0)) {
+    place.page->file = file;
+    if (fstat(file, &about) || devmem_share(&device->memory, place.page, file, SHARE_CONTENTS, 0)) {
         devmem_give_back(&device->memory, &place, &work);
         return SIM_UNKNOWN;
     }
@@ -356,7 +356,7 @@ static void share_leave(const share_open *opened)
     devmem_work work;
     devmem *memory = &opened->device->memory;
     if (!engine_offset(opened->device, opened->address, &offset) || !devmem_find(memory, offset, &place)
-        || !share_is_in(opened, place.range->file)) {
+        || !share_is_in(opened, place.page->file)) {
         return;
     }
     access_end(opened->device, place.offset, place.bytes, "cudaIpcCloseMemHandle");
@@ -387,38 +387,28 @@ void share_reset(const sim_device *device)
 
 /* ---- Pages */
 
-/* A file that a page's descriptor leads to: the one with its contents, or, for this machine alone, another each time.
-   0: none can be made. */
-static int share_page_file(const sim_device *device, share_scope scope, vspace_page *page)
-{
-    if (scope == SHARE_OWN) return share_file(0);
-    if (page->file) return share_duplicate(page->file);
-    int file = share_file(page->bytes);
-    if (file && devmem_share_page(&device->sim->devices[page->device].memory, page, file, SHARE_CONTENTS, 1) == 0) {
-        page->file = share_duplicate(file);
-        if (page->file) return file;
-    }
-    if (file) close(file);
-    return 0;
-}
-
+/* The descriptor leads to the file with the page's contents; for this machine alone, to an empty one, another each
+   time. */
 int share_export(const sim_device *device, share_scope scope, uint64_t handle, int *fd)
 {
-    vspace_page *page = fd ? vmem_exported(device, handle) : NULL;
+    sim *machine = device->sim;
+    int file = 0;
+    devmem_page *page = fd ? vmem_exported(device, handle) : NULL;
     if (!page) return SIM_INVALID_VALUE;
-    int file = share_page_file(device, scope, page);
-    if (!file) return SIM_UNKNOWN;
-    share_token made = share_describe(&device->sim->devices[page->device], handle, page->bytes);
-    if (scope == SHARE_OTHERS) {
+    share_token made = share_describe(&machine->devices[page->device], handle, page->bytes);
+    if (scope == SHARE_OWN) {
+        file = share_file(0);
+    } else if (share_move(machine, page, handle) == 0) {
+        file = share_duplicate(page->file);
         made.file = (uint64_t)page->file;
         made.place = SHARE_CONTENTS;
     }
-    if (!share_write(file, &made)) {
-        close(file);
-        return SIM_UNKNOWN;
+    if (file && share_write(file, &made)) {
+        *fd = file;
+        return SIM_SUCCESS;
     }
-    *fd = file;
-    return SIM_SUCCESS;
+    if (file) close(file);
+    return SIM_UNKNOWN;
 }
 
 int share_import(sim_device *device, share_scope scope, int fd, uint64_t *page)

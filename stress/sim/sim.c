@@ -216,9 +216,9 @@ void sim_get_sums(const sim *machine, int device, sim_counters *counters)
     counters->memory_vns = found->memory_vns;
     counters->held_bytes = found->memory.held_bytes;
     counters->held_peak_bytes = found->memory.held_peak_bytes;
-    counters->handle_count = found->memory.page_count;
-    counters->mapping_count = vspace_mapping_count(&found->memory.virtual);
-    counters->reserved_address_bytes = found->memory.virtual.reserved_bytes;
+    counters->handle_count = devmem_handle_count(&found->memory);
+    counters->mapping_count = devmem_mapping_count(&found->memory);
+    counters->reserved_address_bytes = found->memory.reserved.bytes;
     counters->rival_bytes = found->memory.rival_bytes;
     counters->host_bytes = machine->banks[SIM_BANK_HOST].memory.held_bytes;
     counters->host_peak_bytes = machine->banks[SIM_BANK_HOST].memory.held_peak_bytes;
@@ -277,7 +277,7 @@ static sim_device *sim_find_memory(const sim *machine, int device, const void *p
 
 static int sim_serves(const sim_device *memory, uint64_t offset, uint64_t bytes)
 {
-    return bytes == 0 || devmem_serves(&memory->memory, offset, bytes, memory->memory.device);
+    return bytes == 0 || devmem_reaches(&memory->memory, offset, bytes, memory->memory.device);
 }
 
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)

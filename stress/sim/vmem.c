@@ -31,7 +31,7 @@ static int vmem_find(const sim_device *device, const char *action, uint64_t addr
     if (!vmem_is_whole(bytes) || offset % SIM_GRANULE != 0) {
         return vmem_refuse(device, action, address, bytes, "not whole pages of 2 MiB");
     }
-    address_range *reservation = is_own ? vspace_reservation(&device->memory.virtual, offset) : NULL;
+    address_range *reservation = is_own ? devmem_reservation(&device->memory, offset) : NULL;
     if (!reservation || bytes > reservation->bytes - (offset - reservation->offset)) {
         return vmem_refuse(device, action, address, bytes, "not within one reservation of this device");
     }
@@ -47,7 +47,7 @@ static int vmem_find_mapped(const sim_device *device, const char *action, uint64
 {
     int code = vmem_find(device, action, address, bytes, found);
     for (uint64_t at = found->offset; code == SIM_SUCCESS && at < found->end;) {
-        const vspace_mapping *mapped = vspace_at(&device->memory.virtual, at);
+        const devmem_mapping *mapped = devmem_mapped(&device->memory, at);
         if (!mapped) {
             return vmem_refuse(device, action, address, bytes, "there is a hole, where nothing is mapped");
         }
@@ -63,7 +63,7 @@ int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_
 {
     uint64_t offset;
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    if (vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
+    if (devmem_reserve(&device->memory, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
         return SIM_OUT_OF_MEMORY;
     }
     *address = engine_address(device, offset);
@@ -82,18 +82,18 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
     if (range.reservation->mapping_count > 0) {
         return vmem_refuse(device, "release", address, bytes, "something is mapped there");
     }
-    vspace_release(&device->memory.virtual, range.reservation);
+    addresses_remove(&device->memory.reserved, range.reservation);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_RELEASE, bytes);
     return SIM_SUCCESS;
 }
 
-static vspace_page *vmem_page(const sim *machine, uint64_t handle)
+static devmem_page *vmem_page(const sim *machine, uint64_t handle)
 {
     return handles_find(&machine->handles, (const void *)(uintptr_t)handle, HANDLE_PAGE);
 }
 
 /* One more handle of a page. */
-static uint64_t vmem_refer(sim *machine, vspace_page *page)
+static uint64_t vmem_refer(sim *machine, devmem_page *page)
 {
     page->reference_count++;
     return (uint64_t)(uintptr_t)handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
@@ -102,10 +102,10 @@ static uint64_t vmem_refer(sim *machine, vspace_page *page)
 /* Memory with a handle. file: of its bytes, from `place` on; 0: none. */
 static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
-    vspace_page *page;
+    devmem_page *page;
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
     if (devmem_take_page(&device->memory, bytes, &page) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
-    if (file && devmem_share_page(&device->memory, page, file, place, 0)) {
+    if (file && devmem_share(&device->memory, page, file, place, 0)) {
         devmem_give_page(&device->memory, page);
         ENGINE_REPORT(device, "no host memory left to simulate import");
         return SIM_UNKNOWN;
@@ -135,7 +135,7 @@ static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
 }
 
 /* If nothing holds it any more, the page's memory goes. How much goes. */
-static uint64_t vmem_let_go(sim_device *device, vspace_page *page, int is_reported, const char *action)
+static uint64_t vmem_let_go(sim_device *device, devmem_page *page, int is_reported, const char *action)
 {
     uint64_t bytes = page->bytes;
     if (page->reference_count > 0 || page->mapping_count > 0) return 0;
@@ -147,7 +147,7 @@ static uint64_t vmem_let_go(sim_device *device, vspace_page *page, int is_report
 int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns)
 {
     sim *machine = device->sim;
-    vspace_page *page = vmem_page(machine, handle);
+    devmem_page *page = vmem_page(machine, handle);
     if (!page || page->device != device->ordinal) {
         ENGINE_REPORT(device, "destroy of a handle that this device does not have");
         return SIM_INVALID_VALUE;
@@ -162,9 +162,9 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     return SIM_SUCCESS;
 }
 
-vspace_page *vmem_exported(const sim_device *device, uint64_t handle)
+devmem_page *vmem_exported(const sim_device *device, uint64_t handle)
 {
-    vspace_page *page = vmem_page(device->sim, handle);
+    devmem_page *page = vmem_page(device->sim, handle);
     if (page && page->is_shared) return page;
     ENGINE_REPORT(device, "export of %s",
                   page ? "memory that was not created to be exported" : "a handle that there is not");
@@ -173,7 +173,7 @@ vspace_page *vmem_exported(const sim_device *device, uint64_t handle)
 
 int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
 {
-    vspace_page *page = vmem_page(device->sim, exported);
+    devmem_page *page = vmem_page(device->sim, exported);
     if (!page) {
         ENGINE_REPORT(device, "import of memory whose handle was given up");
         return SIM_INVALID_VALUE;
@@ -186,19 +186,19 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
 {
     vmem_range range;
     sim *machine = device->sim;
-    vspace *space = &device->memory.virtual;
-    vspace_page *page = vmem_page(machine, handle);
+    devmem *memory = &device->memory;
+    devmem_page *page = vmem_page(machine, handle);
     int code = vmem_find(device, "map", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (!page || page->device != device->ordinal || page->bytes != bytes) {
         return vmem_refuse(device, "map", address, bytes, "not all of a handle that this device has");
     }
     for (uint64_t at = range.offset; at < range.end; at += SIM_GRANULE) {
-        if (vspace_at(space, at)) {
+        if (devmem_mapped(memory, at)) {
             return vmem_refuse(device, "map", address, bytes, "something is mapped there already");
         }
     }
-    vspace_map(space, range.reservation, range.offset, page, ++machine->mapping_serial);
+    devmem_map(memory, range.reservation, range.offset, page, ++machine->mapping_serial);
     engine_tell(device, SIM_CALL_VM_MAP, address, bytes);
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_MAP, bytes);
     return SIM_SUCCESS;
@@ -215,19 +215,19 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
                 uint64_t *cost_ns)
 {
     vmem_range range;
-    vspace *space = &device->memory.virtual;
+    devmem *memory = &device->memory;
     int code = vmem_find_mapped(device, "access", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (mode > 1 || accessors == 0 || accessors >> device->sim->device_count != 0) {
         return vmem_refuse(device, "access", address, bytes, "a mode or a device that there is not");
     }
-    if (mode == 1 && vspace_mapping_count(space) > device->sim->most_mappings) {
+    if (mode == 1 && devmem_mapping_count(memory) > device->sim->most_mappings) {
         return SIM_OUT_OF_MEMORY;
     }
     if (mode == 0) access_leave(device, range.offset, bytes, "end of access");
-    vspace_mapping *mapped;
+    devmem_mapping *mapped;
     for (uint64_t at = range.offset; at < range.end; at += mapped->page->bytes) {
-        mapped = vspace_at(space, at);
+        mapped = devmem_mapped(memory, at);
         mapped->accessors = mode ? mapped->accessors | accessors : mapped->accessors & ~accessors;
     }
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * vmem_device_count(accessors);
@@ -242,10 +242,10 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
     if (code != SIM_SUCCESS) return code;
     access_leave(device, range.offset, bytes, "unmap");
     for (uint64_t at = range.offset; at < range.end;) {
-        vspace_mapping *mapped = vspace_at(&device->memory.virtual, at);
-        vspace_page *page = mapped->page;
+        devmem_mapping *mapped = devmem_mapped(&device->memory, at);
+        devmem_page *page = mapped->page;
         at += page->bytes;
-        vspace_unmap(&device->memory.virtual, mapped);
+        devmem_unmap(&device->memory, mapped);
         gone_bytes += vmem_let_go(device, page, 1, "unmap");
     }
     engine_tell(device, SIM_CALL_VM_UNMAP, address, bytes);
@@ -255,7 +255,7 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
 
 sim_device *vmem_device_of(const sim *machine, uint64_t handle)
 {
-    const vspace_page *page = vmem_page(machine, handle);
+    const devmem_page *page = vmem_page(machine, handle);
     return page ? &machine->devices[page->device] : NULL;
 }
 
@@ -263,6 +263,6 @@ int vmem_has_access(const sim_device *device, uint64_t address, int accessor)
 {
     uint64_t offset;
     int is_own = engine_offset(device, address, &offset);
-    const vspace_mapping *mapped = is_own ? vspace_at(&device->memory.virtual, offset) : NULL;
+    const devmem_mapping *mapped = is_own ? devmem_mapped(&device->memory, offset) : NULL;
     return mapped && (mapped->accessors >> accessor & 1);
 }

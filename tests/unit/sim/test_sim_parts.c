@@ -141,7 +141,7 @@ static void test_granule_numbers_are_reused(void)
 static void test_pages_give_their_granules_back(void)
 {
     devmem memory;
-    vspace_page *pages[3];
+    devmem_page *pages[3];
     unsigned wrong = 0;
     devmem_init(&memory, 0, MIB(64), 0, GIB(1), GIB(2));
     for (int i = 0; i < 3000; i++) {
