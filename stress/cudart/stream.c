@@ -58,7 +58,7 @@ CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
 CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
                        work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
 CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
-                       work_query_stream(self.device, stream, "cudaStreamQuery"))
+                       work_wait_stream(self.device, stream, "cudaStreamQuery", NULL))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                        stream_flags(&self, stream, flags))
 CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), call_put(priority, 0))
@@ -120,7 +120,7 @@ static int event_milliseconds(call *self, float *milliseconds, cudaEvent_t start
 
 CUDART_FUNCTION(cudaEventCreate, (cudaEvent_t *event), event_make(&self, event, cudaEventDefault))
 CUDART_FUNCTION(cudaEventCreateWithFlags, (cudaEvent_t *event, unsigned int flags), event_make(&self, event, flags))
-CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_query(self.device, event, "cudaEventQuery"))
+CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_wait(self.device, event, "cudaEventQuery", NULL))
 CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event),
                 event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns))
 CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), event_destroy(self.machine, event))
@@ -241,11 +241,11 @@ CUDART_PER_THREAD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made)
 
 static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
 {
-    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
     if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
         return SIM_INVALID_VALUE;
     }
-    *made = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, graph_copy(found));
+    *made = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, found);
     return SIM_SUCCESS;
 }
 

@@ -96,8 +96,9 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
         return;
     }
     touch other;
-    touch latest = { vclock_get(&by->seen, by->line), range->op, by->id, by->line, range->is_launched != 0, 1, 0 };
-    touch_by use = { latest, range->owner, range->captured_op, &by->seen, &device->sim->streams.host };
+    const vclock *seen = &by->done.seen;
+    touch latest = { vclock_get(seen, by->line), range->op, by->id, by->line, range->is_launched != 0, 1, 0 };
+    touch_by use = { latest, range->owner, range->captured_op, seen, &device->sim->streams.host };
     touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
         ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,

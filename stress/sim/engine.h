@@ -4,7 +4,6 @@
 #define STRESS_SIM_ENGINE_H
 
 #include "base.h"
-#include "capture.h"
 #include "costs.h"
 #include "devmem.h"
 #include "faults.h"
@@ -33,6 +32,54 @@ void *handles_find(const handles *all, const void *value, handle_kind kind);
 void *handles_each(const handles *all, uint32_t index, handle_kind kind, void **value);
 void  handles_drop(handles *all, const void *value);         /* of an object */
 void  handles_destroy(handles *all);             /* the objects are the caller's */
+
+/* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch to end */
+
+enum { GRAPH_PAYLOAD = 128 };
+
+/* context: whoever launches knows what that is. Answers with a code. */
+typedef int (*graph_act)(void *context, const void *payload);
+
+typedef union graph_payload {
+    unsigned char bytes[GRAPH_PAYLOAD];
+    uint64_t number;                             /* aligned for what is copied in */
+    void    *address;
+} graph_payload;
+
+typedef struct graph_node { graph_act act; graph_payload payload; } graph_node;
+
+typedef struct graph {
+    graph_node *nodes;
+    uint32_t    count, capacity;
+    uint32_t    reference_count;                 /* handles of it, and the capture that makes it */
+    int         device;                          /* that its launches are issued from */
+    uint64_t    work_ns;                         /* the longest chain of work */
+} graph;
+
+/* ---- Captures under way: which streams are in which, whose they are, what each thread may do meanwhile */
+
+typedef enum capture_mode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED, CAPTURE_MODES } capture_mode;
+
+typedef struct capture {
+    uint64_t        id;                          /* never given again, from 1 */
+    uint64_t        thread;
+    capture_mode    mode;
+    int             is_invalid;
+    const stream_queue *origin;
+    graph          *graph;
+    struct capture *next;
+} capture;
+
+typedef struct capture_thread { uint64_t thread; capture_mode mode; } capture_thread;
+
+typedef struct captures {                        /* zeroed: none; all threads' modes global */
+    capture        *list;
+    uint64_t        last_id;
+    capture_thread *threads;                     /* those that exchanged their mode */
+    uint32_t        thread_count, thread_capacity;
+} captures;
+
+/* ---- Devices, and the machine */
 
 struct sim_device {
     sim     *sim;

@@ -245,7 +245,7 @@ static mempool_way mempool_way_of(const sim *machine, const mempool *self, const
 {
     if (block->is_quiet || block->stream == to->id
         || vclock_get(&machine->streams.host, block->line) >= block->position
-        || (self->follow && vclock_get(&to->seen, block->line) >= block->position)) {
+        || (self->follow && vclock_get(&to->done.seen, block->line) >= block->position)) {
         return MEMPOOL_AT_ONCE;
     }
     if (self->opportunistic && block->freed.end_ns <= machine->now_ns) return MEMPOOL_OPPORTUNISTIC;
@@ -348,7 +348,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     mempool_touch(device, by, place.piece);
     freed.stream = by->id;
     freed.line = by->line;
-    freed.position = vclock_get(&by->seen, by->line);
+    freed.position = vclock_get(&by->done.seen, by->line);
     mempool_free(&place, &freed);
     return SIM_SUCCESS;
 }

@@ -349,7 +349,7 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
 SIM_FUNCTION(sim_stream_destroy, (sim *machine, int device, gpuarena_stream handle),
              work_destroy_stream(found, handle, "destruction of a stream"))
 SIM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream handle),
-             work_query_stream(found, handle, "query of a stream"))
+             work_wait_stream(found, handle, "query of a stream", NULL))
 SIM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream handle, uint64_t work_ns),
              launch_command(found, handle, work_ns, NULL, NULL, 0))
 SIM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream handle, int mode),

@@ -9,16 +9,30 @@
 
 enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
 
-void streams_tick(const streams *all, vclock *clock, uint32_t line)
+void mark_join(stream_mark *mark, const stream_mark *other)
 {
-    vclock_reserve(clock, (all->line_count + STREAMS_LINE_STEP - 1) / STREAMS_LINE_STEP * STREAMS_LINE_STEP);
-    clock->at[line]++;
+    vclock_join(&mark->seen, &other->seen);
+    memory_raise(&mark->end_ns, other->end_ns);
+}
+
+void mark_copy(stream_mark *mark, const stream_mark *other)
+{
+    vclock_copy(&mark->seen, &other->seen);
+    mark->end_ns = other->end_ns;
+}
+
+void mark_advance(stream_mark *mark, const streams *all, uint32_t line, uint64_t now_ns, uint64_t work_ns)
+{
+    vclock_reserve(&mark->seen, (all->line_count + STREAMS_LINE_STEP - 1) / STREAMS_LINE_STEP * STREAMS_LINE_STEP);
+    mark->seen.at[line]++;
+    memory_raise(&mark->end_ns, now_ns);
+    mark->end_ns = work_ns > UINT64_MAX - mark->end_ns ? UINT64_MAX : mark->end_ns + work_ns;
 }
 
 static void streams_free(stream_queue *self)
 {
-    vclock_destroy(&self->seen);
-    vclock_destroy(&self->captured);
+    vclock_destroy(&self->done.seen);
+    vclock_destroy(&self->captured.seen);
     free(self);
 }
 
@@ -36,7 +50,7 @@ stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_
     stream_queue *made = program_need(1, sizeof *made);
     ARRAY_RESERVE_BOTH(all->list, all->idle_lines, all->capacity, all->count + 1);   /* its line may become idle */
     made->line = all->idle_count > 0 ? all->idle_lines[--all->idle_count] : all->line_count++;
-    vclock_copy(&made->seen, &all->host);        /* a line that was another's starts where the host has outlived it */
+    vclock_copy(&made->done.seen, &all->host);   /* a line that was another's starts where the host has outlived it */
     made->host_version = all->host_version;
     made->kind = kind;
     made->device = device;
@@ -61,7 +75,7 @@ stream_queue *streams_find(const streams *all, stream_kind kind, int device, uin
 /* The host knows that all is done. */
 static int streams_is_outlived(const streams *all, const stream_queue *self)
 {
-    return vclock_get(&self->seen, self->line) <= vclock_get(&all->host, self->line);
+    return vclock_get(&self->done.seen, self->line) <= vclock_get(&all->host, self->line);
 }
 
 /* Closed streams that the host has outlived leave. */
@@ -101,21 +115,15 @@ void streams_close_device(streams *all, int device)
     streams_sweep(all);
 }
 
-/* Another stream's commands so far come before this one's next, in order and in time. */
-static void streams_join(stream_queue *self, const stream_queue *other)
-{
-    if (vclock_get(&other->seen, other->line) <= vclock_get(&self->seen, other->line)) return;
-    vclock_join(&self->seen, &other->seen);
-    memory_raise(&self->end_ns, other->end_ns);
-}
-
+/* The commands so far of other streams that come before this one's next without a word. */
 static void streams_join_implicit(streams *all, stream_queue *self)
 {
     for (uint32_t i = 0; self->is_blocking && i < all->count; i++) {
         const stream_queue *other = all->list[i];
         if (other != self && other->device == self->device && other->is_blocking && !other->is_closed
-            && (self->kind == STREAM_LEGACY || other->kind == STREAM_LEGACY)) {
-            streams_join(self, other);
+            && (self->kind == STREAM_LEGACY || other->kind == STREAM_LEGACY)
+            && vclock_get(&other->done.seen, other->line) > vclock_get(&self->done.seen, other->line)) {
+            mark_join(&self->done, &other->done);
         }
     }
 }
@@ -123,27 +131,23 @@ static void streams_join_implicit(streams *all, stream_queue *self)
 void streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
 {
     if (self->host_version != all->host_version) {
-        vclock_join(&self->seen, &all->host);
+        vclock_join(&self->done.seen, &all->host);
         self->host_version = all->host_version;
     }
     streams_join_implicit(all, self);
-    streams_tick(all, &self->seen, self->line);
-    uint64_t start_ns = self->end_ns > now_ns ? self->end_ns : now_ns;
-    self->end_ns = work_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + work_ns;
+    mark_advance(&self->done, all, self->line, now_ns, work_ns);
 }
 
 void streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark)
 {
     streams_issue(all, self, now_ns, 0);
-    vclock_copy(&mark->seen, &self->seen);
-    mark->end_ns = self->end_ns;
+    mark_copy(mark, &self->done);
 }
 
 void streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
 {
     streams_issue(all, self, now_ns, 0);
-    vclock_join(&self->seen, &mark->seen);
-    memory_raise(&self->end_ns, mark->end_ns);
+    mark_join(&self->done, mark);
 }
 
 void streams_host_follow(streams *all, const stream_mark *mark)
@@ -153,35 +157,17 @@ void streams_host_follow(streams *all, const stream_mark *mark)
     streams_sweep(all);
 }
 
-void streams_host_outlive(streams *all, stream_queue *self)
+uint64_t streams_host_outlive(streams *all, int device)
 {
-    if (!streams_is_outlived(all, self)) {
-        vclock_join(&all->host, &self->seen);
-        all->host_version++;
-        streams_sweep(all);
-    }
-}
-
-void streams_host_outlive_device(streams *all, int device)
-{
-    int changed = 0;
+    uint64_t end_ns = 0, version = all->host_version;
     for (uint32_t i = 0; i < all->count; i++) {
         const stream_queue *self = all->list[i];
-        if (self->device == device && !streams_is_outlived(all, self)) {
-            vclock_join(&all->host, &self->seen);
-            changed = 1;
-        }
+        if (self->device != device) continue;
+        memory_raise(&end_ns, self->done.end_ns);
+        if (streams_is_outlived(all, self)) continue;
+        vclock_join(&all->host, &self->done.seen);
+        all->host_version = version + 1;
     }
-    all->host_version += (uint64_t)changed;
-    if (changed) streams_sweep(all);
-}
-
-uint64_t streams_device_end_ns(const streams *all, int device)
-{
-    uint64_t end_ns = 0;
-    for (uint32_t i = 0; i < all->count; i++) {
-        const stream_queue *self = all->list[i];
-        if (self->device == device && self->end_ns > end_ns) end_ns = self->end_ns;
-    }
+    if (all->host_version != version) streams_sweep(all);
     return end_ns;
 }

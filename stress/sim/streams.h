@@ -10,6 +10,9 @@ typedef enum stream_kind { STREAM_CREATED, STREAM_LEGACY, STREAM_PER_THREAD } st
 
 struct capture;
 
+/* A point in a stream: what comes before it, and when it is reached. Zeroed: the beginning. */
+typedef struct stream_mark { vclock seen; uint64_t end_ns; } stream_mark;
+
 typedef struct stream_queue {
     stream_kind kind;
     int      device;                             /* its ordinal */
@@ -18,12 +21,11 @@ typedef struct stream_queue {
     uint64_t id;                                 /* never given again, from 1; legacy: STREAMS_LEGACY_ID + device */
     uint64_t thread;                             /* whose, if it is a thread's */
     uint32_t line;
-    uint64_t end_ns;                             /* when all it was given is done */
-    vclock   seen;                               /* comes before the next command; own line: the latest's position */
-    uint64_t host_version;                       /* of the host's clock that went into seen */
-    struct capture *capture;                     /* capture.h; NULL: it is not capturing */
-    vclock   captured;                           /* while capturing: as seen, of the captured work alone */
-    uint64_t captured_ns;                        /* and as end_ns, from the launch on */
+    stream_mark done;                            /* before the next command; own line: the latest's position */
+    uint64_t host_version;                       /* of the host's clock that went into it */
+    struct capture *capture;                     /* engine.h; NULL: it is not capturing */
+    stream_mark captured;                        /* while capturing: as done, of the captured work alone, in time from
+                                                    the launch on */
 } stream_queue;
 
 #define STREAMS_LEGACY_ID ((uint64_t)1 << 32)
@@ -37,11 +39,12 @@ typedef struct streams {                         /* zeroed: none */
     uint64_t  host_version, last_id;
 } streams;
 
-/* A point in a stream: what comes before it, and when it is reached. Zeroed: the beginning. */
-typedef struct stream_mark { vclock seen; uint64_t end_ns; } stream_mark;
-
 void     streams_destroy(streams *all);
-void     streams_tick(const streams *all, vclock *clock, uint32_t line);     /* one position further on the line */
+
+void     mark_join(stream_mark *mark, const stream_mark *other);     /* comes after both */
+void     mark_copy(stream_mark *mark, const stream_mark *other);
+/* One command of the line further, which takes so long and begins at now_ns or later. */
+void     mark_advance(stream_mark *mark, const streams *all, uint32_t line, uint64_t now_ns, uint64_t work_ns);
 
 /* thread: of STREAM_PER_THREAD. */
 stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread);
@@ -56,10 +59,8 @@ void     streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64
 void     streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
 void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
 
-/* The host has seen the mark, or all that the stream or the device was given. */
+/* The host has seen the mark, or all that the device was given, closed streams' work included, and when that ends. */
 void     streams_host_follow(streams *all, const stream_mark *mark);
-void     streams_host_outlive(streams *all, stream_queue *self);
-void     streams_host_outlive_device(streams *all, int device);
-uint64_t streams_device_end_ns(const streams *all, int device);          /* closed streams' work included */
+uint64_t streams_host_outlive(streams *all, int device);
 
 #endif

@@ -76,7 +76,7 @@ TABLE_ENTRY(events, destroy, (const gpuarena_driver *self, void *event), EVENT_D
 TABLE_ENTRY(events, record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), EVENT_RECORD, 0,
             event_record(call.device, event, stream))
 TABLE_ENTRY(events, query, (const gpuarena_driver *self, void *event), EVENT_QUERY, 0,
-            event_query(call.device, event, "cudaEventQuery"))
+            event_wait(call.device, event, "cudaEventQuery", NULL))
 TABLE_ENTRY(events, host_wait, (const gpuarena_driver *self, void *event), EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
 TABLE_ENTRY(events, stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event),

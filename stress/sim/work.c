@@ -10,9 +10,10 @@
 
 /* ---- Graphs: a growing list of nodes */
 
-static void graph_destroy(graph *self)          /* NULL is fine */
+/* NULL is fine. */
+static void graph_drop(graph *self)
 {
-    if (self) {
+    if (self && --self->reference_count == 0) {
         free(self->nodes);
         free(self);
     }
@@ -36,15 +37,6 @@ static void graph_append(graph *self, const graph *other)
     }
 }
 
-graph *graph_copy(const graph *self)
-{
-    graph *made = program_need(1, sizeof *made);
-    made->device = self->device;
-    made->work_ns = self->work_ns;
-    graph_append(made, self);
-    return made;
-}
-
 /* All nodes, in order; the first code that is not 0. */
 static int graph_run(const graph *self, void *context)
 {
@@ -61,7 +53,7 @@ static void captures_destroy(captures *all)
 {
     while (all->list) {
         capture *next = all->list->next;
-        graph_destroy(all->list->graph);
+        graph_drop(all->list->graph);
         free(all->list);
         all->list = next;
     }
@@ -90,8 +82,7 @@ static int capture_fail(sim_device *device, capture *met, const char *action, in
 
 static void capture_enter(stream_queue *self, capture *joined, const stream_mark *mark)
 {
-    vclock_copy(&self->captured, &mark->seen);
-    self->captured_ns = mark->end_ns;
+    mark_copy(&self->captured, mark);
     self->capture = joined;
 }
 
@@ -113,6 +104,7 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
     made->origin = self;
     made->graph = program_need(1, sizeof *made->graph);
     made->graph->device = self->device;
+    made->graph->reference_count = 1;
     made->next = device->sim->captures.list;
     device->sim->captures.list = made;
     return SIM_SUCCESS;
@@ -128,7 +120,7 @@ static void capture_drop(sim_device *device, capture *ended)
         stream_queue *other = device->sim->streams.list[i];
         if (other->capture == ended) other->capture = NULL;
     }
-    graph_destroy(ended->graph);
+    graph_drop(ended->graph);
     free(ended);
 }
 
@@ -149,7 +141,7 @@ static int capture_is_unjoined(const sim_device *device, const stream_queue *ori
     for (uint32_t i = 0; i < device->sim->streams.count; i++) {
         const stream_queue *other = device->sim->streams.list[i];
         if (other->capture == origin->capture
-            && vclock_get(&other->captured, other->line) > vclock_get(&origin->captured, other->line)) {
+            && vclock_get(&other->captured.seen, other->line) > vclock_get(&origin->captured.seen, other->line)) {
             return 1;
         }
     }
@@ -172,19 +164,10 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
         : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
-        ended->graph = NULL;
+        (*made)->reference_count++;
     }
     capture_drop(device, ended);
     return code;
-}
-
-/* A capturing stream's next piece of work. */
-static void capture_issue(const sim_device *device, stream_queue *self, uint64_t work_ns)
-{
-    uint64_t *end_ns = &self->captured_ns;
-    *end_ns = work_ns > UINT64_MAX - *end_ns ? UINT64_MAX : *end_ns + work_ns;
-    memory_raise(&self->capture->graph->work_ns, *end_ns);
-    streams_tick(&device->sim->streams, &self->captured, self->line);
 }
 
 /* What follows a point of the same capture, or joins it. */
@@ -203,8 +186,7 @@ static int capture_follow(sim_device *device, stream_queue *self, uint64_t id, c
         capture_fail(device, self->capture, action, SIM_CAPTURE_MERGE);
         return capture_fail(device, joined, action, SIM_CAPTURE_MERGE);
     }
-    vclock_join(&self->captured, &mark->seen);
-    memory_raise(&self->captured_ns, mark->end_ns);
+    mark_join(&self->captured, mark);
     return SIM_SUCCESS;
 }
 
@@ -345,8 +327,12 @@ int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
     sim *machine = device->sim;
     int code = capture_check_use(device, self);
     if (code != SIM_SUCCESS) return code;
-    if (self->capture) capture_issue(device, self, work_ns);
-    else streams_issue(&machine->streams, self, machine->now_ns, work_ns);
+    if (self->capture) {
+        mark_advance(&self->captured, &machine->streams, self->line, 0, work_ns);
+        memory_raise(&self->capture->graph->work_ns, self->captured.end_ns);
+    } else {
+        streams_issue(&machine->streams, self, machine->now_ns, work_ns);
+    }
     return SIM_SUCCESS;
 }
 
@@ -356,46 +342,33 @@ static void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_
     *cost_ns = wait_ns > UINT64_MAX - *cost_ns ? UINT64_MAX : *cost_ns + wait_ns;
 }
 
-/* What may be asked or waited for; whatever comes before the legacy stream's next command belongs to that stream. */
-static int work_look(sim_device *device, const void *handle, const char *action, stream_queue **found)
+/* The host waits for a mark; cost_ns NULL: asks whether it is reached. */
+static int work_wait_mark(sim_device *device, const stream_mark *mark, uint64_t *cost_ns)
+{
+    sim *machine = device->sim;
+    if (!cost_ns && mark->end_ns > machine->now_ns) return SIM_NOT_READY;
+    if (cost_ns) work_wait_until(machine, mark->end_ns, cost_ns);
+    streams_host_follow(&machine->streams, mark);
+    if (cost_ns) mempools_settle(device);
+    return SIM_SUCCESS;
+}
+
+/* Whatever comes before the legacy stream's next command belongs to that stream. */
+int work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns)
 {
     int code;
     sim *machine = device->sim;
-    *found = work_find_stream(device, handle, &code);
-    if (!*found) return code;
-    code = capture_check_wait(device, *found, action);
-    if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY) {
-        streams_issue(&machine->streams, *found, machine->now_ns, 0);
-    }
-    return code;
-}
-
-int work_query_stream(sim_device *device, const void *handle, const char *action)
-{
-    stream_queue *found;
-    int code = work_look(device, handle, action, &found);
-    if (code == SIM_SUCCESS && found->end_ns > device->sim->now_ns) return SIM_NOT_READY;
-    if (code == SIM_SUCCESS) streams_host_outlive(&device->sim->streams, found);
-    return code;
-}
-
-int work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns)
-{
-    stream_queue *found;
-    int code = work_look(device, handle, action, &found);
-    if (code == SIM_SUCCESS) {
-        work_wait_until(device->sim, found->end_ns, cost_ns);
-        streams_host_outlive(&device->sim->streams, found);
-        mempools_settle(device);
-    }
-    return code;
+    stream_queue *found = work_find_stream(device, handle, &code);
+    if (!found) return code;
+    code = capture_check_wait(device, found, action);
+    if (code != SIM_SUCCESS) return code;
+    if (found->kind == STREAM_LEGACY) streams_issue(&machine->streams, found, machine->now_ns, 0);
+    return work_wait_mark(device, &found->done, cost_ns);
 }
 
 void work_drain_device(sim_device *device, uint64_t *cost_ns)
 {
-    sim *machine = device->sim;
-    work_wait_until(machine, streams_device_end_ns(&machine->streams, device->ordinal), cost_ns);
-    streams_host_outlive_device(&machine->streams, device->ordinal);
+    work_wait_until(device->sim, streams_host_outlive(&device->sim->streams, device->ordinal), cost_ns);
     mempools_settle(device);
 }
 
@@ -418,7 +391,9 @@ int work_capture_status(sim_device *device, const void *handle, int *status)
 
 void *work_keep_graph(sim *machine, handle_kind of, graph *made)
 {
-    return made ? handles_create(&machine->handles, machine->runtime_serial, of, made) : NULL;
+    if (!made) return NULL;
+    made->reference_count++;
+    return handles_create(&machine->handles, machine->runtime_serial, of, made);
 }
 
 int work_drop_graph(sim *machine, handle_kind of, const void *handle)
@@ -426,7 +401,7 @@ int work_drop_graph(sim *machine, handle_kind of, const void *handle)
     graph *found = handles_find(&machine->handles, handle, of);
     if (!found) return SIM_INVALID_VALUE;
     handles_drop(&machine->handles, handle);
-    graph_destroy(found);
+    graph_drop(found);
     return SIM_SUCCESS;
 }
 
@@ -481,8 +456,7 @@ static int event_mark(sim_device *device, event *self, stream_queue *at)
     int code = capture_check_use(device, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
-        vclock_copy(&self->mark.seen, &at->captured);
-        self->mark.end_ns = at->captured_ns;
+        mark_copy(&self->mark, &at->captured);
     } else {
         streams_record(&machine->streams, at, machine->now_ns, &self->mark);
     }
@@ -500,40 +474,17 @@ int event_record(sim_device *device, const void *value, const void *handle)
     return self->device == at->device ? event_mark(device, self, at) : SIM_INVALID_HANDLE;
 }
 
-/* What may be asked or waited for by the host. */
-static int event_look(sim_device *device, const void *value, const char *action, event **found)
-{
-    int code;
-    *found = event_find(device->sim, value, &code);
-    if (!*found) return code;
-    if ((*found)->capture_id) {
-        capture *met = capture_find(&device->sim->captures, (*found)->capture_id);
-        return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
-    }
-    return capture_check_unsafe(device, action);
-}
-
-int event_query(sim_device *device, const void *value, const char *action)
-{
-    event *self;
-    int code = event_look(device, value, action, &self);
-    if (code == SIM_SUCCESS && self->is_recorded) {
-        if (self->mark.end_ns > device->sim->now_ns) return SIM_NOT_READY;
-        streams_host_follow(&device->sim->streams, &self->mark);
-    }
-    return code;
-}
-
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns)
 {
-    event *self;
-    int code = event_look(device, value, action, &self);
-    if (code == SIM_SUCCESS && self->is_recorded) {
-        work_wait_until(device->sim, self->mark.end_ns, cost_ns);
-        streams_host_follow(&device->sim->streams, &self->mark);
-        mempools_settle(device);
+    int code;
+    const event *self = event_find(device->sim, value, &code);
+    if (!self) return code;
+    if (self->capture_id) {
+        capture *met = capture_find(&device->sim->captures, self->capture_id);
+        return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
     }
-    return code;
+    code = capture_check_unsafe(device, action);
+    return code == SIM_SUCCESS && self->is_recorded ? work_wait_mark(device, &self->mark, cost_ns) : code;
 }
 
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action)
@@ -572,7 +523,7 @@ void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
     capture_abandon_device(device);
-    streams_host_outlive_device(&machine->streams, device->ordinal);
+    (void)streams_host_outlive(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
         const stream_queue *queue = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
@@ -589,8 +540,8 @@ void work_destroy(sim *machine)
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
         event *point = handles_each(&machine->handles, i, HANDLE_EVENT, &value);
-        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
-        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
+        graph_drop(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
+        graph_drop(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
         if (point) event_free(point);
     }
     captures_destroy(&machine->captures);
@@ -601,16 +552,26 @@ void work_destroy(sim *machine)
 /* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that it is launched
         on */
 
-int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes)
+/* The stream, after its next command, and what acts on it then; else a code. */
+static int launch_begin(sim_device *device, const void *handle, uint64_t work_ns, launch *begun)
 {
     int code;
     stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, work_ns) : code;
+    begun->device = device;
+    begun->by = by;
+    begun->is_graph = 0;
+    begun->op = device->sim->judge.op;
+    return by ? work_issue(device, by, work_ns) : code;
+}
+
+int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
+                   size_t bytes)
+{
+    launch now;
+    int code = launch_begin(device, handle, work_ns, &now);
     if (code != SIM_SUCCESS || !act) return code;
-    launch now = { device, by, device->sim->judge.op };
-    if (!by->capture) return act(&now, payload);
-    graph_add(by->capture->graph, act, payload, bytes);
+    if (!now.by->capture) return act(&now, payload);
+    graph_add(now.by->capture->graph, act, payload, bytes);
     return SIM_SUCCESS;
 }
 
@@ -618,37 +579,30 @@ static int launch_act_use(void *context, const void *payload)
 {
     const launch *now = context;
     access_range range = *(const access_range *)payload;
-    range.is_launched = 1;
-    range.captured_op = range.op;
-    range.op = now->op;
+    if (now->is_graph) {
+        range.is_launched = 1;
+        range.captured_op = range.op;
+        range.op = now->op;
+    }
     access_use(now->device, now->by, &range);
     return SIM_SUCCESS;
 }
 
 int launch_use(sim_device *device, const void *handle, const access_range *range)
 {
-    int code;
-    stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, 0) : code;
-    if (code != SIM_SUCCESS) return code;
-    if (by->capture) {
-        access_range captured = *range;
-        captured.captured_mapping = device->sim->mapping_serial;
-        graph_add(by->capture->graph, launch_act_use, &captured, sizeof captured);
-    } else {
-        access_use(device, by, range);
-    }
-    return SIM_SUCCESS;
+    access_range used = *range;
+    used.captured_mapping = device->sim->mapping_serial;
+    return launch_command(device, handle, 0, launch_act_use, &used, sizeof used);
 }
 
 int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op)
 {
-    int code;
-    stream_queue *by = work_find_stream(device, handle, &code);
-    code = by ? work_issue(device, by, self->work_ns) : code;
+    launch now;
+    int code = launch_begin(device, handle, self->work_ns, &now);
     if (code != SIM_SUCCESS) return code;
-    launch now = { device, by, op };
-    if (!by->capture) return graph_run(self, &now);
-    graph_append(by->capture->graph, self);
+    now.is_graph = 1;
+    now.op = op;
+    if (!now.by->capture) return graph_run(self, &now);
+    graph_append(now.by->capture->graph, self);
     return SIM_SUCCESS;
 }

@@ -22,7 +22,7 @@ int  work_stream_id(sim_device *device, const void *handle, uint64_t *id);
 /* Captured, where the stream captures. */
 int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns);
 
-int  work_query_stream(sim_device *device, const void *handle, const char *action);
+/* cost_ns NULL: the host does not wait, and SIM_NOT_READY is what it is told. */
 int  work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns);
 int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
 void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
@@ -30,13 +30,12 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* wait
 /* A call that waits for or asks this stream, or all of the device (self NULL): a code. action: its name. */
 int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
-graph *graph_copy(const graph *self);
 
 int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
 int  work_begin_capture(sim_device *device, const void *handle, int mode);
 int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
 
-/* The handle of a graph, for NULL NULL; and its end: a code. */
+/* A handle of a graph, for NULL NULL; and its end: a code. The graph goes with the last one. */
 void *work_keep_graph(sim *machine, handle_kind of, graph *made);
 int   work_drop_graph(sim *machine, handle_kind of, const void *handle);
 
@@ -51,7 +50,6 @@ void work_destroy(sim *machine);
 int event_create(sim_device *device, int is_timed, void **made);
 int event_destroy(sim *machine, const void *value);
 int event_record(sim_device *device, const void *value, const void *handle);
-int event_query(sim_device *device, const void *value, const char *action);
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
@@ -62,6 +60,7 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
 typedef struct launch {
     sim_device   *device;
     const stream_queue *by;
+    int           is_graph;
     uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
 } launch;
 
