@@ -229,10 +229,10 @@ int call_enter(call *self)
     return self->code;
 }
 
-void call_leave(call *self)
+int call_leave(call *self)
 {
-    (void)self;
     life_unlock();
+    return self->code;
 }
 
 int call_put(int *to, int value)
@@ -284,8 +284,7 @@ int call_begin_at(call *self, sim_call kind, const void *ptr)
 int call_end_driver(call *self)
 {
     if (self->device) engine_end_call(self->device, self->kind, self->code, self->cost_ns);
-    call_leave(self);
-    return self->code;
+    return call_leave(self);
 }
 
 /* The last error of a lost device stays: nothing clears it any more. */
@@ -300,26 +299,22 @@ cudaError_t call_end(call *self)
 
 /* ---- Last errors, their names, and versions */
 
+static int error_take(call_thread *thread)
+{
+    int code = thread->last_error;
+    if (codes_status(code) != GPUARENA_STATUS_LOST) thread->last_error = SIM_SUCCESS;
+    return code;
+}
+
 /* A child of fork and a process that is ending hear of nothing else. */
 CUDART_EXPORT cudaError_t cudaGetLastError(void)
 {
-    call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS) {
-        code = self.thread->last_error;
-        if (codes_status(code) != GPUARENA_STATUS_LOST) self.thread->last_error = SIM_SUCCESS;
-    }
-    call_leave(&self);
-    return (cudaError_t)code;
+    CALL_LOOKS(cudaError_t, error_take(self.thread));
 }
 
 CUDART_EXPORT cudaError_t cudaPeekAtLastError(void)
 {
-    call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS) code = self.thread->last_error;
-    call_leave(&self);
-    return (cudaError_t)code;
+    CALL_LOOKS(cudaError_t, self.thread->last_error);
 }
 
 CUDART_EXPORT const char *cudaGetErrorName(cudaError_t error)
@@ -334,34 +329,18 @@ CUDART_EXPORT const char *cudaGetErrorString(cudaError_t error)
 
 CUDART_EXPORT cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS && !version) {
-        code = self.thread->last_error = SIM_INVALID_VALUE;
-    } else if (code == SIM_SUCCESS) {
-        *version = CUDART_VERSION;
-    }
-    call_leave(&self);
-    return (cudaError_t)code;
+    CALL_LOOKS(cudaError_t, version ? call_put(version, CUDART_VERSION)
+                                    : (self.thread->last_error = SIM_INVALID_VALUE));
 }
 
 /* Without a driver, and with one that only pretends, the version is 0; without a device it is the driver's. */
 CUDART_EXPORT cudaError_t cudaDriverGetVersion(int *version)
 {
     call self;
-    int found = CUDART_VERSION;
-    if (!call_begin(&self, SIM_CALL_DRIVER_GET_VERSION)) {
-        if (self.code == cudaErrorInsufficientDriver || self.code == cudaErrorStubLibrary) {
-            found = 0;
-            self.code = SIM_SUCCESS;
-        } else if (self.code == cudaErrorNoDevice) {
-            self.code = SIM_SUCCESS;
-        }
-    }
-    if (self.code == SIM_SUCCESS && !version) {
-        self.code = SIM_INVALID_VALUE;
-    } else if (self.code == SIM_SUCCESS) {
-        *version = found;
+    (void)call_begin(&self, SIM_CALL_DRIVER_GET_VERSION);
+    int has_none = self.code == cudaErrorInsufficientDriver || self.code == cudaErrorStubLibrary;
+    if (self.code == SIM_SUCCESS || has_none || self.code == cudaErrorNoDevice) {
+        self.code = call_put(version, has_none ? 0 : CUDART_VERSION);
     }
     return call_end(&self);
 }

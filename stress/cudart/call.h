@@ -54,9 +54,10 @@ int call_serve(call *self, sim_device *device, uint64_t bytes);
 cudaError_t call_end(call *self);                /* keeps the last error */
 int call_end_driver(call *self);                 /* of the driver's interface, which has no last error */
 
-/* A look at the thread's own state, by calls that nothing makes fail but life itself: then the code, else 0. */
+/* A look at the thread's own state, by calls that nothing makes fail but life itself: then the code, else 0. leave:
+   the code. */
 int  call_enter(call *self);
-void call_leave(call *self);
+int  call_leave(call *self);
 
 /* The body of a function that is one call: how it is begun, and what it answers then; expressions in `self`. */
 #define CALL_DOES(begun, answer) \
@@ -64,7 +65,13 @@ void call_leave(call *self);
     if (begun) self.code = (answer); \
     return call_end(&self)
 
-/* Such a function, whole; and one that begins at an address. */
+/* The same of a function that only looks. */
+#define CALL_LOOKS(type, answer) \
+    call self; \
+    if (call_enter(&self) == SIM_SUCCESS) self.code = (answer); \
+    return (type)call_leave(&self)
+
+/* A function that is one call, whole; and one that begins at an address. */
 #define CUDART_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin(&self, SIM_CALL_OF_##name), answer); }
 #define CUDART_FUNCTION_AT(name, parameters, ptr, answer) \

@@ -230,80 +230,78 @@ DRIVER(cuDevicePrimaryCtxGetState, 7000, (CUdevice device, unsigned int *flags, 
 
 /* ---- The thread's current context */
 
-/* The device of the thread's current context; -1: it has none. *code: why there is no answer at all. */
-static int context_current(int *code)
+/* Its device; -1: there is none. */
+static int context_current(const call_thread *thread)
 {
-    call self;
-    *code = call_enter(&self);
-    int ordinal = *code == SIM_SUCCESS && self.thread->has_context ? self.thread->device : -1;
-    call_leave(&self);
-    return ordinal;
+    return thread->has_context ? thread->device : -1;
+}
+
+static int context_get(const call_thread *thread, CUcontext *context)
+{
+    if (context) *context = context_of(context_current(thread));
+    return context ? SIM_SUCCESS : SIM_INVALID_VALUE;
+}
+
+DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context), context_get(self.thread, context))
+
+/* Whatever the runtime's version makes of its call. */
+static CUresult context_keep(int ordinal)
+{
+    CALL_LOOKS(CUresult, (self.thread->has_context = ordinal >= 0, SIM_SUCCESS));
 }
 
 static CUresult context_make_current(int ordinal)
 {
-    call self;
     CUresult code = ordinal >= 0 ? DRIVER_DOES(cudaSetDevice(ordinal)) : CUDA_SUCCESS;
-    if (code != CUDA_SUCCESS) return code;
-    code = (CUresult)call_enter(&self);
-    self.thread->has_context = ordinal >= 0;     /* whatever the runtime's version makes of its call */
-    call_leave(&self);
-    return code;
+    return code == CUDA_SUCCESS ? context_keep(ordinal) : code;
 }
 
-DRIVER(cuCtxGetCurrent, 4000, (CUcontext *context))
-{
-    int code, ordinal = context_current(&code);
-    if (!context) return CUDA_ERROR_INVALID_VALUE;
-    *context = context_of(ordinal);
-    return (CUresult)code;
-}
+DRIVER_ANSWERS(cuCtxSetCurrent, 4000, (CUcontext context),
+               context && context_device(context) < 0 ? CUDA_ERROR_INVALID_CONTEXT
+                                                      : context_make_current(context_device(context)))
 
-DRIVER(cuCtxSetCurrent, 4000, (CUcontext context))
+static int context_push(call_thread *thread, CUcontext context)
 {
-    int ordinal = context_device(context);
-    return context && ordinal < 0 ? CUDA_ERROR_INVALID_CONTEXT : context_make_current(ordinal);
-}
-
-static int context_push(call *self, int ordinal)
-{
-    if (self->code != SIM_SUCCESS) return self->code;
-    if (self->thread->stack_count == CALL_CONTEXTS) return CUDA_ERROR_NOT_SUPPORTED;
-    self->thread->stack[self->thread->stack_count++] = ordinal;
+    if (context_device(context) < 0) return context ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    if (thread->stack_count == CALL_CONTEXTS) return CUDA_ERROR_NOT_SUPPORTED;
+    thread->stack[thread->stack_count++] = context_current(thread);
     return SIM_SUCCESS;
+}
+
+static CUresult context_save(CUcontext context)
+{
+    CALL_LOOKS(CUresult, context_push(self.thread, context));
 }
 
 DRIVER(cuCtxPushCurrent, 4000, (CUcontext context))
 {
-    call self;
-    int code, was = context_current(&code);
-    if (context_device(context) < 0) {
-        return context ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-    }
-    call_enter(&self);
-    code = context_push(&self, was);
-    call_leave(&self);
-    return code == SIM_SUCCESS ? cuCtxSetCurrent(context) : (CUresult)code;
+    CUresult code = context_save(context);
+    return code == CUDA_SUCCESS ? cuCtxSetCurrent(context) : code;
+}
+
+static int context_pop(call_thread *thread, CUcontext *context, int *below)
+{
+    if (!thread->has_context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context) *context = context_of(thread->device);
+    *below = thread->stack_count > 0 ? thread->stack[--thread->stack_count] : -1;
+    return SIM_SUCCESS;
+}
+
+static CUresult context_restore(CUcontext *context, int *below)
+{
+    CALL_LOOKS(CUresult, context_pop(self.thread, context, below));
 }
 
 /* What was current before the push is so again; without a push, nothing is. */
 DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
 {
-    call self;
-    int code, top = context_current(&code), below = -1;
-    if (top < 0) return code == SIM_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)code;
-    call_enter(&self);
-    if (self.thread->stack_count > 0) below = self.thread->stack[--self.thread->stack_count];
-    call_leave(&self);
-    if (context) *context = context_of(top);
-    return context_make_current(below);
+    int below;
+    CUresult code = context_restore(context, &below);
+    return code == CUDA_SUCCESS ? context_make_current(below) : code;
 }
 
-DRIVER(cuCtxGetDevice, 2000, (CUdevice *device))
-{
-    int code, ordinal = context_current(&code);
-    return device && ordinal < 0 ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)call_put(device, ordinal);
-}
+DRIVER_LOOKS(cuCtxGetDevice, 2000, (CUdevice *device),
+             device && !self.thread->has_context ? CUDA_ERROR_INVALID_CONTEXT : call_put(device, self.thread->device))
 
 DRIVER(cuCtxGetApiVersion, 3020, (CUcontext context, unsigned int *version))
 {
@@ -315,13 +313,15 @@ DRIVER(cuCtxGetApiVersion, 3020, (CUcontext context, unsigned int *version))
 }
 
 #if CUDA_VERSION >= 12000
-DRIVER(cuCtxGetId, 12000, (CUcontext context, unsigned long long *id))
+static int context_number(int ordinal, unsigned long long *id)
 {
-    int code = SIM_SUCCESS, ordinal = context ? context_device(context) : context_current(&code);
     if (!id || ordinal < 0) return id ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     *id = (unsigned long long)ordinal + 1;
-    return (CUresult)code;
+    return SIM_SUCCESS;
 }
+
+DRIVER_LOOKS(cuCtxGetId, 12000, (CUcontext context, unsigned long long *id),
+             context_number(context ? context_device(context) : context_current(self.thread), id))
 #endif
 
 DRIVER_FUNCTION(cuCtxGetFlags, 7000, (unsigned int *flags), cudaGetDeviceFlags(flags))

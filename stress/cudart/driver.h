@@ -57,7 +57,11 @@ CUresult driver_answer(cudaError_t code);
         return code; \
     }
 
-/* A function that is a call of its own, as CALL_DOES has it. */
+/* A function that looks at the thread's own state, as CALL_LOOKS has it; and one that is a call of its own, as
+   CALL_DOES has it. */
+#define DRIVER_LOOKS(name, since, parameters, answer) \
+    DRIVER_LIST(#name, name, since) \
+    DRIVER_EXPORT name parameters { CALL_LOOKS(CUresult, answer); }
 #define DRIVER_CALL(name, since, parameters, begun, answer) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters \

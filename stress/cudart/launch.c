@@ -40,22 +40,20 @@ CUDART_EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t
     return fits ? 0 : 1;
 }
 
+static int launch_pop(call_thread *thread, dim3 *grid, dim3 *block, size_t *shared_bytes, cudaStream_t *stream)
+{
+    if (thread->launch_count == 0) return thread->last_error = cudaErrorMissingConfiguration;
+    const call_launch *popped = &thread->launches[--thread->launch_count];
+    *grid = popped->grid;
+    *block = popped->block;
+    *shared_bytes = popped->shared_bytes;
+    *stream = popped->stream;
+    return SIM_SUCCESS;
+}
+
 CUDART_EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, void *stream)
 {
-    call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS && self.thread->launch_count == 0) {
-        code = self.thread->last_error = cudaErrorMissingConfiguration;
-    }
-    if (code == SIM_SUCCESS) {
-        const call_launch *popped = &self.thread->launches[--self.thread->launch_count];
-        *grid = popped->grid;
-        *block = popped->block;
-        *shared_bytes = popped->shared_bytes;
-        *(cudaStream_t *)stream = popped->stream;
-    }
-    call_leave(&self);
-    return (cudaError_t)code;
+    CALL_LOOKS(cudaError_t, launch_pop(self.thread, grid, block, shared_bytes, stream));
 }
 
 CUDART_EXPORT cudaError_t __cudaGetKernel(void **kernel, const void *function)
@@ -148,9 +146,12 @@ CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blo
 
 /* ---- What stands for kernels: work that takes time and uses memory */
 
-static int kernel_issue(sim_device *device, const void *stream, uint64_t work_ns, const void *const *ptrs,
+static int kernel_issue(const call *self, const void *stream, uint64_t work_ns, const void *const *ptrs,
                         const uint64_t *bytes, size_t count)
 {
+    if (!self->machine) return cudaErrorNoDevice;
+    sim_device *device = engine_device(self->machine, self->thread->device);
+    engine_open_context(device);
     int code = launch_command(device, stream, work_ns, NULL, NULL, 0);
     for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
         uint64_t address = (uint64_t)(uintptr_t)ptrs[i];
@@ -161,19 +162,10 @@ static int kernel_issue(sim_device *device, const void *stream, uint64_t work_ns
     return code;
 }
 
-CUDART_EXPORT int cudart_kernel(void *stream, uint64_t work_ns, const void *const *ptrs,
-                                                         const uint64_t *bytes, size_t count)
+CUDART_EXPORT int cudart_kernel(void *stream, uint64_t work_ns, const void *const *ptrs, const uint64_t *bytes,
+                                size_t count)
 {
-    call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS && !self.machine) code = cudaErrorNoDevice;
-    if (code == SIM_SUCCESS) {
-        sim_device *device = engine_device(self.machine, self.thread->device);
-        engine_open_context(device);
-        code = kernel_issue(device, stream, work_ns, ptrs, bytes, count);
-    }
-    call_leave(&self);
-    return code;
+    CALL_LOOKS(int, kernel_issue(&self, stream, work_ns, ptrs, bytes, count));
 }
 
 CUDART_EXPORT void cudart_work_ns(uint64_t work_ns)

@@ -133,26 +133,6 @@ void device_pages_clear(device_pages *self)
 
 #include "../sim/entries.h"
 
-/* What is neither counted nor on a list. */
-#define CUDA_TABLE_PASS(result, name, parameters, entry, names) \
-    static result cuda_table_##name parameters \
-    { \
-        const cuda_table *on = self->user; \
-        const gpuarena_driver *behind = &on->inner; \
-        return behind->entry names; \
-    }
-#define CUDA_TABLE_PASSES(group, name, parameters, names) \
-    CUDA_TABLE_PASS(int, group##_##name, parameters, group.name, names)
-ENTRIES_EVENTS(CUDA_TABLE_PASSES)
-ENTRIES_CAPTURE(CUDA_TABLE_PASSES)
-ENTRIES_IPC(CUDA_TABLE_PASSES)
-CUDA_TABLE_PASS(gpuarena_status, classify, (const gpuarena_driver *self, int code), classify, (behind, code))
-CUDA_TABLE_PASS(const char *, code_name, (const gpuarena_driver *self, int code), code_name, (behind, code))
-CUDA_TABLE_PASS(uint64_t, now_ns, (const gpuarena_driver *self), now_ns, (behind))
-CUDA_TABLE_PASS(int, peer, (const gpuarena_driver *self, int32_t number), peer, (behind, number))
-CUDA_TABLE_PASS(int, memory_info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
-                                   uint64_t *total_bytes), memory.info, (behind, kind, free_bytes, total_bytes))
-
 static uint64_t cuda_table_address(const void *ptr)
 {
     return (uint64_t)(uintptr_t)ptr;
@@ -240,22 +220,16 @@ CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_
 
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {
-    *driver = self->inner;
+    *driver = self->inner;                       /* whose entries look at device and peers alone, not at the user */
     driver->user = self;
-    driver->classify = cuda_table_classify;
-    driver->code_name = cuda_table_code_name;
-    driver->now_ns = cuda_table_now_ns;
     driver->clear = NULL;
+    driver->memory.obtain = cuda_table_memory_obtain;
+    driver->memory.give_back = cuda_table_memory_give_back;
 #define X(group, name, parameters, names) driver->group.name = cuda_table_##group##_##name;
-    ENTRIES_MEMORY(X)
-    ENTRIES_EVENTS(X)
-    ENTRIES_CAPTURE(X)
-    ENTRIES_IPC(X)
     if (driver->vm.reserve) {
         ENTRIES_VM(X)
     }
 #undef X
-    driver->peer = cuda_table_peer;
     driver->fd.from_page = NULL;                 /* what comes from elsewhere is on no list */
     driver->fd.to_page = NULL;
     self->pages.page_bytes = driver->page_bytes;
