@@ -166,9 +166,10 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
     if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
 }
 
-/* An entry that is counted, and what becomes of the list where it succeeds. */
-#define CUDA_TABLE_ENTRY(group, name, parameters, names, booked) \
-    static int cuda_table_##group##_##name parameters \
+/* An entry that is counted, and what becomes of the list where it succeeds, in words of its parameters
+   (sim/entries.h). */
+#define CUDA_TABLE_ENTRY(group, name, names, booked) \
+    static int cuda_table_##group##_##name ENTRY_##group##_##name \
     { \
         cuda_table *own = self->user; \
         const gpuarena_driver *behind = &own->inner; \
@@ -178,42 +179,35 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
         return code; \
     }
 
-CUDA_TABLE_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                                  gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+CUDA_TABLE_ENTRY(memory, obtain, (behind, kind, ptr, bytes, stream), {
     if (!*ptr || !bytes) return 0;
     device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
     cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
     cuda_table_hold(own);
 })
-CUDA_TABLE_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                     gpuarena_stream stream), (behind, kind, ptr, bytes, stream), {
+CUDA_TABLE_ENTRY(memory, give_back, (behind, kind, ptr, bytes, stream), {
     device_ranges_remove(&own->ranges[kind], cuda_table_address(ptr));
     cuda_table_tell(own, SIM_CALL_GIVE_BACK, ptr, bytes);
 })
-CUDA_TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-                 (behind, address, bytes, alignment), {
+CUDA_TABLE_ENTRY(vm, reserve, (behind, address, bytes, alignment), {
     if (*address && bytes) device_table_add(&own->pages.ranges, cuda_table_address(*address), bytes);
 })
-CUDA_TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes),
-                 (behind, address, bytes), {
+CUDA_TABLE_ENTRY(vm, release, (behind, address, bytes), {
     (void)device_table_take(&own->pages.ranges, cuda_table_address(address));
 })
-CUDA_TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-                 (behind, page, bytes, traits), {
+CUDA_TABLE_ENTRY(vm, create, (behind, page, bytes, traits), {
     device_pages_create(&own->pages, *page, bytes);
     cuda_table_hold(own);
 })
-CUDA_TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes), {
+CUDA_TABLE_ENTRY(vm, destroy, (behind, page, bytes), {
     device_pages_destroy(&own->pages, page);
 })
-CUDA_TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-                 (behind, address, bytes, page), {
+CUDA_TABLE_ENTRY(vm, map, (behind, address, bytes, page), {
     device_pages_map(&own->pages, cuda_table_address(address), bytes);
     cuda_table_tell(own, SIM_CALL_VM_MAP, address, bytes);
 })
-CUDA_TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-                 (behind, address, bytes, mode), { })
-CUDA_TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes), {
+CUDA_TABLE_ENTRY(vm, access, (behind, address, bytes, mode), { })
+CUDA_TABLE_ENTRY(vm, unmap, (behind, address, bytes), {
     device_pages_unmap(&own->pages, cuda_table_address(address), bytes);
     cuda_table_tell(own, SIM_CALL_VM_UNMAP, address, bytes);
 })
@@ -225,7 +219,7 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     driver->clear = NULL;
     driver->memory.obtain = cuda_table_memory_obtain;
     driver->memory.give_back = cuda_table_memory_give_back;
-#define X(group, name, parameters, names) driver->group.name = cuda_table_##group##_##name;
+#define X(group, name, names) driver->group.name = cuda_table_##group##_##name;
     if (driver->vm.reserve) {
         ENTRIES_VM(X)
     }

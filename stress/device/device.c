@@ -196,8 +196,8 @@ static __thread uint64_t device_lock_called;     /* each thread its own: countin
 
 /* Calls on memory are counted, but for the question how much there is; streams may need no lock; the meaning of codes
    is constant, and nobody is kept out. */
-#define DEVICE_LOCK_ENTRY(is_locked, is_counted, result, name, parameters, entry, names) \
-    static result device_lock_##name parameters \
+#define DEVICE_LOCK_ENTRY(is_locked, is_counted, result, group, name, entry, names) \
+    static result device_lock_##group##_##name ENTRY_##group##_##name \
     { \
         device_lock *lock = self->user; \
         const gpuarena_driver *behind = &lock->behind; \
@@ -208,28 +208,26 @@ static __thread uint64_t device_lock_called;     /* each thread its own: countin
         if (locked) pthread_mutex_unlock(&lock->mutex); \
         return answer; \
     }
-#define DEVICE_LOCK_MEMORY(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY(1, strcmp(#name, "info") != 0, int, group##_##name, parameters, group.name, names)
-#define DEVICE_LOCK_STREAM(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, group##_##name, parameters, group.name, names)
+#define DEVICE_LOCK_MEMORY(group, name, names) \
+    DEVICE_LOCK_ENTRY(1, strcmp(#name, "info") != 0, int, group, name, group.name, names)
+#define DEVICE_LOCK_STREAM(group, name, names) \
+    DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, group, name, group.name, names)
 ENTRIES_MEMORY(DEVICE_LOCK_MEMORY)
 ENTRIES_VM(DEVICE_LOCK_MEMORY)
 ENTRIES_IPC(DEVICE_LOCK_MEMORY)
 ENTRIES_FD(DEVICE_LOCK_MEMORY)
 ENTRIES_EVENTS(DEVICE_LOCK_STREAM)
 ENTRIES_CAPTURE(DEVICE_LOCK_STREAM)
-DEVICE_LOCK_ENTRY(0, 0, gpuarena_status, classify, (const gpuarena_driver *self, int code), classify, (behind, code))
-DEVICE_LOCK_ENTRY(0, 0, const char *, code_name, (const gpuarena_driver *self, int code), code_name, (behind, code))
-DEVICE_LOCK_ENTRY(1, 0, uint64_t, now_ns, (const gpuarena_driver *self), now_ns, (behind))
-DEVICE_LOCK_ENTRY(1, 0, int, peer, (const gpuarena_driver *self, int32_t number), peer, (behind, number))
-DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, clear,
-                  (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), clear,
-                  (behind, ptr, bytes, stream))
+DEVICE_LOCK_ENTRY(0, 0, gpuarena_status, device, classify, classify, (behind, code))
+DEVICE_LOCK_ENTRY(0, 0, const char *, device, code_name, code_name, (behind, code))
+DEVICE_LOCK_ENTRY(1, 0, uint64_t, device, now_ns, now_ns, (behind))
+DEVICE_LOCK_ENTRY(1, 0, int, device, peer, peer, (behind, device))
+DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, device, clear, clear, (behind, ptr, bytes, stream))
 
 /* What is not there behind the lock is not there in front of it. */
 static void device_lock_put(gpuarena_driver *driver)
 {
-#define X(group, name, parameters, names) if (driver->group.name) driver->group.name = device_lock_##group##_##name;
+#define X(group, name, names) if (driver->group.name) driver->group.name = device_lock_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_VM(X)
     ENTRIES_IPC(X)
@@ -237,11 +235,11 @@ static void device_lock_put(gpuarena_driver *driver)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
 #undef X
-    if (driver->clear) driver->clear = device_lock_clear;
-    if (driver->peer) driver->peer = device_lock_peer;
-    if (driver->classify) driver->classify = device_lock_classify;
-    if (driver->code_name) driver->code_name = device_lock_code_name;
-    if (driver->now_ns) driver->now_ns = device_lock_now_ns;
+    if (driver->clear) driver->clear = device_lock_device_clear;
+    if (driver->peer) driver->peer = device_lock_device_peer;
+    if (driver->classify) driver->classify = device_lock_device_classify;
+    if (driver->code_name) driver->code_name = device_lock_device_code_name;
+    if (driver->now_ns) driver->now_ns = device_lock_device_now_ns;
 }
 
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams)

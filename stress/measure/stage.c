@@ -76,8 +76,8 @@ static int null_driver_done(const gpuarena_driver *behind, ...)
     return GPUARENA_STATUS_DONE;
 }
 
-#define NULL_DRIVER_ENTRY(group, name, parameters, names) \
-    static int null_driver_##group##_##name parameters \
+#define NULL_DRIVER_ENTRY(group, name, names) \
+    static int null_driver_##group##_##name ENTRY_##group##_##name \
     { \
         const gpuarena_driver *behind = self; \
         return null_driver_done names; \
@@ -93,7 +93,7 @@ static void null_driver_fill(gpuarena_driver *driver)
 {
     memset(driver, 0, sizeof *driver);
     driver->page_bytes = NULL_DRIVER_PAGE;
-#define X(group, name, parameters, names) driver->group.name = null_driver_##group##_##name;
+#define X(group, name, names) driver->group.name = null_driver_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_VM(X)
     ENTRIES_EVENTS(X)

@@ -1,49 +1,68 @@
-/* The entries of a driver table, once, for tables that do the same at each: X(group, name, parameters, names), where
-   `self` is the table, and names are what a table `behind` it is called with.
+/* The entries of a driver table, once: the parameters of each, ENTRY_group_name, where `self` is the table; and lists
+   of them, X(group, name, names), where names are what a table `behind` it is called with.
    It must not know what any table does. */
 #ifndef STRESS_SIM_ENTRIES_H
 #define STRESS_SIM_ENTRIES_H
 
 #include "../../gpuarena.h"
 
+#define ENTRY_SELF const gpuarena_driver *self
+#define ENTRY_memory_info (ENTRY_SELF, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+#define ENTRY_memory_obtain (ENTRY_SELF, gpuarena_memory kind, void **ptr, uint64_t bytes, gpuarena_stream stream)
+#define ENTRY_memory_give_back (ENTRY_SELF, gpuarena_memory kind, void *ptr, uint64_t bytes, gpuarena_stream stream)
 #define ENTRIES_MEMORY(X) \
-    X(memory, info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, \
-                     uint64_t *total_bytes), (behind, kind, free_bytes, total_bytes)) \
-    X(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes, \
-                       gpuarena_stream stream), (behind, kind, ptr, bytes, stream)) \
-    X(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes, \
-                          gpuarena_stream stream), (behind, kind, ptr, bytes, stream))
+    X(memory, info, (behind, kind, free_bytes, total_bytes)) \
+    X(memory, obtain, (behind, kind, ptr, bytes, stream)) \
+    X(memory, give_back, (behind, kind, ptr, bytes, stream))
+
+#define ENTRY_vm_reserve (ENTRY_SELF, void **address, uint64_t bytes, uint64_t alignment)
+#define ENTRY_vm_release (ENTRY_SELF, void *address, uint64_t bytes)
+#define ENTRY_vm_create (ENTRY_SELF, uint64_t *page, uint64_t bytes, uint32_t traits)
+#define ENTRY_vm_destroy (ENTRY_SELF, uint64_t page, uint64_t bytes)
+#define ENTRY_vm_map (ENTRY_SELF, void *address, uint64_t bytes, uint64_t page)
+#define ENTRY_vm_access (ENTRY_SELF, void *address, uint64_t bytes, uint32_t mode)
+#define ENTRY_vm_unmap (ENTRY_SELF, void *address, uint64_t bytes)
 #define ENTRIES_VM(X) \
-    X(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment), \
-      (behind, address, bytes, alignment)) \
-    X(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes)) \
-    X(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits), \
-      (behind, page, bytes, traits)) \
-    X(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes)) \
-    X(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), \
-      (behind, address, bytes, page)) \
-    X(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode), \
-      (behind, address, bytes, mode)) \
-    X(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes))
+    X(vm, reserve, (behind, address, bytes, alignment)) X(vm, release, (behind, address, bytes)) \
+    X(vm, create, (behind, page, bytes, traits)) X(vm, destroy, (behind, page, bytes)) \
+    X(vm, map, (behind, address, bytes, page)) X(vm, access, (behind, address, bytes, mode)) \
+    X(vm, unmap, (behind, address, bytes))
+
+#define ENTRY_events_create (ENTRY_SELF, void **event)
+#define ENTRY_events_destroy (ENTRY_SELF, void *event)
+#define ENTRY_events_record (ENTRY_SELF, void *event, gpuarena_stream stream)
+#define ENTRY_events_query (ENTRY_SELF, void *event)
+#define ENTRY_events_host_wait (ENTRY_SELF, void *event)
+#define ENTRY_events_stream_wait (ENTRY_SELF, gpuarena_stream stream, void *event)
+#define ENTRY_events_device_wait (ENTRY_SELF)
 #define ENTRIES_EVENTS(X) \
-    X(events, create, (const gpuarena_driver *self, void **event), (behind, event)) \
-    X(events, destroy, (const gpuarena_driver *self, void *event), (behind, event)) \
-    X(events, record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), (behind, event, stream)) \
-    X(events, query, (const gpuarena_driver *self, void *event), (behind, event)) \
-    X(events, host_wait, (const gpuarena_driver *self, void *event), (behind, event)) \
-    X(events, stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
-      (behind, stream, event)) \
-    X(events, device_wait, (const gpuarena_driver *self), (behind))
+    X(events, create, (behind, event)) X(events, destroy, (behind, event)) \
+    X(events, record, (behind, event, stream)) X(events, query, (behind, event)) \
+    X(events, host_wait, (behind, event)) X(events, stream_wait, (behind, stream, event)) \
+    X(events, device_wait, (behind))
+
+#define ENTRY_capture_active (ENTRY_SELF, gpuarena_stream stream, int *active)
+#define ENTRY_capture_exchange_mode (ENTRY_SELF, int *mode)
 #define ENTRIES_CAPTURE(X) \
-    X(capture, active, (const gpuarena_driver *self, gpuarena_stream stream, int *active), (behind, stream, active)) \
-    X(capture, exchange_mode, (const gpuarena_driver *self, int *mode), (behind, mode))
+    X(capture, active, (behind, stream, active)) X(capture, exchange_mode, (behind, mode))
+
+#define ENTRY_ipc_get_handle (ENTRY_SELF, void *ptr, unsigned char *handle)
+#define ENTRY_ipc_open_handle (ENTRY_SELF, const unsigned char *handle, void **ptr)
+#define ENTRY_ipc_close_handle (ENTRY_SELF, void *ptr)
 #define ENTRIES_IPC(X) \
-    X(ipc, get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), (behind, ptr, handle)) \
-    X(ipc, open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr), \
-      (behind, handle, ptr)) \
-    X(ipc, close_handle, (const gpuarena_driver *self, void *ptr), (behind, ptr))
+    X(ipc, get_handle, (behind, ptr, handle)) X(ipc, open_handle, (behind, handle, ptr)) \
+    X(ipc, close_handle, (behind, ptr))
+
+#define ENTRY_fd_from_page (ENTRY_SELF, uint64_t page, int *fd)
+#define ENTRY_fd_to_page (ENTRY_SELF, int fd, uint64_t *page)
 #define ENTRIES_FD(X) \
-    X(fd, from_page, (const gpuarena_driver *self, uint64_t page, int *fd), (behind, page, fd)) \
-    X(fd, to_page, (const gpuarena_driver *self, int fd, uint64_t *page), (behind, fd, page))
+    X(fd, from_page, (behind, page, fd)) X(fd, to_page, (behind, fd, page))
+
+/* Those of no group, as of one named device. */
+#define ENTRY_device_classify (ENTRY_SELF, int code)
+#define ENTRY_device_code_name (ENTRY_SELF, int code)
+#define ENTRY_device_now_ns (ENTRY_SELF)
+#define ENTRY_device_clear (ENTRY_SELF, void *ptr, uint64_t bytes, gpuarena_stream stream)
+#define ENTRY_device_peer (ENTRY_SELF, int32_t device)
 
 #endif

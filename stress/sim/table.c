@@ -28,9 +28,9 @@ static int table_end(const table_call *call)
     return engine_end_call(call->device, call->kind, call->code, call->cost_ns);
 }
 
-/* The entry of a group: `answer`, in words of `call`, where nothing makes it fail. */
-#define TABLE_ENTRY(group, name, parameters, kind, bytes, answer) \
-    static int table_##group##_##name parameters \
+/* The entry of a group: `answer`, in words of `call` and its parameters (entries.h), where nothing makes it fail. */
+#define TABLE_ENTRY(group, name, kind, bytes, answer) \
+    static int table_##group##_##name ENTRY_##group##_##name \
     { \
         table_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
         if (call.code == SIM_SUCCESS) call.code = (answer); \
@@ -64,24 +64,19 @@ static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpua
     return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked);
 }
 
-TABLE_ENTRY(device, clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
-            MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
+TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
 
 /* ---- Events, as cudaEventCreateWithFlags and its kin */
 
-TABLE_ENTRY(events, create, (const gpuarena_driver *self, void **event), EVENT_WITH_FLAGS, 0,
-            event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
-TABLE_ENTRY(events, destroy, (const gpuarena_driver *self, void *event), EVENT_DESTROY, 0,
-            event_destroy(call.device->sim, event))
-TABLE_ENTRY(events, record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), EVENT_RECORD, 0,
-            event_record(call.device, event, stream))
-TABLE_ENTRY(events, query, (const gpuarena_driver *self, void *event), EVENT_QUERY, 0,
-            event_wait(call.device, event, "cudaEventQuery", NULL))
-TABLE_ENTRY(events, host_wait, (const gpuarena_driver *self, void *event), EVENT_SYNCHRONIZE, 0,
+TABLE_ENTRY(events, create, EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
+TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.device->sim, event))
+TABLE_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, stream))
+TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(call.device, event, "cudaEventQuery", NULL))
+TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
-TABLE_ENTRY(events, stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event),
-            STREAM_WAIT_EVENT, 0, event_follow(call.device, stream, event, "cudaStreamWaitEvent"))
-TABLE_ENTRY(events, device_wait, (const gpuarena_driver *self), DEVICE_SYNCHRONIZE, 0,
+TABLE_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
+            event_follow(call.device, stream, event, "cudaStreamWaitEvent"))
+TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0,
             work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
 /* ---- Captures, as cudaStreamIsCapturing and cudaThreadExchangeStreamCaptureMode */
@@ -93,10 +88,8 @@ static int table_ask_capture(sim_device *device, gpuarena_stream handle, int *ac
     return code;
 }
 
-TABLE_ENTRY(capture, active, (const gpuarena_driver *self, gpuarena_stream stream, int *active),
-            STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, stream, active))
-TABLE_ENTRY(capture, exchange_mode, (const gpuarena_driver *self, int *mode), EXCHANGE_CAPTURE_MODE, 0,
-            capture_exchange_mode(call.device->sim, mode))
+TABLE_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, stream, active))
+TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.device->sim, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
 
@@ -148,16 +141,14 @@ static int table_end_memory(const table_call *call, gpuarena_memory kind, sim_ca
     return table_end(call);
 }
 
-static int table_memory_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                               gpuarena_stream stream)
+static int table_memory_obtain ENTRY_memory_obtain
 {
     table_call call = table_begin(self, table_call_of(kind, 0), bytes, "obtain");
     if (call.code == SIM_SUCCESS) call.code = table_obtain(&call, kind, ptr, bytes, stream);
     return table_end_memory(&call, kind, SIM_CALL_OBTAIN, call.code ? 0 : (uint64_t)(uintptr_t)*ptr, bytes);
 }
 
-static int table_memory_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                  gpuarena_stream stream)
+static int table_memory_give_back ENTRY_memory_give_back
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     table_call call = table_begin(self, table_call_of(kind, 1), 0, "give_back");
@@ -175,9 +166,7 @@ static int table_info(sim_device *device, gpuarena_memory kind, uint64_t *free_b
     return SIM_SUCCESS;
 }
 
-TABLE_ENTRY(memory, info,
-            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes), INFO, 0,
-            table_info(call.device, kind, free_bytes, total_bytes))
+TABLE_ENTRY(memory, info, INFO, 0, table_info(call.device, kind, free_bytes, total_bytes))
 
 /* ---- Virtual memory, as cuMemAddressReserve to cuMemUnmap */
 
@@ -189,45 +178,35 @@ static int table_reserve(table_call *call, void **address, uint64_t bytes, uint6
     return code;
 }
 
-TABLE_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-            VM_RESERVE, bytes, table_reserve(&call, address, bytes, alignment))
-TABLE_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), VM_RELEASE, 0,
-            vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
-TABLE_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits), VM_CREATE,
-            bytes, page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
-                        : SIM_INVALID_VALUE)
-TABLE_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), VM_DESTROY, 0,
-            vmem_destroy(call.device, page, bytes, &call.cost_ns))
-TABLE_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), VM_MAP, bytes,
-            vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
-TABLE_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode), VM_ACCESS,
-            bytes, vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
-                               self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
-TABLE_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), VM_UNMAP, 0,
-            vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, reserve, VM_RESERVE, bytes, table_reserve(&call, address, bytes, alignment))
+TABLE_ENTRY(vm, release, VM_RELEASE, 0, vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, create, VM_CREATE, bytes,
+            page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
+                 : SIM_INVALID_VALUE)
+TABLE_ENTRY(vm, destroy, VM_DESTROY, 0, vmem_destroy(call.device, page, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, map, VM_MAP, bytes, vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
+TABLE_ENTRY(vm, access, VM_ACCESS, bytes,
+            vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
+                        self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
+TABLE_ENTRY(vm, unmap, VM_UNMAP, 0, vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
 
 /* ---- Between processes and devices, as cudaIpcGetMemHandle and its kin, cuMemExportToShareableHandle and its,
         and cudaDeviceEnablePeerAccess, called by the peer */
 
-TABLE_ENTRY(ipc, get_handle, (const gpuarena_driver *self, void *ptr, unsigned char *handle), IPC_GET, 0,
-            share_get(call.device, SHARE_OWN, (uint64_t)(uintptr_t)ptr, handle))
-TABLE_ENTRY(ipc, open_handle, (const gpuarena_driver *self, const unsigned char *handle, void **ptr), IPC_OPEN, 0,
-            share_open_memory(call.device, SHARE_OWN, handle, ptr))
-TABLE_ENTRY(ipc, close_handle, (const gpuarena_driver *self, void *ptr), IPC_CLOSE, 0,
-            share_close(call.device, (uint64_t)(uintptr_t)ptr))
-TABLE_ENTRY(fd, from_page, (const gpuarena_driver *self, uint64_t page, int *fd), VM_EXPORT, 0,
-            share_export(call.device, SHARE_OWN, page, fd))
-TABLE_ENTRY(fd, to_page, (const gpuarena_driver *self, int fd, uint64_t *page), VM_IMPORT, 0,
-            share_import(call.device, SHARE_OWN, fd, page))
+TABLE_ENTRY(ipc, get_handle, IPC_GET, 0, share_get(call.device, SHARE_OWN, (uint64_t)(uintptr_t)ptr, handle))
+TABLE_ENTRY(ipc, open_handle, IPC_OPEN, 0, share_open_memory(call.device, SHARE_OWN, handle, ptr))
+TABLE_ENTRY(ipc, close_handle, IPC_CLOSE, 0, share_close(call.device, (uint64_t)(uintptr_t)ptr))
+TABLE_ENTRY(fd, from_page, VM_EXPORT, 0, share_export(call.device, SHARE_OWN, page, fd))
+TABLE_ENTRY(fd, to_page, VM_IMPORT, 0, share_import(call.device, SHARE_OWN, fd, page))
 
 /* Every device reaches every other. */
-TABLE_ENTRY(device, peer, (const gpuarena_driver *self, int32_t device), ENABLE_PEER_ACCESS, 0,
+TABLE_ENTRY(device, peer, ENABLE_PEER_ACCESS, 0,
             engine_device(call.device->sim, device) && device != call.device->ordinal ? SIM_SUCCESS
                                                                                       : SIM_NOT_SUPPORTED)
 
 void driver_fill(gpuarena_driver *driver, int with_vm)
 {
-#define X(group, name, parameters, names) driver->group.name = table_##group##_##name;
+#define X(group, name, names) driver->group.name = table_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
