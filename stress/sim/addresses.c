@@ -53,6 +53,7 @@ void addresses_remove(addresses *space, address_range *range)
     treap_remove(&space->ranges, &range->place);
     address_range *below = treap_until(&space->ranges, range->offset);
     treap_weigh(&space->ranges, &below->place, below->place.weight + range->bytes + range->place.weight);
+    free(range->opened);
     free(range);
 }
 
@@ -71,6 +72,11 @@ address_range *addresses_at(const addresses *space, uint64_t offset)
 address_range *addresses_lowest(const addresses *space)
 {
     return treap_from(&space->ranges, 1, 0);     /* the origin is at 0 */
+}
+
+address_range *addresses_next(const addresses *space, const address_range *range)
+{
+    return treap_from(&space->ranges, range->offset + 1, 0);
 }
 
 void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)

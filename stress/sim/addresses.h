@@ -13,6 +13,7 @@ typedef struct address_range {
     struct mempool *pool;                        /* memory.h: whose chunk it is; NULL: no pool's */
     uint64_t serial;                             /* of a pool's piece: which one that it handed out */
     uint64_t mapping_count;                      /* mappings that lie there */
+    struct share_open *opened;                   /* share.h: what another process has of it; NULL: nothing */
     treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
     treap_node hole;                             /* by offset; its weight: what may still be placed inside, see
                                                     addresses_set_hole; of weight 0 it is in no set */
@@ -36,10 +37,11 @@ void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */
 uint64_t       addresses_largest_gap(const addresses *space);                    /* 0: none */
 address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t bytes);
-void           addresses_remove(addresses *space, address_range *range);         /* and it is freed */
+void           addresses_remove(addresses *space, address_range *range);         /* and it is freed, and `opened` */
 void           addresses_clear(addresses *space);
 address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
 address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
+address_range *addresses_next(const addresses *space, const address_range *range);   /* above it; or NULL */
 void           addresses_set_hole(addresses *space, address_range *range, uint64_t bytes);
 address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);    /* of bytes > 0; or NULL */
 

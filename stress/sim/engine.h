@@ -119,8 +119,6 @@ struct sim {
     uint64_t    runtime_skipped_kernels;         /*   and so many were */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
-    struct share_open *opens;                    /* share.h: of cudaIpc, what is open */
-    uint32_t    open_count, open_room;
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;

@@ -503,7 +503,6 @@ void memory_reset(sim_device *device)
     sim *machine = device->sim;
     mempools_destroy(device);
     devmem_clear(&device->memory);
-    share_reset(device);
     touches_destroy(&device->touches);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/array.h"
+#include "../base/program.h"
 #include "access.h"
 #include "engine.h"
 #include "vmem.h"
@@ -36,13 +36,7 @@ typedef struct share_token {
 
 typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1];
 
-typedef struct share_open {
-    sim_device *device;
-    uint64_t address, count;
-    dev_t volume;                                /* of another process's, which file: both say it together */
-    ino_t inode;
-    share_token token;
-} share_open;
+typedef struct share_open { uint64_t count; share_token token; } share_open;     /* of a request: what opened it */
 
 static share_token share_describe(const sim_device *device, uint64_t what, uint64_t bytes)
 {
@@ -146,28 +140,15 @@ static int share_find(const sim_device *device, uint64_t address, devmem_place *
         && place->offset == offset && !place->range->pool;
 }
 
-static share_open *share_find_open(const sim *machine, uint64_t address)
+static address_range *share_held(const devmem_place *place)
 {
-    for (uint32_t i = 0; i < machine->open_count; i++) {
-        if (machine->opens[i].address == address) return &machine->opens[i];
-    }
-    return NULL;
+    return place->piece ? place->piece : place->range;
 }
 
-/* What is open of a request, wherever in it; NULL: nothing. */
-static const share_open *share_find_open_in(const sim_device *device, const devmem_place *place)
-{
-    uint64_t first = engine_address(device, place->offset);
-    for (uint32_t i = 0; i < device->sim->open_count; i++) {
-        if (device->sim->opens[i].address - first < place->bytes) return &device->sim->opens[i];
-    }
-    return NULL;
-}
-
-/* 1: the request stands for memory of another process, or holds some. */
+/* 1: the request stands for memory of another process. */
 static int share_is_others(const sim_device *device, const devmem_place *place)
 {
-    const share_open *opened = share_find_open_in(device, place);
+    const share_open *opened = share_held(place)->opened;
     return opened && !share_is_own(device->sim, &opened->token);
 }
 
@@ -209,46 +190,35 @@ static int share_is_locked(const sim *machine, const devmem_place *place)
 const char *share_holder(const sim_device *device, const devmem_place *place)
 {
     if (share_is_others(device, place)) return "is another process's";
-    return share_find_open_in(device, place) || share_is_locked(device->sim, place) ? "another process has opened"
-                                                                                     : NULL;
+    return share_held(place)->opened || share_is_locked(device->sim, place) ? "another process has opened" : NULL;
 }
 
-/* A new entry, of what is not open yet. */
-static share_open *share_add(sim *machine, sim_device *owner, uint64_t address, const share_token *token)
+static int share_find_own(const sim_device *owner, const share_token *token, devmem_place *place)
 {
-    ARRAY_RESERVE(machine->opens, machine->open_room, machine->open_count + 1);
-    const share_open made = { owner, address, 0, 0, 0, *token };
-    machine->opens[machine->open_count] = made;
-    return &machine->opens[machine->open_count++];
+    if (share_find(owner, token->what, place) && place->bytes == token->bytes) return SIM_SUCCESS;
+    ENGINE_REPORT(owner, "open of memory that was given back");
+    return SIM_INVALID_VALUE;
 }
 
-static int share_find_own(sim_device *owner, const share_token *token, share_open **opened)
+/* 1: both are there, and the same. */
+static int share_are_same(int file, int other)
 {
-    devmem_place place;
-    if (!share_find(owner, token->what, &place) || place.bytes != token->bytes) {
-        ENGINE_REPORT(owner, "open of memory that was given back");
-        return SIM_INVALID_VALUE;
+    struct stat one, two;
+    return file && other && fstat(file, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev
+        && one.st_ino == two.st_ino;
+}
+
+/* What is open by this token, and in this file: by another file it is other memory. 0: nothing. */
+static int share_find_token(const sim_device *device, const share_token *token, int file, devmem_place *place)
+{
+    const addresses *obtained = &device->memory.obtained;
+    for (const address_range *at = addresses_lowest(obtained); at; at = addresses_next(obtained, at)) {
+        if (at->opened && memcmp(&at->opened->token, token, sizeof *token) == 0
+            && devmem_find(&device->memory, at->offset, place) && share_are_same(place->page->file, file)) {
+            return 1;
+        }
     }
-    *opened = share_find_open(owner->sim, token->what);
-    if (!*opened) *opened = share_add(owner->sim, owner, token->what, token);
-    return SIM_SUCCESS;
-}
-
-/* 1: what is open there is in this file. */
-static int share_is_in(const share_open *opened, int file)
-{
-    struct stat about;
-    return file && fstat(file, &about) == 0 && about.st_dev == opened->volume && about.st_ino == opened->inode;
-}
-
-/* What is open by this token, and in this file: by another file it is other memory. NULL: nothing. */
-static share_open *share_find_token(const sim *machine, const share_token *token, int file)
-{
-    for (uint32_t i = 0; i < machine->open_count; i++) {
-        share_open *opened = &machine->opens[i];
-        if (memcmp(&opened->token, token, sizeof *token) == 0 && share_is_in(opened, file)) return opened;
-    }
-    return NULL;
+    return 0;
 }
 
 /* 1: the path leads to a file that a machine made. Another must not even be opened, which may wait, or do something.
@@ -294,95 +264,84 @@ static int share_refuse(const sim_device *device, const share_token *token, int 
     return SIM_INVALID_VALUE;
 }
 
-/* Memory of this machine's own, in the file from now on, and a new entry for it. The file is closed with it, or if
-   there is none. */
-static int share_stand_for(sim_device *device, const share_token *token, uint64_t bytes, int file,
-                           share_open **opened)
+/* Memory of this machine's own, in the file from now on, which is closed with it, or if there is none. */
+static int share_stand_for(sim_device *device, uint64_t bytes, int file, devmem_place *place)
 {
-    devmem_place place;
     devmem_work work;
-    struct stat about;
     uint64_t offset;
     if (devmem_obtain(&device->memory, bytes, &offset, &work) != DEVMEM_OK) {
         devmem_close(file);
         return SIM_OUT_OF_MEMORY;
     }
-    (void)devmem_find(&device->memory, offset, &place);
-    place.page->file = file;
-    if (fstat(file, &about) || devmem_share(&device->memory, place.page, file, SHARE_CONTENTS, 0)) {
-        devmem_give_back(&device->memory, &place, &work);
-        return SIM_UNKNOWN;
-    }
-    *opened = share_add(device->sim, device, engine_address(device, offset) + token->place - SHARE_CONTENTS, token);
-    (*opened)->volume = about.st_dev;
-    (*opened)->inode = about.st_ino;
-    return SIM_SUCCESS;
+    (void)devmem_find(&device->memory, offset, place);
+    place->page->file = file;
+    if (devmem_share(&device->memory, place->page, file, SHARE_CONTENTS, 0) == 0) return SIM_SUCCESS;
+    devmem_give_back(&device->memory, place, &work);
+    return SIM_UNKNOWN;
 }
 
 /* What was opened by this token stays the same memory only while the exporter has it in the same file. */
-static int share_find_other(sim_device *device, const share_token *token, share_open **opened)
+static int share_find_other(sim_device *device, const share_token *token, devmem_place *place)
 {
     share_token whole;
     int file = share_find_file(token, &whole);
     if (!file) return share_refuse(device, token, errno);
-    *opened = share_find_token(device->sim, token, file);
-    if (!*opened) return share_stand_for(device, token, whole.bytes, file, opened);
-    devmem_close(file);                       /* its range has one of its own */
+    if (!share_find_token(device, token, file, place)) return share_stand_for(device, whole.bytes, file, place);
+    devmem_close(file);                          /* its page has one of its own */
     return SIM_SUCCESS;
+}
+
+/* Where a request begins that was opened by the token. */
+static uint64_t share_address(const sim_device *owner, const devmem_place *place, const share_token *token)
+{
+    uint64_t inside = share_is_own(owner->sim, token) ? 0 : token->place - SHARE_CONTENTS;
+    return engine_address(owner, place->offset) + inside;
 }
 
 int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr)
 {
     share_token token;
-    share_open *opened = NULL;
+    devmem_place place;
     int code;
     if (!handle || !ptr) return SIM_INVALID_VALUE;
     memcpy(&token, handle, sizeof token);
     sim_device *owner = share_device(device, scope, &token, &code);
     if (!owner) return code;
-    code = share_is_own(device->sim, &token) ? share_find_own(owner, &token, &opened)
-                                             : share_find_other(owner, &token, &opened);
+    code = share_is_own(device->sim, &token) ? share_find_own(owner, &token, &place)
+                                             : share_find_other(owner, &token, &place);
     if (code != SIM_SUCCESS) return code;
-    opened->count++;
-    *ptr = (void *)(uintptr_t)opened->address;
+    address_range *held = share_held(&place);
+    if (!held->opened) {
+        held->opened = program_need(1, sizeof *held->opened);
+        held->opened->token = token;
+    }
+    held->opened->count++;
+    *ptr = (void *)(uintptr_t)share_address(owner, &place, &token);
     return SIM_SUCCESS;
 }
 
-/* Gives back what stood for memory of another process, if that is still there. */
-static void share_leave(const share_open *opened)
+/* What stood for memory of another process goes with the last close. */
+int share_close(sim_device *device, uint64_t address)
 {
     uint64_t offset;
     devmem_place place;
     devmem_work work;
-    devmem *memory = &opened->device->memory;
-    if (!engine_offset(opened->device, opened->address, &offset) || !devmem_find(memory, offset, &place)
-        || !share_is_in(opened, place.page->file)) {
-        return;
-    }
-    access_end(opened->device, place.offset, place.bytes, "cudaIpcCloseMemHandle");
-    devmem_give_back(memory, &place, &work);
-}
-
-int share_close(sim_device *device, uint64_t address)
-{
-    sim *machine = device->sim;
-    share_open *opened = share_find_open(machine, address);
-    if (!opened) {
+    sim_device *owner = engine_owner(device->sim, address);
+    int is_held = owner && engine_offset(owner, address, &offset) && devmem_find(&owner->memory, offset, &place);
+    share_open *opened = is_held ? share_held(&place)->opened : NULL;
+    if (!opened || share_address(owner, &place, &opened->token) != address) {
         ENGINE_REPORT(device, "close of %s, which is not open", engine_name(device, address).text);
         return SIM_INVALID_VALUE;
     }
     if (--opened->count > 0) return SIM_SUCCESS;
-    if (!share_is_own(machine, &opened->token)) share_leave(opened);
-    *opened = machine->opens[--machine->open_count];
-    return SIM_SUCCESS;
-}
-
-void share_reset(const sim_device *device)
-{
-    sim *machine = device->sim;
-    for (uint32_t i = machine->open_count; i-- > 0;) {
-        if (machine->opens[i].device == device) machine->opens[i] = machine->opens[--machine->open_count];
+    if (share_is_others(owner, &place)) {
+        access_end(owner, place.offset, place.bytes, "cudaIpcCloseMemHandle");
+        devmem_give_back(&owner->memory, &place, &work);
+    } else {
+        free(opened);
+        share_held(&place)->opened = NULL;
     }
+    return SIM_SUCCESS;
 }
 
 /* ---- Pages */

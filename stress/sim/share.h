@@ -27,7 +27,6 @@ typedef enum share_scope { SHARE_OWN, SHARE_OTHERS } share_scope;
 int share_get(const sim_device *device, share_scope scope, uint64_t address, unsigned char *handle);
 int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr);
 int share_close(sim_device *device, uint64_t address);
-void share_reset(const sim_device *device);      /* nothing of its memory is open any more: cudaDeviceReset */
 
 /* Who keeps this request from being given back, for findings; NULL: nobody does. */
 const char *share_holder(const sim_device *device, const devmem_place *place);

@@ -103,7 +103,6 @@ void sim_destroy(sim *machine)
         touches_destroy(&machine->devices[i].touches);
     }
     banks_destroy(machine);
-    free(machine->opens);
     free(machine->devices);
     free(machine);
 }
