@@ -71,7 +71,7 @@ const fault *faults_next_rival(faults *set, uint64_t op)
     return next;
 }
 
-/* ---- The text of faults: one pass over the parts, each told apart by its first word and the character after it */
+/* ---- The text of faults: each part is of the first form whose name and separator it begins with */
 
 enum { FAULTS_MOST_CODE = 9999, FAULTS_MOST_STALL_US = 1000000000 };
 
@@ -84,14 +84,13 @@ static const faults_kind faults_kinds[SIM_CALL_KINDS + 1] = {
     { "any", "any", SIM_UNKNOWN }
 };
 
-static const struct { const char *name; fault_type type; } faults_lies[] = {
-    { "null", FAULT_NULL }, { "misaligned", FAULT_MISALIGNED }, { "overlap", FAULT_OVERLAP },
-};
-
 static int faults_expected(slice part, const char *expected, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "faults: part %s: expected %s", slice_show(part).text, expected);
 }
+
+/* What follows the separator. 1; 0: it is not what was expected. */
+typedef int faults_read(slice rest, int device_count, fault *made);
 
 /* Cuts "=CODE" off the end, if it is there. */
 static int faults_read_code(slice *rest, int *code)
@@ -105,118 +104,102 @@ static int faults_read_code(slice *rest, int *code)
     return 1;
 }
 
-static int faults_read_above(slice part, slice rest, fault *made, problem *why)
+static int faults_read_above(slice rest, int device_count, fault *made)
 {
-    made->type = FAULT_ABOVE;
+    (void)device_count;
     made->code = SIM_OUT_OF_MEMORY;
-    if (!faults_read_code(&rest, &made->code) || !slice_size(rest, &made->bytes)) {
-        return faults_expected(part, "obtain>SIZE[=CODE], such as obtain>64M, with a code from 1 to 9999", why);
-    }
-    return 0;
+    return faults_read_code(&rest, &made->code) && slice_size(rest, &made->bytes);
 }
 
-static int faults_read_stall(slice part, slice rest, fault *made, problem *why)
+static int faults_read_stall(slice rest, int device_count, fault *made)
 {
     slice many = rest;
     uint64_t us = 2000;
-    made->type = FAULT_STALL;
+    (void)device_count;
     int fits = !slice_cut(&rest, '=', &many) || slice_decimal(rest, &us);
-    if (!fits || !slice_decimal(many, &made->nth) || made->nth > 1000 || us > FAULTS_MOST_STALL_US) {
-        return faults_expected(part, "stall:N[=MICROSECONDS], such as stall:20=2000, with N from 0 to 1000", why);
-    }
     made->bytes = us * 1000;
-    return 0;
+    return fits && slice_decimal(many, &made->nth) && made->nth <= 1000 && us <= FAULTS_MOST_STALL_US;
 }
 
-static int faults_is_named(const faults_kind *kind, slice name)
+static int faults_read_rival(slice rest, int device_count, fault *made)
 {
-    return slice_is(name, kind->cuda_name) || (kind->name && slice_is(name, kind->name));
+    slice op, size;
+    uint64_t device = 0;
+    if (!slice_cut(&rest, '=', &op) || !slice_decimal(op, &made->nth)) return 0;
+    if (slice_cut(&rest, '/', &size)) {
+        if (!slice_decimal(rest, &device) || device >= (uint64_t)device_count) return 0;
+        rest = size;
+    }
+    if (slice_begins(rest, "-")) {
+        made->gives_back = 1;
+        rest.bytes++;
+        rest.length--;
+    }
+    made->device = (int)device;
+    return slice_size(rest, &made->bytes);
 }
 
-/* 1: the part is of the form KIND ">" ..., cut after the character, and the kind is one that has a size. */
-static int faults_cut_above(slice *rest, sim_call *kind)
+static int faults_read_nth(slice rest, int device_count, fault *made)
 {
-    static const sim_call sized[] = { SIM_CALL_OBTAIN, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE, SIM_CALL_VM_MAP,
-                                      SIM_CALL_VM_ACCESS };
-    slice name, after = *rest;
-    if (!slice_cut(&after, '>', &name)) return 0;
-    for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
-        if (faults_is_named(&faults_kinds[sized[i]], name)) {
-            *kind = sized[i];
-            *rest = after;
+    (void)device_count;
+    return slice_decimal(rest, &made->nth) && made->nth > 0;
+}
+
+static int faults_read_call(slice rest, int device_count, fault *made)
+{
+    made->code = faults_kinds[made->kind].code;
+    if (!faults_read_code(&rest, &made->code)) return 0;
+    if (rest.length > 0 && rest.bytes[rest.length - 1] == '+') {
+        made->lasting = 1;
+        rest.length--;
+    }
+    return faults_read_nth(rest, device_count, made);
+}
+
+#define FAULTS_NTH "the number of an obtain, from 1, after the colon"
+
+static const struct { const char *name; char separator; fault_type type; faults_read *read; const char *expected; }
+faults_forms[] = {                               /* name: NULL: that of a kind, which must have a size before a > */
+    { NULL, '>', FAULT_ABOVE, faults_read_above,
+      "obtain>SIZE[=CODE], such as obtain>64M, with a code from 1 to 9999" },
+    { NULL, ':', FAULT_CALL, faults_read_call,
+      "KIND:N[+][=CODE], such as obtain:3+=700, N from 1, CODE to 9999" },
+    { "stall", ':', FAULT_STALL, faults_read_stall,
+      "stall:N[=MICROSECONDS], such as stall:20=2000, with N from 0 to 1000" },
+    { "rival", '@', FAULT_RIVAL, faults_read_rival,
+      "rival@OP=[-]SIZE[/DEVICE], such as rival@1000=4G, of a device that exists" },
+    { "null", ':', FAULT_NULL, faults_read_nth, FAULTS_NTH },
+    { "misaligned", ':', FAULT_MISALIGNED, faults_read_nth, FAULTS_NTH },
+    { "overlap", ':', FAULT_OVERLAP, faults_read_nth, FAULTS_NTH },
+};
+
+/* 1: of that name there is a kind, of a size if it must have one. */
+static int faults_find_kind(slice name, int has_size, sim_call *kind)
+{
+    for (int i = 0; i <= SIM_CALL_KINDS; i++) {
+        int is_sized = i == SIM_CALL_OBTAIN || i == SIM_CALL_VM_RESERVE || i == SIM_CALL_VM_CREATE
+                    || i == SIM_CALL_VM_MAP || i == SIM_CALL_VM_ACCESS;
+        *kind = (sim_call)i;
+        if ((is_sized || !has_size) && (slice_is(name, faults_kinds[i].cuda_name)
+                                        || (faults_kinds[i].name && slice_is(name, faults_kinds[i].name)))) {
             return 1;
         }
     }
     return 0;
 }
 
-static int faults_read_rival(slice part, slice rest, int device_count, fault *made, problem *why)
-{
-    slice op, size;
-    uint64_t device = 0;
-    made->type = FAULT_RIVAL;
-    int fits = slice_cut(&rest, '=', &op) && slice_decimal(op, &made->nth);
-    if (fits && slice_cut(&rest, '/', &size)) {
-        fits = slice_decimal(rest, &device) && device < (uint64_t)device_count;
-        rest = size;
-    }
-    if (fits && slice_begins(rest, "-")) {
-        made->gives_back = 1;
-        rest.bytes++;
-        rest.length--;
-    }
-    if (!fits || !slice_size(rest, &made->bytes)) {
-        return faults_expected(part, "rival@OP=[-]SIZE[/DEVICE], such as rival@1000=4G, of a device that exists",
-                               why);
-    }
-    made->device = (int)device;
-    return 0;
-}
-
-static int faults_read_nth(slice part, slice rest, fault *made, problem *why)
-{
-    int is_call = made->type == FAULT_CALL, fits = 1;
-    if (is_call) {
-        made->code = faults_kinds[made->kind].code;
-        fits = faults_read_code(&rest, &made->code);
-        if (rest.length > 0 && rest.bytes[rest.length - 1] == '+') {
-            made->lasting = 1;
-            rest.length--;
-        }
-    }
-    if (!fits || !slice_decimal(rest, &made->nth) || made->nth == 0) {
-        return faults_expected(part, is_call ? "KIND:N[+][=CODE], such as obtain:3+=700, N from 1, CODE to 9999"
-                                             : "the number of an obtain, from 1, after the colon", why);
-    }
-    return 0;
-}
-
 static int faults_read_part(slice part, int device_count, fault *made, problem *why)
 {
-    slice rest = part, name;
-    if (faults_cut_above(&rest, &made->kind)) return faults_read_above(part, rest, made, why);
-    if (slice_begins(rest, "stall:")) {
-        slice_cut(&rest, ':', &name);
-        return faults_read_stall(part, rest, made, why);
-    }
-    if (slice_begins(rest, "rival@")) {
-        slice_cut(&rest, '@', &name);
-        return faults_read_rival(part, rest, device_count, made, why);
-    }
-    if (slice_cut(&rest, ':', &name)) {
-        for (int i = 0; i <= SIM_CALL_KINDS; i++) {
-            if (faults_is_named(&faults_kinds[i], name)) {
-                made->type = FAULT_CALL;
-                made->kind = (sim_call)i;
-                return faults_read_nth(part, rest, made, why);
-            }
+    for (size_t i = 0; i < sizeof faults_forms / sizeof faults_forms[0]; i++) {
+        slice rest = part, name;
+        const char *own = faults_forms[i].name;
+        made->type = faults_forms[i].type;
+        if (!slice_cut(&rest, faults_forms[i].separator, &name)
+            || !(own ? slice_is(name, own) : faults_find_kind(name, made->type == FAULT_ABOVE, &made->kind))) {
+            continue;
         }
-        for (size_t i = 0; i < sizeof faults_lies / sizeof faults_lies[0]; i++) {
-            if (slice_is(name, faults_lies[i].name)) {
-                made->type = faults_lies[i].type;
-                return faults_read_nth(part, rest, made, why);
-            }
-        }
+        return faults_forms[i].read(rest, device_count, made) ? 0
+                                                              : faults_expected(part, faults_forms[i].expected, why);
     }
     return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, "
                                  "overlap:N, stall:N or rival@OP=SIZE; or reserve:N, create:N and so on to unmap:N, "
