@@ -27,19 +27,16 @@ static access_text access_uses(const sim_device *device, const stream_queue *by,
     return said;
 }
 
-typedef touch_verdict (*access_change)(touches *all, uint32_t granule, uint32_t from, uint32_t to,
-                                       const touch_by *by, touch *other);
-
 /* The first verdict that is not in order, and the other touch. */
-static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t bytes, access_change change,
-                                 const touch_by *by, touch *other)
+static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t bytes, const touch_by *by,
+                                 touch *other)
 {
     touch_verdict result = TOUCH_IN_ORDER;
+    touch_by here = *by;
     for (DEVMEM_EACH(part, &memory->memory, offset, bytes)) {
         touch found;
-        touch_by here = *by;
         here.latest.place = part.place;
-        touch_verdict verdict = change(&memory->touches, part.granule, part.from, part.to, &here, &found);
+        touch_verdict verdict = touches_add(&memory->touches, part.granule, part.from, part.to, &here, &found);
         if (verdict != TOUCH_IN_ORDER && result == TOUCH_IN_ORDER) {
             *other = found;
             result = verdict;
@@ -98,8 +95,8 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
     touch other;
     const vclock *seen = &by->done.seen;
     touch latest = { vclock_get(seen, by->line), range->op, by->id, by->line, range->is_launched != 0, 1, 0 };
-    touch_by use = { latest, range->owner, range->captured_op, seen, &device->sim->streams.host };
-    touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
+    touch_by use = { latest, range->owner, range->captured_op, seen, &device->sim->streams.host, 0 };
+    touch_verdict verdict = access_walk(memory, offset, range->bytes, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
         ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
                       other.op, access_stream(other.stream).text);
@@ -120,10 +117,10 @@ uint64_t access_owner_of(const sim_device *device, uint64_t address)
     return ACCESS_BY_OBTAIN | engine_address(memory, base);
 }
 
-static void access_report_not_after(const sim_device *device, const char *action, uint64_t bytes, const char *where,
-                                    const touch *other)
+static void access_report(const sim_device *device, const char *action, uint64_t bytes, const char *where,
+                          const touch *other)
 {
-    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes%s: not known to be after op %" PRIu64 " on %s", action, bytes,
+    ENGINE_REPORT(device, "%s of %" PRIu64 " bytes %s: not known to be after op %" PRIu64 " on %s", action, bytes,
                   where, other->op, access_stream(other->stream).text);
 }
 
@@ -131,15 +128,15 @@ static void access_report_at(const sim_device *device, const char *action, uint6
                              const touch *other)
 {
     char where[64];
-    snprintf(where, sizeof where, " at %s", engine_name(device, engine_address(device, offset)).text);
-    access_report_not_after(device, action, bytes, where, other);
+    snprintf(where, sizeof where, "at %s", engine_name(device, engine_address(device, offset)).text);
+    access_report(device, action, bytes, where, other);
 }
 
 /* The host, as whoever takes memory away. */
 static touch_by access_host(const sim_device *device)
 {
     const vclock *host = &device->sim->streams.host;
-    const touch_by by = { { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, host, host };
+    const touch_by by = { { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, host, host, 1 };
     return by;
 }
 
@@ -147,7 +144,7 @@ void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char 
 {
     touch other;
     const touch_by host = access_host(device);
-    touch_verdict verdict = access_walk(device, offset, bytes, touches_end, &host, &other);
+    touch_verdict verdict = access_walk(device, offset, bytes, &host, &other);
     if (verdict == TOUCH_UNORDERED) access_report_at(device, action, offset, bytes, &other);
 }
 
@@ -167,10 +164,10 @@ void access_end_page(sim_device *device, const devmem_page *page, int is_reporte
     const touch_by host = access_host(device);
     for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
         touch other;
-        touch_verdict verdict = touches_end(&device->touches, page->granules[i], 0, (uint32_t)SIM_GRANULE, &host,
+        touch_verdict verdict = touches_add(&device->touches, page->granules[i], 0, (uint32_t)SIM_GRANULE, &host,
                                             &other);
         if (verdict == TOUCH_UNORDERED && !is_reported) {
-            access_report_not_after(device, action, page->bytes, " in a handle", &other);
+            access_report(device, action, page->bytes, "in a handle", &other);
             is_reported = 1;
         }
     }

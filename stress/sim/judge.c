@@ -132,11 +132,12 @@ static touch_history *touch_history_for(touch_history *self, uint32_t count)
     return made;
 }
 
-/* The history after one more touch, kept once more. */
+/* The history after one more touch, kept once more; none, at the end. */
 static touch_history *touch_history_next(touches *all, touch_history *self, const touch_by *by)
 {
     uint32_t count = 0, i = 0, before_count = self ? self->count : 0;
     int is_handed_over = self && self->owner != by->owner;
+    if (by->is_end) return NULL;
     ARRAY_RESERVE(all->scratch, all->room, before_count + 1);
     for (; i < before_count && history_order(&self->touches[i], &by->latest) <= 0; i++) {
         count = history_put_before(all->scratch, count, &self->touches[i], is_handed_over, by->host);
@@ -152,12 +153,12 @@ static touch_history *touch_history_next(touches *all, touch_history *self, cons
     return made;
 }
 
-/* The first touch that this one does not come after; NULL: none. ending: the tenancy's own count, too. */
-static const touch *touch_history_unordered(const touch_history *self, const touch_by *by, int ending)
+/* The first touch that this one does not come after; NULL: none. At the end the tenancy's own count, too. */
+static const touch *touch_history_unordered(const touch_history *self, const touch_by *by)
 {
     for (uint32_t i = 0; self && i < self->count; i++) {
         const touch *one = &self->touches[i];
-        int counts = !one->is_own || ending || self->owner != by->owner;
+        int counts = !one->is_own || by->is_end || self->owner != by->owner;
         if (counts && vclock_get(by->seen, one->line) < one->position) return one;
     }
     return NULL;
@@ -166,7 +167,7 @@ static const touch *touch_history_unordered(const touch_history *self, const tou
 /* A touch by the present owner, another one and no graph, since this graph was captured; NULL: none. */
 static const touch *touch_history_taken(const touch_history *self, const touch_by *by)
 {
-    if (!self || !by->latest.is_launched || self->owner == by->owner) return NULL;
+    if (!self || by->is_end || !by->latest.is_launched || self->owner == by->owner) return NULL;
     for (uint32_t i = 0; i < self->count; i++) {
         const touch *one = &self->touches[i];
         if (one->is_own && !one->is_launched && one->op > by->captured_op) return one;
@@ -204,7 +205,6 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
 typedef struct touch_change {
     touches        *all;
     const touch_by *by;
-    int             ending;
     touch          *other;
     touch_verdict   result;
     int             has_replaced;
@@ -223,8 +223,8 @@ static cuts_part touches_part(const touch_history *history)
 
 static void touches_judge(touch_change *change, const touch_history *history)
 {
-    const touch *unordered = touch_history_unordered(history, change->by, change->ending);
-    const touch *bad = unordered || change->ending ? unordered : touch_history_taken(history, change->by);
+    const touch *unordered = touch_history_unordered(history, change->by);
+    const touch *bad = unordered ? unordered : touch_history_taken(history, change->by);
     if (!bad || change->result != TOUCH_IN_ORDER) return;
     change->result = unordered ? TOUCH_UNORDERED : TOUCH_TAKEN;
     *change->other = *bad;
@@ -237,8 +237,7 @@ static cuts_part touches_replace(void *user, const cuts_part *part)
     if (!change->has_replaced || history != change->replaced) {
         touches_judge(change, history);
         touch_history_drop(&change->replacement);
-        change->replacement = touches_part(change->ending ? NULL
-                                                          : touch_history_next(change->all, history, change->by));
+        change->replacement = touches_part(touch_history_next(change->all, history, change->by));
         change->replaced = history;
         change->has_replaced = 1;
     }
@@ -251,30 +250,18 @@ static int touches_are_same(const cuts_part *one, const cuts_part *other)
     return one->mark == other->mark && touch_history_equal(touch_history_of(one), touch_history_of(other));
 }
 
-static touch_verdict touches_change(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                                    int ending, touch *other)
+touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
+                          touch *other)
 {
     static const cuts_kind kind = { touches_replace, touches_are_same, touch_history_keep, touch_history_drop };
-    touch_change change = { all, by, ending, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    touch_change change = { all, by, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
     uint32_t count = all->count;
+    if (by->is_end && touches_piece_count(all, granule) == 0) return TOUCH_IN_ORDER;
     ARRAY_RESERVE(all->list, all->count, granule + 1);
     if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
     cuts_change(&all->list[granule], from, to, &kind, &change);
     touch_history_drop(&change.replacement);
     return change.result;
-}
-
-touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                          touch *other)
-{
-    return touches_change(all, granule, from, to, by, 0, other);
-}
-
-touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                          touch *other)
-{
-    if (touches_piece_count(all, granule) == 0) return TOUCH_IN_ORDER;
-    return touches_change(all, granule, from, to, by, 1, other);
 }
 
 int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other)

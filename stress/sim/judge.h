@@ -59,6 +59,9 @@ typedef struct touch_by {
     uint64_t      captured_op;                   /* by a graph: when it was captured */
     const vclock *seen;                          /* what the touch comes after */
     const vclock *host;                          /* what the host has outlived */
+    int           is_end;                        /* 1: nobody will ask again: whatever comes next comes after the
+                                                    host's word that it was given back. seen: the host's clock too;
+                                                    of latest and owner nothing counts */
 } touch_by;
 
 typedef enum touch_verdict {
@@ -68,13 +71,8 @@ typedef enum touch_verdict {
 } touch_verdict;
 
 /* Bytes [from, to) of a granule. *other: the other touch, the first in memory, if there is one. O(log parts + parts
-   in the range), moving what lies behind.
-     add     this touch is the latest, in order or not
-     end     nobody will ask again: whatever comes next comes after the host's word that it was given back. by.seen
-             is the host's clock, by.latest and owner are not read */
+   in the range), moving what lies behind. This touch is the latest from now on, in order or not. */
 touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                          touch *other);
-touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
                           touch *other);
 
 /* Looks alone: the first touch in memory through this place that the host has not outlived. 1: there is one. */

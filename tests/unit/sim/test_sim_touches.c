@@ -50,10 +50,9 @@ static int step(touches *all, uint64_t random)
         if (ending) cells[i] = none;
         else cell_add(&cells[i], owner, line);
     }
-    touch_by by = { { positions[line], 0, 0, (uint32_t)line, 0, 1, 0 }, owner, 0, &seen, &host };
+    touch_by by = { { positions[line], 0, 0, (uint32_t)line, 0, 1, 0 }, owner, 0, &seen, &host, ending };
     uint32_t start = (uint32_t)from * CELL, past = (uint32_t)to * CELL;
-    touch_verdict found = ending ? touches_end(all, 3, start, past, &by, &unordered)
-                                 : touches_add(all, 3, start, past, &by, &unordered);
+    touch_verdict found = touches_add(all, 3, start, past, &by, &unordered);
     return found == (expected ? TOUCH_IN_ORDER : TOUCH_UNORDERED)
         && (found == TOUCH_IN_ORDER || unordered.position > vclock_get(&seen, unordered.line));
 }
@@ -78,7 +77,7 @@ static uint32_t put(touches *all, int line, int is_new, uint64_t owner, uint32_t
 {
     touch unordered;
     now[line] += (uint64_t)is_new;
-    touch_by by = { { now[line], 0, 1, (uint32_t)line, 0, 1, 0 }, owner, 0, &all_seen, &all_outlived };
+    touch_by by = { { now[line], 0, 1, (uint32_t)line, 0, 1, 0 }, owner, 0, &all_seen, &all_outlived, 0 };
     CHECK_INT(touches_add(all, 0, from * CELL, to * CELL, &by, &unordered), ==, 1);
     return touches_piece_count(all, 0);
 }
@@ -87,7 +86,7 @@ static void test_outlived_touches_are_dropped(void)
 {
     touches all = { .count = 0 };
     touch unordered;
-    touch_by by = { { 0, 0, 1, 0, 0, 1, 0 }, 0, 0, &all_seen, &all_outlived };
+    touch_by by = { { 0, 0, 1, 0, 0, 1, 0 }, 0, 0, &all_seen, &all_outlived, 0 };
     for (uint32_t i = 0; i < 8192; i++) {
         now[0]++;
         by.latest.position = now[0];
@@ -100,7 +99,8 @@ static void test_outlived_touches_are_dropped(void)
     CHECK_MSG(put(&all, 1, 1, 9000, 0, 8192) == 1, "until the host has outlived it");
     CHECK_U64(put(&all, 1, 1, 9001, 2, 4), ==, 3);
     by.seen = &all_outlived;
-    CHECK_INT(touches_end(&all, 0, 0, (uint32_t)MIB(2), &by, &unordered), ==, 0);
+    by.is_end = 1;
+    CHECK_INT(touches_add(&all, 0, 0, (uint32_t)MIB(2), &by, &unordered), ==, 0);
     CHECK_U64(touches_piece_count(&all, 0), ==, 1);
     touches_destroy(&all);
 }
@@ -123,7 +123,7 @@ static void test_places(void)
     touch other;
     now[0] = outlived[0] = 100;
     for (uint32_t place = 1; place <= 2; place++) {
-        touch_by by = { { 101, 40 + place, 1, 0, 0, 1, place }, 1, 0, &all_seen, &all_outlived };
+        touch_by by = { { 101, 40 + place, 1, 0, 0, 1, place }, 1, 0, &all_seen, &all_outlived, 0 };
         CHECK_INT(touches_add(&all, 0, 0, CELL, &by, &other), ==, 1);
         CHECK_INT(touches_add(&all, 0, place * CELL, (place + 1) * CELL, &by, &other), ==, 1);
     }
