@@ -74,17 +74,6 @@ void handles_destroy(handles *all)
 
 /* ---- What every call of the simulated machine shares: addresses, counting, faults, the clock */
 
-uint64_t engine_share_space(int device_count)
-{
-    return (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE * SIM_GRANULE;
-}
-
-uint64_t engine_obtain_space(const sim *machine)
-{
-    uint64_t share = machine->device_space / SIM_GRANULE * 5 / 8 * SIM_GRANULE;
-    return share < ENGINE_MOST_OBTAIN ? share : ENGINE_MOST_OBTAIN;
-}
-
 uint64_t engine_address(const sim_device *device, uint64_t offset)
 {
     return device->base_address + offset;
@@ -158,30 +147,6 @@ const char *engine_call_name(sim_call kind)
 int engine_call_is(sim_call kind, sim_trait trait)
 {
     return (engine_kinds[kind].traits & trait) != 0;
-}
-
-static void engine_count_call(sim_device *device, sim_call kind)
-{
-    device->calls[kind]++;
-    device->memory_calls += (uint64_t)engine_call_is(kind, SIM_COUNTED);
-    faults_count(&device->sim->faults, kind);
-}
-
-static fault_answer engine_answer(sim_device *device, sim_call kind, uint64_t bytes)
-{
-    fault_answer answer = faults_answer(&device->sim->faults, kind, bytes);
-    if (!device->lost_code && codes_status(answer.code) == GPUARENA_STATUS_LOST) {
-        device->lost_code = answer.code;
-    }
-    return answer;
-}
-
-fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes)
-{
-    fault_answer lost = { device->lost_code, FAULT_CALL };
-    int is_stopped = device->lost_code && !engine_call_is(kind, SIM_BARE);
-    engine_count_call(device, kind);
-    return is_stopped ? lost : engine_answer(device, kind, bytes);
 }
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes)

@@ -132,8 +132,6 @@ struct sim {
 #define ENGINE_FIRST_ADDRESS ((uint64_t)1 << 43)
 #define ENGINE_MOST_OBTAIN   ((uint64_t)1 << 43)
 #define ENGINE_MOST_CAPACITY ((MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
-uint64_t engine_share_space(int device_count);               /* how much each has, */
-uint64_t engine_obtain_space(const sim *machine);            /* and how much that lower part is */
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 
@@ -164,11 +162,10 @@ void engine_open_context(sim_device *device);
 const char *engine_call_name(sim_call kind);
 int engine_call_is(sim_call kind, sim_trait trait);
 
-/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. */
-fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
-/* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */
+/* Ends a call that work_begin_call (work.h) began: charges the cost to clock and counters, and the stall if it is
+   due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
 
 /* The device's memory pools, in memory.c: the host has waited, and what is free may go. */

@@ -55,15 +55,18 @@ static void sim_create_devices(sim *machine, const sim_config *config)
     int device_count = config->device_count ? (int)config->device_count : 1;
     machine->devices = program_need((size_t)device_count, sizeof *machine->devices);
     machine->device_count = device_count;
-    machine->device_space = engine_share_space(device_count);
+    uint64_t granules = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
+    uint64_t obtain_space = granules * 5 / 8 * SIM_GRANULE;
+    machine->device_space = granules * SIM_GRANULE;
+    if (obtain_space > ENGINE_MOST_OBTAIN) obtain_space = ENGINE_MOST_OBTAIN;
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;
         machine->devices[i].ordinal = i;
         machine->devices[i].pool_chunk_bytes = SIM_POOL_CHUNK;
         machine->devices[i].base_address = ENGINE_FIRST_ADDRESS + (uint64_t)i * machine->device_space;
         machine->devices[i].space_bytes = machine->device_space;
-        devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes,
-                    engine_obtain_space(machine), machine->device_space);
+        devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes, obtain_space,
+                    machine->device_space);
     }
 }
 

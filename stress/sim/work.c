@@ -259,7 +259,12 @@ int capture_check_wait(sim_device *device, const stream_queue *self, const char 
 
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
 {
-    fault_answer answer = engine_begin_call(device, kind, bytes);
+    fault_answer answer = { engine_call_is(kind, SIM_BARE) ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
+    device->calls[kind]++;
+    device->memory_calls += (uint64_t)engine_call_is(kind, SIM_COUNTED);
+    faults_count(&device->sim->faults, kind);
+    if (answer.code == SIM_SUCCESS) answer = faults_answer(&device->sim->faults, kind, bytes);
+    if (!device->lost_code && codes_status(answer.code) == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
     if (answer.code != SIM_SUCCESS) return answer;
     if (engine_call_is(kind, SIM_EXPORT) && device->sim->without_vm) {
         answer.code = SIM_NOT_SUPPORTED;

@@ -9,7 +9,8 @@
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
-/* engine_begin_call, and what the machine's state forbids. action: the call's name, for findings. */
+/* Counts a call, and says what becomes of it: faults, a lost device, what the machine's state forbids. A sticky code
+   loses the device. action: the call's name, for findings. */
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action);
 
 /* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
