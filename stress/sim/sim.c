@@ -277,16 +277,11 @@ static sim_device *sim_find_memory(const sim *machine, int device, const void *p
     return found;
 }
 
-static int sim_serves(const sim_device *memory, uint64_t offset, uint64_t bytes)
-{
-    return bytes == 0 || devmem_reaches(&memory->memory, offset, bytes, memory->memory.device);
-}
-
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
 {
     uint64_t offset;
     const sim_device *found = sim_find_memory(machine, device, ptr, &offset);
-    return bytes == 0 || (found && sim_serves(found, offset, bytes));
+    return bytes == 0 || (found && devmem_reaches(&found->memory, offset, bytes, found->memory.device));
 }
 
 /* The device, and the offset of a range that it holds; else NULL and a finding. */
@@ -296,7 +291,7 @@ static sim_device *sim_touch(sim *machine, int device, const char *action, const
     sim_device *found = sim_find_memory(machine, device, ptr, offset);
     if (!found) {
         judge_report(&machine->judge, device, "%s on a device that does not exist", action);
-    } else if (!sim_serves(found, *offset, bytes)) {
+    } else if (!devmem_reaches(&found->memory, *offset, bytes, found->memory.device)) {
         judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
                      engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
         return NULL;

@@ -96,19 +96,12 @@ static void streams_sweep(streams *all)
     all->count = kept;
 }
 
-void streams_close(streams *all, stream_queue *self)
-{
-    self->is_closed = 1;
-    all->closed_count++;
-    streams_sweep(all);
-}
-
-void streams_close_device(streams *all, int device)
+void streams_close(streams *all, const stream_queue *self, int device)
 {
     for (uint32_t i = 0; i < all->count; i++) {
-        stream_queue *self = all->list[i];
-        if (self->device == device && !self->is_closed) {
-            self->is_closed = 1;
+        stream_queue *other = all->list[i];
+        if (!other->is_closed && (self ? other == self : other->device == device)) {
+            other->is_closed = 1;
             all->closed_count++;
         }
     }

@@ -49,8 +49,8 @@ void     mark_advance(stream_mark *mark, const streams *all, uint32_t line, uint
 /* thread: of STREAM_PER_THREAD. */
 stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread);
 stream_queue *streams_find(const streams *all, stream_kind kind, int device, uint64_t thread);   /* or NULL */
-void     streams_close(streams *all, stream_queue *self);
-void     streams_close_device(streams *all, int device);     /* all of a device's, default ones too */
+/* self NULL: all of the device's, default ones too. */
+void     streams_close(streams *all, const stream_queue *self, int device);
 
 /* The next command of the stream, and how long it takes; what it comes after as the legacy stream's rules are: a
    blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not

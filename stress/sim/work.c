@@ -49,18 +49,6 @@ static int graph_run(const graph *self, void *context)
 
 /* ---- Captures: begun, joined, issued to, ended */
 
-static void captures_destroy(captures *all)
-{
-    while (all->list) {
-        capture *next = all->list->next;
-        graph_drop(all->list->graph);
-        free(all->list);
-        all->list = next;
-    }
-    free(all->threads);
-    memset(all, 0, sizeof *all);
-}
-
 /* NULL: it has ended. */
 static capture *capture_find(const captures *all, uint64_t id)
 {
@@ -111,13 +99,13 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
 }
 
 /* All streams leave the capture, and it is no more. */
-static void capture_drop(sim_device *device, capture *ended)
+static void capture_drop(sim *machine, capture *ended)
 {
-    capture **link = &device->sim->captures.list;
+    capture **link = &machine->captures.list;
     while (*link != ended) link = &(*link)->next;
     *link = ended->next;
-    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
-        stream_queue *other = device->sim->streams.list[i];
+    for (uint32_t i = 0; i < machine->streams.count; i++) {
+        stream_queue *other = machine->streams.list[i];
         if (other->capture == ended) other->capture = NULL;
     }
     graph_drop(ended->graph);
@@ -127,11 +115,10 @@ static void capture_drop(sim_device *device, capture *ended)
 /* Captures that streams of the device are in. */
 static void capture_abandon_device(sim_device *device)
 {
-    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
-        const stream_queue *self = device->sim->streams.list[i];
-        if (self->capture && self->device == device->ordinal) {
-            capture_drop(device, self->capture);
-        }
+    sim *machine = device->sim;
+    for (uint32_t i = 0; i < machine->streams.count; i++) {
+        const stream_queue *self = machine->streams.list[i];
+        if (self->capture && self->device == device->ordinal) capture_drop(machine, self->capture);
     }
 }
 
@@ -166,7 +153,7 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
         *made = ended->graph;
         (*made)->reference_count++;
     }
-    capture_drop(device, ended);
+    capture_drop(device->sim, ended);
     return code;
 }
 
@@ -315,7 +302,7 @@ int work_destroy_stream(sim_device *device, const void *handle, const char *acti
     if (!found) return code;
     if (found->capture) return capture_fail(device, found->capture, action, SIM_CAPTURE_UNSUPPORTED);
     handles_drop(&machine->handles, handle);
-    streams_close(&machine->streams, found);
+    streams_close(&machine->streams, found, found->device);
     return SIM_SUCCESS;
 }
 
@@ -537,7 +524,7 @@ void work_reset(sim_device *device)
         handles_drop(&machine->handles, value);
         if (point) event_free(point);
     }
-    streams_close_device(&machine->streams, device->ordinal);
+    streams_close(&machine->streams, NULL, device->ordinal);
 }
 
 void work_destroy(sim *machine)
@@ -549,7 +536,8 @@ void work_destroy(sim *machine)
         graph_drop(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
         if (point) event_free(point);
     }
-    captures_destroy(&machine->captures);
+    while (machine->captures.list) capture_drop(machine, machine->captures.list);
+    free(machine->captures.threads);
     streams_destroy(&machine->streams);
     handles_destroy(&machine->handles);
 }
