@@ -221,7 +221,7 @@ ENTRIES_CAPTURE(DEVICE_LOCK_STREAM)
 DEVICE_LOCK_ENTRY(0, 0, gpuarena_status, device, classify, classify, (behind, code))
 DEVICE_LOCK_ENTRY(0, 0, const char *, device, code_name, code_name, (behind, code))
 DEVICE_LOCK_ENTRY(1, 0, uint64_t, device, now_ns, now_ns, (behind))
-DEVICE_LOCK_ENTRY(1, 0, int, device, peer, peer, (behind, device))
+DEVICE_LOCK_ENTRY(1, 0, int, device, peer, peer, (behind, number))
 DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, device, clear, clear, (behind, ptr, bytes, stream))
 
 /* What is not there behind the lock is not there in front of it. */

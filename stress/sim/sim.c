@@ -55,9 +55,9 @@ static void sim_create_devices(sim *machine, const sim_config *config)
     int device_count = config->device_count ? (int)config->device_count : 1;
     machine->devices = program_need((size_t)device_count, sizeof *machine->devices);
     machine->device_count = device_count;
-    uint64_t granules = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
-    uint64_t obtain_space = granules * 5 / 8 * SIM_GRANULE;
-    machine->device_space = granules * SIM_GRANULE;
+    uint64_t share = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
+    uint64_t obtain_space = share * 5 / 8 * SIM_GRANULE;
+    machine->device_space = share * SIM_GRANULE;
     if (obtain_space > ENGINE_MOST_OBTAIN) obtain_space = ENGINE_MOST_OBTAIN;
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;

@@ -201,7 +201,7 @@ TABLE_ENTRY(fd, to_page, VM_IMPORT, 0, share_import(call.device, SHARE_OWN, fd, 
 
 /* Every device reaches every other. */
 TABLE_ENTRY(device, peer, ENABLE_PEER_ACCESS, 0,
-            engine_device(call.device->sim, device) && device != call.device->ordinal ? SIM_SUCCESS
+            engine_device(call.device->sim, number) && number != call.device->ordinal ? SIM_SUCCESS
                                                                                       : SIM_NOT_SUPPORTED)
 
 void driver_fill(gpuarena_driver *driver, int with_vm)

@@ -1,6 +1,6 @@
 /* What stream calls do on the machine, whoever makes them: driver table, CUDA runtime, or the harness for a workload.
-   It must not count calls or know of faults: whoever serves a call does that. What each answers is a code of the
-   runtime. */
+   Whoever serves a call begins it here, where it is counted and may be made to fail; nothing else here knows of that.
+   What each answers is a code of the runtime. */
 #ifndef STRESS_SIM_WORK_H
 #define STRESS_SIM_WORK_H
 
