@@ -103,7 +103,7 @@ static void life_make_own(void)
 static sim *life_number(sim *machine)
 {
     static uint64_t last;
-    if (machine->runtime_serial == 0) machine->runtime_serial = ++last;
+    if (machine->handles.serial == 0) machine->handles.serial = ++last;
     return machine;
 }
 

@@ -94,7 +94,7 @@ typedef struct host_block {
     treap_node  place;                           /* by address */
     void       *ptr;
     uint64_t    bytes;
-    uint64_t    machine;                         /* its runtime_serial: it may be gone */
+    uint64_t    machine;                         /* its handles.serial: it may be gone */
     int         ordinal;
     int         is_managed;
 } host_block;

@@ -23,7 +23,7 @@ static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int 
     void *made;
     if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
     host_block *block = program_need(1, sizeof *block);
-    const host_block held = { { .key = (uintptr_t)made, .owner = block }, made, bytes, owner->sim->runtime_serial,
+    const host_block held = { { .key = (uintptr_t)made, .owner = block }, made, bytes, owner->sim->handles.serial,
                               owner->ordinal, is_managed };
     *block = held;
     treap_add(&host_blocks, &block->place);
@@ -52,7 +52,7 @@ void host_reset(const sim_device *owner)
 {
     for (host_block *block = treap_from(&host_blocks, 0, 0), *next; block; block = next) {
         next = treap_from(&host_blocks, block->place.key + 1, 0);
-        if (block->machine == owner->sim->runtime_serial && block->ordinal == owner->ordinal) host_drop(block);
+        if (block->machine == owner->sim->handles.serial && block->ordinal == owner->ordinal) host_drop(block);
     }
 }
 

@@ -60,7 +60,7 @@ typedef struct cuda_table {                      /* zeroed, but for `inner`: not
 
 /* *driver: the counting table, for as long as self is. */
 void     cuda_table_fill(cuda_table *self, gpuarena_driver *driver);
-/* Memory that is held, at least (device_ranges.h), pinned and managed too; and whether the bytes lie in it. */
+/* Memory that is held, at least (device_ranges_bytes), pinned and managed too; and whether the bytes lie in it. */
 uint64_t cuda_table_held_bytes(const cuda_table *self);
 int      cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes);
 /* Gives back what is on the lists still, and clears them. How many bytes could not, *failed: the last such code. */

@@ -21,7 +21,7 @@ static uint64_t handles_value(uint64_t serial, uint64_t generation, uint32_t ind
     return (serial & 0x7FFF) << 48 | (generation & HANDLES_LOW) << HANDLES_INDEX_BITS | (index + HANDLES_FIRST);
 }
 
-void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *object)
+void *handles_create(handles *all, handle_kind kind, void *object)
 {
     uint32_t index;
     uint64_t generation = 1;
@@ -33,7 +33,7 @@ void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *obje
         ARRAY_RESERVE_BOTH(all->records, all->idle, all->capacity, all->count + 1);
         index = all->count++;
     }
-    handle_record made = { handles_value(serial, generation, index), object, kind };
+    handle_record made = { handles_value(all->serial, generation, index), object, kind };
     all->records[index] = made;
     return (void *)(uintptr_t)made.value;
 }

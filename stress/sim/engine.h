@@ -22,11 +22,11 @@ typedef struct handles {                         /* zeroed: none */
     uint32_t *idle;                              /* as long as the records; the latest last */
     uint32_t  count, capacity, idle_count;
     int       reuse;                             /* 1: new ones may be those of what is gone, as CUDA's may */
+    uint64_t  serial;                            /* tells machines apart for the CUDA runtime; 0: not used yet */
 } handles;
 
-/* A handle for an object: never 0, 1 or 2; but for reuse, never the same twice in 2^24 uses of a record. serial:
-   tells machines apart, where it matters. */
-void *handles_create(handles *all, uint64_t serial, handle_kind kind, void *object);
+/* A handle for an object: never 0, 1 or 2; but for reuse, never the same twice in 2^24 uses of a record. */
+void *handles_create(handles *all, handle_kind kind, void *object);
 /* The object; NULL: not of this kind now. each: the index-th record's, and its handle. */
 void *handles_find(const handles *all, const void *value, handle_kind kind);
 void *handles_each(const handles *all, uint32_t index, handle_kind kind, void **value);
@@ -52,7 +52,6 @@ typedef struct graph {
     graph_node *nodes;
     uint32_t    count, capacity;
     uint32_t    reference_count;                 /* handles of it, and the capture that makes it */
-    int         device;                          /* that its launches are issued from */
     uint64_t    work_ns;                         /* the longest chain of work */
 } graph;
 
@@ -119,7 +118,6 @@ struct sim {
     uint64_t    runtime_skipped_kernels;         /*   and so many were */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
-    uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;
     sim_device  banks[SIM_BANK_COUNT];           /* of all devices together */

@@ -96,7 +96,7 @@ static devmem_page *vmem_page(const sim *machine, uint64_t handle)
 static uint64_t vmem_refer(sim *machine, devmem_page *page)
 {
     page->reference_count++;
-    return (uint64_t)(uintptr_t)handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
+    return (uint64_t)(uintptr_t)handles_create(&machine->handles, HANDLE_PAGE, page);
 }
 
 /* Memory with a handle. file: of its bytes, from `place` on; 0: none. */

@@ -91,7 +91,6 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
     made->mode = (capture_mode)mode;
     made->origin = self;
     made->graph = program_need(1, sizeof *made->graph);
-    made->graph->device = self->device;
     made->graph->reference_count = 1;
     made->next = device->sim->captures.list;
     device->sim->captures.list = made;
@@ -290,7 +289,7 @@ int work_create_stream(sim_device *device, int is_blocking, void **handle)
     sim *machine = device->sim;
     if (device->lost_code) return device->lost_code;
     stream_queue *made = streams_create(&machine->streams, STREAM_CREATED, device->ordinal, is_blocking, 0);
-    *handle = handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made);
+    *handle = handles_create(&machine->handles, HANDLE_STREAM, made);
     return SIM_SUCCESS;
 }
 
@@ -385,7 +384,7 @@ void *work_keep_graph(sim *machine, handle_kind of, graph *made)
 {
     if (!made) return NULL;
     made->reference_count++;
-    return handles_create(&machine->handles, machine->runtime_serial, of, made);
+    return handles_create(&machine->handles, of, made);
 }
 
 int work_drop_graph(sim *machine, handle_kind of, const void *handle)
@@ -428,7 +427,7 @@ int event_create(sim_device *device, int is_timed, void **made)
     event *self = program_need(1, sizeof *self);
     self->device = device->ordinal;
     self->is_timed = is_timed;
-    *made = handles_create(&machine->handles, machine->runtime_serial, HANDLE_EVENT, self);
+    *made = handles_create(&machine->handles, HANDLE_EVENT, self);
     return SIM_SUCCESS;
 }
 
