@@ -94,10 +94,8 @@ sim_device *engine_owner(const sim *machine, uint64_t address)
 {
     uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space, offset;
     for (int i = 0; i < SIM_BANK_COUNT && address < ENGINE_FIRST_ADDRESS; i++) {
-        const sim_device *bank = &machine->banks[i];
-        if (engine_offset(bank, address, &offset) && devmem_has_given(&bank->memory, offset)) {
-            return bank->sim->banks + i;
-        }
+        sim_device *bank = &machine->banks[i];
+        if (engine_offset(bank, address, &offset) && devmem_has_given(&bank->memory, offset)) return bank;
     }
     if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) return NULL;
     sim_device *found = &machine->devices[owner];

@@ -119,8 +119,7 @@ struct sim {
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
     int         device_count;
-    sim_device *devices;
-    sim_device  banks[SIM_BANK_COUNT];           /* of all devices together */
+    sim_device *devices, *banks;                 /* banks: of all devices together, behind these */
     sim_watch_fn *watch;                         /* NULL: nobody watches memory */
     void       *watch_user;
 };

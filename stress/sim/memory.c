@@ -535,14 +535,6 @@ void banks_create(sim *machine, uint64_t device_bytes)
     }
 }
 
-void banks_destroy(sim *machine)
-{
-    for (int i = 0; i < SIM_BANK_COUNT && machine->banks[i].sim; i++) {
-        devmem_destroy(&machine->banks[i].memory);
-        touches_destroy(&machine->banks[i].touches);
-    }
-}
-
 /* The fixed part alone; pieces of slabs are for device memory. */
 int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
 {

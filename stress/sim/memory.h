@@ -17,8 +17,7 @@ void memory_reset(sim_device *device);           /* all that is held is given ba
 
 /* ---- Memory of other kinds than a device's: pinned memory of the host, and managed memory */
 
-void banks_create(sim *machine, uint64_t device_bytes);      /* before the machine has devices */
-void banks_destroy(sim *machine);
+void banks_create(sim *machine, uint64_t device_bytes);
 
 /* As memory_obtain and memory_give_back, on behalf of a device. Managed memory waits for it when given back, as
    cudaFree does; of pinned memory a use that the host does not know to be done is a finding. */

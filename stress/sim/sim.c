@@ -53,7 +53,8 @@ static int sim_check_config(const sim_config *config, problem *why)
 static void sim_create_devices(sim *machine, const sim_config *config)
 {
     int device_count = config->device_count ? (int)config->device_count : 1;
-    machine->devices = program_need((size_t)device_count, sizeof *machine->devices);
+    machine->devices = program_need((size_t)device_count + SIM_BANK_COUNT, sizeof *machine->devices);
+    machine->banks = machine->devices + device_count;
     machine->device_count = device_count;
     uint64_t share = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
     uint64_t obtain_space = share * 5 / 8 * SIM_GRANULE;
@@ -89,8 +90,8 @@ sim *sim_create(const sim_config *config, problem *why)
     made->costs = config->costs ? *config->costs : *sim_costs_default();
     made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
     made->without_vm = config->without_vm != 0;
-    banks_create(made, sim_capacity(config));
     sim_create_devices(made, config);
+    banks_create(made, sim_capacity(config));
     if (!faults_parse(config->faults, made->device_count, &made->faults, why)) return made;
     sim_destroy(made);
     return NULL;
@@ -100,12 +101,11 @@ void sim_destroy(sim *machine)
 {
     if (!machine) return;
     work_destroy(machine);
-    for (int i = 0; i < machine->device_count; i++) {
+    for (int i = 0; i < machine->device_count + SIM_BANK_COUNT; i++) {
         mempools_destroy(&machine->devices[i]);
         devmem_destroy(&machine->devices[i].memory);
         touches_destroy(&machine->devices[i].touches);
     }
-    banks_destroy(machine);
     free(machine->devices);
     free(machine);
 }
