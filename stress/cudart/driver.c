@@ -295,7 +295,7 @@ static CUresult context_restore(CUcontext *context, int *below)
 /* What was current before the push is so again; without a push, nothing is. */
 DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
 {
-    int below;
+    int below = -1;
     CUresult code = context_restore(context, &below);
     return code == CUDA_SUCCESS ? context_make_current(below) : code;
 }
