@@ -51,7 +51,7 @@ typedef struct graph_node { graph_act act; graph_payload payload; } graph_node;
 typedef struct graph {
     graph_node *nodes;
     uint32_t    count, capacity;
-    uint32_t    reference_count;                 /* handles of it, and the capture that makes it */
+    uint32_t    reference_count;                 /* handles of it */
     uint64_t    work_ns;                         /* the longest chain of work */
 } graph;
 

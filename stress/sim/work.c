@@ -11,12 +11,18 @@
 /* ---- Graphs: a growing list of nodes */
 
 /* NULL is fine. */
-static void graph_drop(graph *self)
+static void graph_destroy(graph *self)
 {
-    if (self && --self->reference_count == 0) {
+    if (self) {
         free(self->nodes);
         free(self);
     }
+}
+
+/* A handle of it is gone; NULL is fine. */
+static void graph_drop(graph *self)
+{
+    if (self && --self->reference_count == 0) graph_destroy(self);
 }
 
 /* bytes: up to GRAPH_PAYLOAD */
@@ -91,7 +97,6 @@ int work_begin_capture(sim_device *device, const void *handle, int mode)
     made->mode = (capture_mode)mode;
     made->origin = self;
     made->graph = program_need(1, sizeof *made->graph);
-    made->graph->reference_count = 1;
     made->next = device->sim->captures.list;
     device->sim->captures.list = made;
     return SIM_SUCCESS;
@@ -107,7 +112,7 @@ static void capture_drop(sim *machine, capture *ended)
         stream_queue *other = machine->streams.list[i];
         if (other->capture == ended) other->capture = NULL;
     }
-    graph_drop(ended->graph);
+    graph_destroy(ended->graph);
     free(ended);
 }
 
@@ -150,7 +155,7 @@ int work_end_capture(sim_device *device, const void *handle, const char *action,
         : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
-        (*made)->reference_count++;
+        ended->graph = NULL;
     }
     capture_drop(device->sim, ended);
     return code;
