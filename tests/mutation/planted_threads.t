@@ -50,6 +50,6 @@ my @about_trees = (
 
 planted(test => 'tests/threads/test_plans_threads.c', mistakes => \@about_plans);
 planted(test => 'tests/threads/test_threads_taken.c', mistakes => \@about_hits);
-planted(test => 'tests/schedule/test_schedules_trees.c', mistakes => \@about_trees);
+planted(test => 'tests/schedule/test_schedules.c', arguments => 'trees', mistakes => \@about_trees);
 planted(test => 'tests/threads/test_spin.c', seconds => 5, mistakes => \@about_locks,
         found => sub { finding($_[0]) // ($_[0] =~ /^does not end$/m && 'it takes long') });

@@ -1,6 +1,6 @@
 /* Threads as fibers of one thread, run in an order that a seed decides: by priorities that fall at a few steps, or
    drawn at each step. A step is a call of schedule_point, by locks and driver calls. Sees deadlock and endless loops.
-   It must not know of arenas. Included by tests of the header through schedule_world.h. */
+   It must not know of arenas. Included by test_schedules.c. */
 #ifndef TESTS_SCHEDULE_H
 #define TESTS_SCHEDULE_H
 

@@ -1,217 +1,161 @@
-/* Two or three threads on one arena in many orders: one pointer freed by two, allocations beside trim, limits and
-   statistics, first uses, threads that end, failures by thread.
-   GPUARENA_SCHEDULES=N: so many of each scenario. */
-#include "schedule_scenario.h"
+/* Two or three threads on one arena, or on a tree, in many orders: the scripts of this folder, whose threads are
+   fibers of one thread. Judges locks, and what is called inside them; that an arena makes one driver call on memory at
+   a time; and that what is reserved and asked for is within the limit, in every driver call.
+   GPUARENA_SCHEDULES=N: so many orders of a case that has 2000; GPUARENA_SCHEDULE=N: that one alone. */
+#define GPUARENA_STATIC
+#ifndef GPUARENA_NO_CUDA
+#define GPUARENA_NO_CUDA
+#endif
+#define GPUARENA_TEST_LOCK "tests/schedule/schedule_lock.h"
+#include "schedule.h"
+#include "gpuarena.h"
+#include "script_run.h"
 
-static void *pool[4];
-static gpuarena_result results[SCHEDULE_FIBERS];
+typedef struct own_state {                       /* what a thread has of its own */
+    const gpuarena__frame *frames;
+    gpuarena_failure failure;
+    uint64_t number;
+    struct call_state call;
+    int arena, line;
+} own_state;
 
-static void small_limit(gpuarena_config *config)
+enum { OUTSIDE = SCHEDULE_FIBERS, PAUSE_NS = 250000 };
+static own_state owns[SCHEDULE_FIBERS + 1];
+static const gpuarena_driver *inside[SCHEDULE_FIBERS + 1];   /* whose call on memory each thread is in */
+static char *bodies[SCHEDULE_FIBERS];
+
+static int fiber_now(void) { return schedule_is_on() ? schedule.current : OUTSIDE; }
+
+static void swap(int from, int to)
 {
-    config->limit_bytes = MIB(4);
+    own_state *left = &owns[from == SCHEDULE_NOBODY ? OUTSIDE : from];
+    const own_state *next = &owns[to == SCHEDULE_NOBODY ? OUTSIDE : to];
+    *left = (own_state){ gpuarena__frames, gpuarena__thread_failure, gpuarena__thread_number_, call, world.arena,
+                         place.line };
+    gpuarena__frames = next->frames;
+    gpuarena__thread_failure = next->failure;
+    gpuarena__thread_number_ = next->number;
+    call = next->call;
+    world.arena = next->arena;
+    place.line = next->line;
+    sim_thread(device.machine, to == SCHEDULE_NOBODY ? 0 : 1 + (uint64_t)to);
 }
 
-static void warm(void)
-{
-    for (int at = 0; at < 4; at++) pool[at] = world_alloc(KIB(256), 1);
-}
+/* ---- in driver calls */
 
-/* ---- one pointer, two frees */
+static int is_of_memory(device_entry entry) { return entry <= ENTRY_unmap; }
 
-static void free_same(void)
+/* When more is asked for. */
+static void judge_limits(device_entry entry)
 {
-    int me = schedule.current;
-    if (me == 0) (void)world_disclaim(pool[0]);
-    results[me] = gpuarena_free(world.arena, pool[0], slot_stream(1));
-    if (results[me] == GPUARENA_OK) world.free_count++;
-    else {
-        gpuarena_failure failure;
-        gpuarena_last_failure(NULL, &failure);
-        WANT(failure.result == GPUARENA_DOUBLE_FREE);
+    for (int at = 0; at < world.arena_count && (entry == ENTRY_obtain || entry == ENTRY_create); at++) {
+        const gpuarena *arena = world.arenas[at].ptr;
+        if (arena && !world.arenas[at].is_over
+            && arena->stats.reserved_bytes + arena->growing > device.holders[at].ceiling)
+            blame("in %s: reserved + growing is above the limit", device_entries[entry]);
     }
 }
 
-static void judge_same(void)
+static void judge_call(const gpuarena_driver *self, device_entry entry)
 {
-    WANT(results[0] == GPUARENA_OK ? results[1] == GPUARENA_DOUBLE_FREE
-                                   : results[0] == GPUARENA_DOUBLE_FREE && results[1] == GPUARENA_OK);
+    const lock_held *held = lock_held_now();
+    if (entry == ENTRY_COUNT && (held->spins || held->mutexes || held->registry))
+        blame("config.pressure is called inside a lock");
+    if ((is_of_memory(entry) || entry == ENTRY_host_wait || entry == ENTRY_device_wait || entry == ENTRY_clear)
+        && (held->spins || held->registry))
+        blame("driver %s is called inside a lock that every call needs", device_entries[entry]);
+    for (int at = 0; at <= OUTSIDE && is_of_memory(entry); at++)
+        if (inside[at] == self) blame("driver %s is called while another call is in progress", device_entries[entry]);
+    judge_limits(entry);
 }
 
-static void free_others(void)
+/* The first thread's call waits, once, if `hold` says so. */
+static void hold_call(device_entry entry)
 {
-    WANT(world_free(pool[1], 1) == GPUARENA_OK);
-    WANT(world_free(pool[2], 2) == GPUARENA_OK);
+    value_entry *hung = value_of("hung"), *done = value_of("done");
+    if (schedule.current != 0 || hung->value || !(threads.held >> entry & 1)) return;
+    hung->value = 2;
+    schedule_wake(hung);
+    if (!done->value) schedule_wait(done, "a driver call that hangs");
 }
 
-/* ---- allocations beside what takes memory away */
-
-static void alloc_and_free(void)
+static void at_call(const gpuarena_driver *self, device_entry entry, int ends)
 {
-    void *one = world_alloc(KIB(600), 1 + schedule.current), *two = world_alloc(KIB(100), 1);
-    WANT(world_free(one, 1 + schedule.current) == GPUARENA_OK);
-    WANT(world_free(two, 1) == GPUARENA_OK);
+    if (ends) {
+        schedule_point(device_entries[entry]);
+        if (is_of_memory(entry)) inside[fiber_now()] = NULL;
+        return;
+    }
+    judge_call(self, entry);
+    if (is_of_memory(entry)) inside[fiber_now()] = self;
+    if (!schedule_is_on()) return;
+    schedule_point(device_entries[entry]);
+    hold_call(entry);
+    judge_limits(entry);
 }
 
-static void trim_twice(void)
+/* ---- threads */
+
+/* A use of host memory after the free is to be seen, not suffered; streams have heaps from the second one on. */
+static void made(gpuarena *arena)
 {
-    uint64_t released;
-    WANT(gpuarena_trim(world.arena, 0, &released) == GPUARENA_OK);
-    WANT(gpuarena_trim(world.arena, MIB(2), NULL) == GPUARENA_OK);
+    device.host.keeps = 1;
+    arena->heaps.wanted = 1;
 }
 
-static void drop_pool(void)
+static void time_passes(void) { sim_advance(device.machine, PAUSE_NS); }
+
+static void run_body(void) { run_line(bodies[schedule.current], ';'); }
+
+/* What was done last. */
+static void told(void)
 {
-    for (int at = 0; at < 4; at++) WANT(world_free(pool[at], 1) == GPUARENA_OK);
+    uint64_t first = schedule.steps > 60 ? schedule.steps - 60 : 0;
+    for (uint64_t at = first; at < schedule.steps; at++) {
+        const schedule_step *step = &schedule.trace[at % SCHEDULE_TRACE];
+        printf("#   step %" PRIu64 ": fiber %d: %s\n", at, step->fiber, step->what);
+    }
 }
 
-/* What fails for the limit alone fails rightly only while it is low. */
-static void alloc_under_limits(void)
+static void run_bodies(char *const *texts, int count)
 {
-    void *ptr;
-    results[schedule.current] = world_try(&ptr, MIB(3), 1);
-    if (!ptr) {
-        gpuarena_failure failure;
-        gpuarena_last_failure(NULL, &failure);
-        WANT(failure.result == GPUARENA_OUT_OF_MEMORY && failure.reason == GPUARENA_REASON_OVER_LIMIT);
-    } else WANT(world_free(ptr, 1) == GPUARENA_OK);
+    void (*runs[SCHEDULE_FIBERS])(void);
+    memset(owns, 0, sizeof owns);
+    for (int at = 0; at < count; at++) {
+        bodies[at] = texts[at];
+        runs[at] = run_body;
+        owns[at].arena = world.arena;
+        owns[at].line = place.line;
+    }
+    if (threads.seed == 0) {
+        schedule.span = 64;                      /* to see how long they are */
+        schedule.distinct_count = 0;
+        memset(schedule.seen, 0, sizeof schedule.seen);
+    }
+    threads.are_on = 1;
+    (void)schedule_run(runs, count, threads.seed);
+    threads.are_on = 0;
+    if (threads.seed == 0) schedule.span = schedule.steps;
+    threads.distinct = schedule.distinct_count;
+    if (schedule.trouble[0]) blame("%s", schedule.trouble);
+    schedule.trouble[0] = '\0';
+    if (!schedule.is_stuck) return;
+    told();
+    printf("# GPUARENA_SCHEDULE=%" PRIu64 ": %s\nBail out! threads are left inside\n", threads.seed, place.trouble);
+    exit(1);
 }
 
-static void change_limit(void)
+int main(int argc, char **argv)
 {
-    gpuarena_stats stats;
-    WANT(gpuarena_set_limit(world.arena, MIB(2)) == GPUARENA_OK);
-    gpuarena_get_stats(world.arena, &stats);
-    WANT(stats.limit_bytes == MIB(2));
-    WANT(gpuarena_set_limit(world.arena, MIB(4)) == GPUARENA_OK);
-}
-
-/* Lowered for good: what is reserved falls to it as blocks are freed. */
-static void lower_limit(void)
-{
-    WANT(gpuarena_set_limit(world.arena, MIB(2)) == GPUARENA_OK);
-}
-
-static void free_pool_slowly(void)
-{
-    void *ptr;
-    WANT(world_free(pool[0], 1) == GPUARENA_OK);
-    (void)world_try(&ptr, MIB(2), 1);
-    if (ptr) WANT(world_free(ptr, 1) == GPUARENA_OK);
-}
-
-static void warm_large(void)
-{
-    pool[0] = world_alloc(MIB(2), 1);
-    pool[1] = world_alloc(MIB(2), 1);
-}
-
-static void judge_low(void)
-{
-    WANT(device.held_bytes <= MIB(4));
-    WANT(world_free(pool[1], 1) == GPUARENA_OK);
-    WANT(device.held_bytes <= MIB(2));
-}
-
-/* ---- looking on */
-
-static void look(void)
-{
-    gpuarena_stats stats;
-    gpuarena_block block;
-    char message[200];
-    gpuarena_get_stats(world.arena, &stats);
-    world_judge_sums(&stats);
-    if (gpuarena_check(world.arena, message, sizeof message)) schedule_blame("check beside others: %s", message);
-    WANT(gpuarena_owner(pool[3]) == world.arena);
-    WANT(gpuarena_lookup(world.arena, pool[3], &block) == GPUARENA_OK && block.state == GPUARENA_STATE_LIVE);
-    gpuarena_get_stats(world.arena, &stats);
-    world_judge_sums(&stats);
-}
-
-static void grow_and_shrink(void)
-{
-    void *large = world_alloc(MIB(3), 2);
-    WANT(world_free(large, 2) == GPUARENA_OK);
-    WANT(gpuarena_trim(world.arena, 0, NULL) == GPUARENA_OK);
-}
-
-static void resize_and_use(void)
-{
-    WANT(gpuarena_use(world.arena, pool[0], slot_stream(2)) == GPUARENA_OK);
-    WANT(gpuarena_resize(world.arena, pool[0], KIB(128), slot_stream(1)) == GPUARENA_OK);
-    WANT(world_free(pool[0], 1) == GPUARENA_OK);
-}
-
-/* ---- the first use, the last one, and thread's own failures */
-
-static void use_first(void)
-{
-    void *ptr = world_alloc(KIB(64), 1 + schedule.current);
-    WANT(gpuarena_owner(ptr) == world.arena);
-    WANT(world_free(ptr, 1 + schedule.current) == GPUARENA_OK);
-}
-
-static void live_a_life(void)
-{
-    gpuarena_config config = world_config();
-    gpuarena *mine = NULL;
-    WANT(gpuarena_create(&config, &mine) == GPUARENA_OK);
-    WANT(gpuarena_free(mine, pool[0], NULL) == GPUARENA_WRONG_ARENA);
-    WANT(gpuarena_destroy(mine) == GPUARENA_OK);
-}
-
-static void fail_on_my_own(void)
-{
-    gpuarena_failure failure;
-    uint64_t me = (uint64_t)schedule.current, bytes = MIB(100) + me;
-    void *ptr = NULL;
-    gpuarena_last_failure(NULL, &failure);
-    WANT(failure.serial == 0);
-    WANT(gpuarena_alloc(world.arena, &ptr, bytes, NULL) == GPUARENA_OUT_OF_MEMORY);
-    gpuarena_last_failure(NULL, &failure);
-    WANT(failure.serial && failure.requested_bytes == bytes);
-    WANT(gpuarena_free(world.arena, &failure, NULL) == GPUARENA_FOREIGN_POINTER);
-    gpuarena_last_failure(NULL, &failure);
-    WANT(failure.serial && failure.result == GPUARENA_FOREIGN_POINTER);
-    gpuarena_last_failure(world.arena, &failure);
-    WANT(failure.serial >= 2);
-}
-
-/* A thread that ends leaves memory that the others have all of. */
-static void end_with_memory(void)
-{
-    void *ptr;
-    if (world_try(&ptr, MIB(1), 1) == GPUARENA_OK) WANT(world_free(ptr, 1) == GPUARENA_OK);
-}
-
-static void need_it_all(void)
-{
-    void *ptr;
-    if (world_try(&ptr, MIB(4), 1) == GPUARENA_OK) WANT(world_free(ptr, 1) == GPUARENA_OK);
-}
-
-static void judge_all(void)
-{
-    void *ptr = world_alloc(MIB(4), 1);
-    WANT(world_free(ptr, 1) == GPUARENA_OK);
-}
-
-static const scenario scenarios[] = {
-    { "one pointer freed twice", NULL, warm, { free_same, free_same, free_others }, judge_same, 0 },
-    { "alloc and trim", NULL, warm, { alloc_and_free, trim_twice, drop_pool }, NULL, 0 },
-    { "alloc and alloc and trim", NULL, NULL, { alloc_and_free, alloc_and_free, trim_twice }, NULL, 0 },
-    { "alloc and limit", small_limit, NULL, { alloc_under_limits, change_limit }, NULL, 0 },
-    { "two allocs and limit", small_limit, NULL, { alloc_under_limits, alloc_under_limits, change_limit }, NULL, 0 },
-    { "a lower limit", small_limit, warm_large, { lower_limit, free_pool_slowly }, judge_low, 0 },
-    { "looking on", NULL, warm, { look, grow_and_shrink, resize_and_use }, NULL, 0 },
-    { "first use", NULL, NULL, { use_first, use_first, use_first }, NULL, 0 },
-    { "arenas come and go", NULL, warm, { live_a_life, live_a_life, grow_and_shrink }, NULL, 4 },
-    { "failures by thread", NULL, NULL, { fail_on_my_own, fail_on_my_own, alloc_and_free }, NULL, 0 },
-    { "threads end", small_limit, NULL, { end_with_memory, end_with_memory, need_it_all }, judge_all, 0 },
-};
-
-int main(void)
-{
-    scenarios_run(scenarios, sizeof scenarios / sizeof scenarios[0]);
+    static const char *const folders[] = { TESTS_FOLDER "/schedule" };
+    schedule.swap = swap;
+    lock_time_passes = time_passes;
+    threads.at = at_call;
+    threads.made = made;
+    threads.wait = schedule_wait;
+    threads.wake = schedule_wake;
+    threads.run = run_bodies;
+    threads.told = told;
+    run_scripts(folders, COUNT(folders), argc, argv);
     return tap_done();
 }

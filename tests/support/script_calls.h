@@ -3,9 +3,12 @@
 #ifndef TESTS_SCRIPT_CALLS_H
 #define TESTS_SCRIPT_CALLS_H
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include "script_world.h"
+
+enum { CALLBACK_BYTES = 1000 };
 
 typedef struct snapshot {
     gpuarena_stats stats;
@@ -14,9 +17,10 @@ typedef struct snapshot {
     uint64_t effects;                            /* driver calls that may change what is free, and for whom */
 } snapshot;
 
-static struct {                                  /* the call that is made */
+static struct call_state {                       /* the call that is made */
     int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
     int is_refused;                              /* the script says so: the state before is kept */
+    int is_inside;                               /* a callback's, in which no state can be looked at */
     snapshot before;
 } call;
 
@@ -25,6 +29,9 @@ static struct {                                  /* every driver call fails in t
     uint64_t length;
     device_entry entry;
 } turn;
+
+/* Nothing is exact while threads run, or inside a callback. */
+static int is_exact(void) { return !threads.are_on && !call.is_inside; }
 
 static int turn_struck(void) { return turn.is_on && (device.struck[ENTRY_COUNT] || device.struck[ENTRY_host]); }
 
@@ -47,7 +54,7 @@ static snapshot look_at(int arena)
 static gpuarena *calling(int arena)
 {
     call.arena = arena;
-    if (call.is_refused) call.before = look_at(arena);
+    if (call.is_refused && is_exact()) call.before = look_at(arena);
     return arena < 0 ? NULL : world.arenas[arena].ptr;
 }
 
@@ -94,16 +101,21 @@ static uint32_t read_tag(reader *in)
 }
 
 /* What stands behind the size of an allocation. */
-typedef struct wish { gpuarena_request request; int stream, is_unused, is_plain; uint64_t work_ns; } wish;
+typedef struct wish {
+    gpuarena_request request;
+    int stream, is_unused, is_untouched, is_plain;
+    uint64_t work_ns;
+} wish;
 
 static wish read_wish(reader *in)
 {
-    wish made = { GPUARENA_INIT, STREAM_NULL, 0, 1, 0 };
+    wish made = { GPUARENA_INIT, STREAM_NULL, 0, 0, 1, 0 };
     made.request.bytes = read_sum(in);
     while (!at_end(in) && !place.trouble[0]) {
         if (take_word(in, "on")) made.stream = read_stream(in);
         else if (take_word(in, "for")) made.work_ns = read_sum(in);
         else if (take_word(in, "unused")) made.is_unused = 1;
+        else if (take_word(in, "untouched")) made.is_untouched = 1;
         else if (take_word(in, "align")) made.request.alignment_bytes = read_sum(in), made.is_plain = 0;
         else if (take_word(in, "room")) made.request.room_bytes = read_sum(in), made.is_plain = 0;
         else if (take_word(in, "tag")) made.request.tag = read_tag(in), made.is_plain = 0;
@@ -234,7 +246,99 @@ static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] 
 /* `pressure TEXT`, kept until the arena calls for memory. A text that begins with `always` is kept then, too. */
 static char pressures[16][WORD_BYTES];
 static int pressure_count;
-static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user);
+
+/* Runs commands; script_run.h has it. */
+static void run_line(const char *text, char separator);
+
+/* Runs a callback's commands, with | between them, about this arena. */
+static void run_inside(const char *text, const gpuarena *arena, int is_inside)
+{
+    struct call_state was = call;
+    int arena_was = world.arena;
+    call.is_inside |= is_inside;
+    for (int at = 0; at < world.arena_count; at++) if (world.arenas[at].ptr == arena) world.arena = at;
+    run_line(text, '|');
+    call = was;
+    world.arena = arena_was;
+}
+
+/* The arena wants memory: the next `pressure` says what is done, and ends with `retry`, if the allocation is to be
+   tried again. */
+static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user)
+{
+    char text[WORD_BYTES];
+    (void)user;
+    if (threads.at) threads.at(NULL, ENTRY_COUNT, 0);
+    if (failure->result != GPUARENA_OUT_OF_MEMORY) blame("config.pressure is called for another failure");
+    if (!pressure_count || !pressures[0][0]) return 0;
+    snprintf(text, sizeof text, "%s", pressures[0]);
+    int is_kept = !strncmp(text, "always", 6);
+    if (!is_kept) memmove(pressures[0], pressures[1], sizeof pressures - sizeof pressures[0]);
+    if (!is_kept) pressures[15][0] = '\0';
+    char *retry = strstr(text, "retry");
+    if (retry) *retry = '\0';
+    run_inside(is_kept ? text + 6 : text, arena, 0);
+    return retry != NULL;
+}
+
+/* The rest of the command, which is a callback's. */
+static void read_rest(reader *in, char text[CALLBACK_BYTES])
+{
+    skip_spaces(in);
+    snprintf(text, CALLBACK_BYTES, "%s", in->at);
+    in->at += strlen(in->at);
+}
+
+static char observer_text[CALLBACK_BYTES], within_text[CALLBACK_BYTES];
+static device_entry within_entry;                /* ENTRY_COUNT: any that changes memory */
+
+static void call_observer(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)action, (void)user;
+    if (!call.is_inside) run_inside(observer_text, arena, 1);
+}
+
+static gpuarena_result do_observe(reader *in)    /* observe COMMAND | ..: in each action */
+{
+    read_rest(in, observer_text);
+    return gpuarena_observe(calling(world.arena), call_observer, NULL);
+}
+
+static void call_within(device_entry entry)
+{
+    int is_meant = within_entry == ENTRY_COUNT ? entry > ENTRY_info && entry <= ENTRY_unmap : entry == within_entry;
+    if (is_meant && !call.is_inside) run_inside(within_text, NULL, 1);
+}
+
+static gpuarena_result call_visitor(const gpuarena_block *block, void *user)
+{
+    if (!block->bytes) blame("a block without bytes is visited");
+    if (!call.is_inside) run_inside(user, NULL, 1);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_walk(reader *in)       /* walk COMMAND | ..: in each visit */
+{
+    char text[CALLBACK_BYTES];
+    read_rest(in, text);
+    return gpuarena_walk(calling(world.arena), call_visitor, text);
+}
+
+static gpuarena_result call_writer(const char *text, size_t bytes, void *user)
+{
+    (void)text;
+    if (bytes && !call.is_inside) run_inside(user, NULL, 1);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_report(reader *in)     /* report json|text COMMAND | ..: in each write */
+{
+    char text[CALLBACK_BYTES];
+    gpuarena_format format = take_word(in, "json") ? GPUARENA_FORMAT_JSON : GPUARENA_FORMAT_TEXT;
+    if (format == GPUARENA_FORMAT_TEXT) (void)take_word(in, "text");
+    read_rest(in, text);
+    return gpuarena_report(calling(world.arena), format, call_writer, text);
+}
 
 static gpuarena_result do_pressure(reader *in)
 {
@@ -280,19 +384,20 @@ static gpuarena_result do_arena(reader *in)      /* arena [NAME] [under NAME] CO
     snprintf(config.name, sizeof config.name, "%.31s", name);
     device_holder fresh = { NULL, parent, 0, 0, UINT64_MAX };
     device.holders[device.holder_count++] = fresh;
+    snprintf(world.arenas[world.arena_count++].name, NAME_BYTES, "%.31s", name);
     (void)calling(-1);
     gpuarena_result result = gpuarena_create(&config, &made);
     if (result) {
         if (made) blame("a failed creation wrote its output");
-        device.holder_count--;
+        device.holders[number].table = &device.table;        /* no arena's */
+        if (!threads.are_on) device.holder_count = world.arena_count = number;   /* else others may have come */
         return result;
     }
     gpuarena_get_config(made, &config);
     device.holders[number].table = config.driver;
-    snprintf(world.arenas[number].name, NAME_BYTES, "%.31s", name);
     world.arenas[number].ptr = made;
     world.arena = number;
-    world.arena_count++;
+    if (threads.made) threads.made(made);
     gpuarena_stats stats;
     gpuarena_get_stats(made, &stats);
     device.holders[number].ceiling = stats.limit_bytes;
@@ -315,13 +420,20 @@ static gpuarena_result do_in(reader *in)         /* in NAME: of the commands fro
     return GPUARENA_OK;
 }
 
+/* Those that have ended have names no more. */
+static void bury_arenas(void)
+{
+    for (int at = 0; at < world.arena_count; at++)
+        if (world.arenas[at].is_over) memset(&world.arenas[at], 0, sizeof world.arenas[at]);
+}
+
 static gpuarena_result destroy_arena(int at)
 {
     gpuarena_result result = gpuarena_destroy(calling(at));
     if (result) return result;
-    world.arenas[at].ptr = NULL;
-    world.arenas[at].name[0] = '\0';
-    device.holders[at].table = &device.table;    /* no arena's */
+    world.arenas[at].is_over = 1;                /* threads may call it still, and are told */
+    if (!threads.are_on) bury_arenas();
+    device.holders[at].table = &device.table;
     for (int block = 0; block < world.block_count; block++)
         if (world.blocks[block].arena == at) world.blocks[block].live = 0;
     return result;
@@ -361,11 +473,11 @@ static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for
     block->arena = world.arena;
     block->stream = wanted.stream;
     block->live = !result && block->bytes;
-    block->is_unwatched = 0;
+    block->is_unwatched = wanted.is_untouched;
     if (!block->live) return result;
     if (wanted.request.alignment_bytes && bench_number(ptr) % wanted.request.alignment_bytes)
         blame("block %s is not aligned", name);
-    use_new(block, wanted.is_unused);
+    if (!wanted.is_untouched) use_new(block, wanted.is_unused);
     if (wanted.work_ns && sim_work(device.machine, 0, stream_handle(block->stream), wanted.work_ns))
         blame("the stream does not work");
     if (wanted.work_ns) access_on(block, block->stream);
@@ -385,6 +497,7 @@ static gpuarena_result do_free(reader *in)       /* f NAME [on STREAM] [to ARENA
     int stream = read_on(in, block ? block->stream : STREAM_NULL);
     int arena = take_word(in, "to") ? read_arena(in) : block ? block->arena : world.arena;
     if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    if (block) judge_contents(block);
     gpuarena_result result = gpuarena_free(calling(arena), ptr, stream_handle(stream));
     if (!result && block) block->live = 0;
     if (result && block) block->is_unwatched |= has_scrub(arena);
@@ -556,6 +669,9 @@ static void count_freed(int arena)
 static gpuarena_result do_reset(reader *in)      /* reset [on STREAM] */
 {
     int stream = read_on(in, STREAM_NULL);
+    threads.has_reset |= threads.are_on;
+    for (int at = 0; at < world.block_count && threads.are_on; at++)
+        if (world.blocks[at].arena == world.arena) world.blocks[at].live = 0;
     gpuarena_result result = gpuarena_reset(calling(world.arena), stream_handle(stream));
     count_freed(world.arena);
     return result;
@@ -710,6 +826,47 @@ static gpuarena_result do_mode(reader *in)       /* mode global|local|relaxed: t
     return GPUARENA_OK;
 }
 
+/* ---- threads: lines that begin with | */
+
+static gpuarena_result do_tell(reader *in)       /* tell NAME: what waits for it goes on */
+{
+    char name[WORD_BYTES];
+    value_entry *told = value_of(next_word(in, name));
+    if (!told->value) told->value = 1;
+    if (threads.wake) threads.wake(told);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_await(reader *in)      /* await NAME: until it is told */
+{
+    char name[WORD_BYTES];
+    value_entry *told = value_of(next_word(in, name));
+    if (!threads.are_on) blame("there are no threads");
+    while (!told->value && !place.trouble[0]) threads.wait(told, told->name);
+    return GPUARENA_OK;
+}
+
+/* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order */
+static gpuarena_result do_look(reader *in)
+{
+    gpuarena *arena = world.arenas[world.arena].ptr;
+    gpuarena_stats stats;
+    gpuarena_block found;
+    block_entry *block;
+    char message[200];
+    world.expected++;
+    gpuarena_get_stats(arena, &stats);
+    if (wrong_sums(&stats)) blame("%s", wrong_sums(&stats));
+    if (at_end(in)) {
+        if (gpuarena_check(arena, message, sizeof message)) blame("check: %s", message);
+        return GPUARENA_OK;
+    }
+    char *ptr = read_pointer(in, &block);
+    if (gpuarena_owner(ptr) != arena || gpuarena_lookup(arena, ptr, &found) || found.state != GPUARENA_STATE_LIVE)
+        blame("a live block is not found");
+    return GPUARENA_OK;
+}
+
 /* ---- faults of the driver */
 
 static device_entry read_entry(reader *in)
@@ -740,6 +897,13 @@ static gpuarena_result do_fail(reader *in)
     if (!at_end(in)) fault.code = (int)read_sum(in);
     if (device.fault_count < DEVICE_FAULTS) device.faults[device.fault_count++] = fault;
     else blame("too many faults");
+    return GPUARENA_OK;
+}
+
+/* hold ENTRY ..: the first thread's next call of one of them tells `hung`, which is 2 then, and awaits `done` */
+static gpuarena_result do_hold(reader *in)
+{
+    while (!at_end(in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(in);
     return GPUARENA_OK;
 }
 
@@ -775,7 +939,30 @@ static gpuarena_result do_environment(reader *in)    /* environment "TEXT": of a
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_elsewhere(reader *in); /* elsewhere COMMAND: another thread calls */
+static void *run_elsewhere(void *user)
+{
+    run_line(user, ';');
+    return NULL;
+}
+
+static gpuarena_result do_elsewhere(reader *in)  /* elsewhere COMMAND: another thread calls */
+{
+    char text[CALLBACK_BYTES];
+    pthread_t thread;
+    struct call_state was = call;
+    read_rest(in, text);
+    if (pthread_create(&thread, NULL, run_elsewhere, text) || pthread_join(thread, NULL)) blame("no other thread");
+    call.arena = was.arena;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_within(reader *in)     /* within ENTRY COMMAND | ..: in each call of this, or of any */
+{
+    within_entry = read_entry(in);
+    read_rest(in, within_text);
+    device.within = call_within;
+    return GPUARENA_OK;
+}
 
 /* ---- what the script expects */
 
@@ -912,6 +1099,8 @@ static const struct { const char *verb; gpuarena_result (*run)(reader *in); int 
     { "export", do_export, 0 }, { "descriptor", do_descriptor, 0 }, { "unexport", do_unexport, 0 },
     { "import", do_import, ASKS_MEMORY },
     { "unimport", do_unimport, MAY_CHANGE }, { "touch", do_touch, 0 },
+    { "observe", do_observe, 0 }, { "walk", do_walk, 0 }, { "report", do_report, 0 }, { "within", do_within, 0 },
+    { "tell", do_tell, 0 }, { "await", do_await, 0 }, { "look", do_look, 0 }, { "hold", do_hold, 0 },
     { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
 };
 

@@ -69,15 +69,30 @@ static struct {
     int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
     int is_reserved_wrongly;                     /* the next reserve gives an address that is no page's */
     uint64_t imported;                           /* the handle of another's memory that was had last; 0: none */
-    int open_count;                              /* of segments */
+    uint64_t open_count;                         /* of segments */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
     uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
     host_memory host;
+    void (*within)(device_entry entry);          /* in each call that is made; NULL: nothing */
     uint64_t event_count;
     int is_walked;                               /* by the interpreter: no fault of host memory */
     void *overlapped;                            /* the latest address given */
     const char *wrong;                           /* the first call that no arena may make */
 } device;
+
+/* What runs scripts' threads, where something does: tests/schedule. */
+static struct {
+    int are_on;                                  /* threads run: nothing is exact */
+    int has_reset;                               /* one has freed what others may just have had */
+    uint64_t seed;                               /* of their order */
+    void (*at)(const gpuarena_driver *self, device_entry entry, int ends);   /* in each driver call */
+    void (*made)(gpuarena *arena);               /* there is a new arena */
+    void (*wait)(const void *thing, const char *name), (*wake)(const void *thing);
+    void (*run)(char *const *texts, int count);  /* to the end of all */
+    void (*told)(void);                          /* says what was done, behind a case that failed */
+    uint32_t held;                               /* entries, a bit each, of which a call waits: `hold` */
+    uint64_t distinct;                           /* orders that there were */
+} threads;
 
 static void device_blame(const char *what) { if (!device.wrong) device.wrong = what; }
 
@@ -105,11 +120,22 @@ static int device_enter(device_entry entry, uint64_t bytes)
     return code;
 }
 
-/* As device_enter, for the calls that may say that the device is lost. */
-static int device_begin(device_entry entry, uint64_t bytes)
+/* A call begins, which may say that the device is lost. Not 0: what it answers instead of being made. */
+static int device_begin(const gpuarena_driver *self, device_entry entry, uint64_t bytes)
 {
+    if (threads.at) threads.at(self, entry, 0);
+    if (device.within) device.within(entry);
     int code = device_enter(entry, bytes);
     if (code == CODE_LOST) device.lost = 1;
+    if ((entry == ENTRY_obtain || entry == ENTRY_create) && device.asked_count < DEVICE_ASKED)
+        device.asked[device.asked_count++] = bytes;
+    return code;
+}
+
+/* It ends; what it answers. */
+static int device_end(const gpuarena_driver *self, device_entry entry, int code)
+{
+    if (threads.at) threads.at(self, entry, 1);
     return code;
 }
 
@@ -143,79 +169,74 @@ static void device_take(const gpuarena_driver *self, uint64_t bytes)
     if (!bytes || (bytes % SIM_GRANULE && !device.small_sizes)) device_blame("a size that is no multiple of 2 MiB");
 }
 
-static void device_note_asked(uint64_t bytes)
-{
-    if (device.asked_count < DEVICE_ASKED) device.asked[device.asked_count++] = bytes;
-}
+/* ---- the table: an entry is counted, may fail, and does `call` else. What lies on both sides of it are the faults,
+   and whoever runs threads. */
 
-/* ---- the table */
+#define DEVICE_CALL(name, bytes_asked, call, parameters) \
+    static int device_##name parameters \
+    { \
+        int code = device_begin(self, ENTRY_##name, bytes_asked); \
+        return device_end(self, ENTRY_##name, code ? code : call); \
+    }
+/* The machine's own. */
+#define DEVICE_OWN(name, member, bytes_asked, arguments, parameters) \
+    DEVICE_CALL(name, bytes_asked, device.real.member arguments, parameters)
 
-static int device_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+static int made_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    int code = device_begin(ENTRY_info, 0);
-    if (!code) code = device.real.memory.info(self, kind, free_bytes, total_bytes);
+    int code = device.real.memory.info(self, kind, free_bytes, total_bytes);
     if (!code && device.is_said) *free_bytes = device.said_free;
     return code;
 }
 
-/* The address of a range that no device should give. */
-static uint64_t device_lie_address(void)
+/* A range that no device should give. */
+static int lied_obtain(void **ptr, uint64_t bytes)
 {
-    switch (device.lie) {
-    case LIE_MISALIGNED: return ((uint64_t)1 << 50) + 64;
-    case LIE_OVERLAP:    return bench_number(device.overlapped) + SIM_GRANULE;
-    case LIE_WRAP:       return 0 - SIM_GRANULE;
-    default:             return 0;
-    }
+    uint64_t address = device.lie == LIE_MISALIGNED ? ((uint64_t)1 << 50) + 64
+        : device.lie == LIE_OVERLAP ? bench_number(device.overlapped) + SIM_GRANULE
+        : device.lie == LIE_WRAP ? 0 - SIM_GRANULE : 0;
+    device.lied_address = address;
+    device.lied_bytes = device.lie == LIE_NULL ? 0 : bytes;
+    device.lie = LIE_NONE;
+    *ptr = (void *)(uintptr_t)address;
+    return 0;
 }
 
-static int device_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                         gpuarena_stream stream)
+static int made_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                       gpuarena_stream stream)
 {
-    int code = device_begin(ENTRY_obtain, bytes);
-    device_note_asked(bytes);
+    if (device.lie) return lied_obtain(ptr, bytes);
+    int code = device.real.memory.obtain(self, kind, ptr, bytes + device.shift, stream);
     if (code) return code;
-    if (device.lie) {
-        device.lied_address = device_lie_address();
-        device.lied_bytes = device.lie == LIE_NULL ? 0 : bytes;
-        *ptr = (void *)(uintptr_t)device.lied_address;
-        device.lie = LIE_NONE;
-        return 0;
-    }
-    code = device.real.memory.obtain(self, kind, ptr, bytes + device.shift, stream);
-    if (!code) device_take(self, bytes);
-    if (!code && device.shift) *ptr = bench_at(*ptr, device.shift);
-    if (!code) device.overlapped = *ptr;
-    return code;
+    device_take(self, bytes);
+    device.overlapped = *ptr = bench_at(*ptr, device.shift);
+    return 0;
 }
 
+/* A driver that is unloading may answer so, and has taken it all the same. */
 static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                             gpuarena_stream stream)
 {
-    int code = device_begin(ENTRY_give_back, bytes), real;
-    if (code && code != CODE_UNLOADING) return code;
-    if (device.lied_bytes && device.lied_address == bench_number(ptr) && device.lied_bytes == bytes) {
-        device.lied_bytes = 0;
-        return code;
-    }
-    real = device.real.memory.give_back(self, kind, bench_at(ptr, 0 - device.shift), bytes + device.shift, stream);
-    if (!real) device_give(self, bytes);
-    return code ? code : real;
+    int code = device_begin(self, ENTRY_give_back, bytes), real = 0;
+    int is_lied = device.lied_bytes && device.lied_address == bench_number(ptr) && device.lied_bytes == bytes;
+    if (code && code != CODE_UNLOADING) return device_end(self, ENTRY_give_back, code);
+    if (is_lied) device.lied_bytes = 0;
+    else real = device.real.memory.give_back(self, kind, bench_at(ptr, 0 - device.shift), bytes + device.shift,
+                                             stream);
+    if (!real && !is_lied) device_give(self, bytes);
+    return device_end(self, ENTRY_give_back, code ? code : real);
 }
 
-static int device_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+static int made_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
-    int code = device_begin(ENTRY_create, bytes);
-    device_note_asked(bytes);
-    if (!code) code = device.real.vm.create(self, page, bytes, traits);
+    int code = device.real.vm.create(self, page, bytes, traits);
     if (!code) device_take(self, bytes);
     return code;
 }
 
-static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+static int made_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
 {
-    int code = device_begin(ENTRY_destroy, bytes);
-    if (!code) code = device.real.vm.destroy(self, page, bytes);
+    int code = device.real.vm.destroy(self, page, bytes);
     if (!code && page == device.imported) device.imported = 0;
     else if (!code) device_give(self, bytes);
     if (!code && device.is_destroyed_wrongly) code = SIM_UNKNOWN;
@@ -223,19 +244,27 @@ static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t b
     return code;
 }
 
-static int device_event_create(const gpuarena_driver *self, void **event)
+/* After `lie reserve` the address lies inside of what is reserved, at no multiple of a page. */
+static int made_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
-    int code = device_begin(ENTRY_event_create, 0);
-    if (!code) code = device.real.events.create(self, event);
-    device.event_count += !code;
+    int code = device.real.vm.reserve(self, address, bytes, alignment);
+    if (!code && device.is_reserved_wrongly) *address = bench_at(*address, KIB(4));
+    device.is_reserved_wrongly = 0;
+    return code;
+}
+
+/* What a call that has, or gives up, something answers: it is counted if that is so. */
+static int counted(uint64_t *count, int by, int code)
+{
+    if (!code) *count += (uint64_t)by;
     return code;
 }
 
 static int device_event_destroy(const gpuarena_driver *self, void *event)
 {
-    int code = device_begin(ENTRY_event_destroy, 0);
+    int code = device_begin(self, ENTRY_event_destroy, 0);
     device.event_count--;
-    return code ? code : device.real.events.destroy(self, event);
+    return device_end(self, ENTRY_event_destroy, code ? code : device.real.events.destroy(self, event));
 }
 
 /* The mode is made relaxed, and inside of that, by calls that wait, once more: what is put back there is relaxed. It
@@ -243,86 +272,62 @@ static int device_event_destroy(const gpuarena_driver *self, void *event)
 static int device_exchange_mode(const gpuarena_driver *self, int *mode)
 {
     int is_put_back = device.mode_depth == 2 || (device.mode_depth == 1 && *mode != MODE_RELAXED);
-    int code = is_put_back ? device_enter(ENTRY_exchange_mode, 0) : device_begin(ENTRY_exchange_mode, 0);
+    int code = is_put_back ? device_enter(ENTRY_exchange_mode, 0) : device_begin(self, ENTRY_exchange_mode, 0);
     int real = code && !is_put_back ? 0 : device.real.capture.exchange_mode(self, mode);
     if (is_put_back) device.mode_depth--;
     else if (!code && !real) device.mode_depth++;
     return code ? code : real;
 }
 
-/* Entries that are counted, may fail, and are the machine's own else. */
-#define DEVICE_FORWARD(name, member, bytes, parameters, arguments) \
-    static int device_##name parameters \
-    { \
-        int code = device_begin(ENTRY_##name, bytes); \
-        return code ? code : device.real.member arguments; \
-    }
-
-/* After `lie reserve` the address lies inside of what is reserved, at no multiple of a page. */
-static int device_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
+static int made_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
 {
-    int code = device_begin(ENTRY_reserve, bytes);
-    if (!code) code = device.real.vm.reserve(self, address, bytes, alignment);
-    if (!code && device.is_reserved_wrongly) *address = bench_at(*address, KIB(4));
-    device.is_reserved_wrongly = 0;
-    return code;
-}
-
-static int device_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    int code = device_begin(ENTRY_release, bytes);
-    uint64_t inside = bench_number(address) % SIM_GRANULE;
-    return code ? code : device.real.vm.release(self, bench_at(address, 0 - inside), bytes);
-}
-
-DEVICE_FORWARD(map, vm.map, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-               (self, address, bytes, page))
-DEVICE_FORWARD(access, vm.access, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-               (self, address, bytes, mode))
-DEVICE_FORWARD(unmap, vm.unmap, bytes, (const gpuarena_driver *self, void *address, uint64_t bytes),
-               (self, address, bytes))
-DEVICE_FORWARD(record, events.record, 0, (const gpuarena_driver *self, void *event, gpuarena_stream stream),
-               (self, event, stream))
-DEVICE_FORWARD(query, events.query, 0, (const gpuarena_driver *self, void *event), (self, event))
-DEVICE_FORWARD(host_wait, events.host_wait, 0, (const gpuarena_driver *self, void *event), (self, event))
-DEVICE_FORWARD(stream_wait, events.stream_wait, 0,
-               (const gpuarena_driver *self, gpuarena_stream stream, void *event), (self, stream, event))
-DEVICE_FORWARD(device_wait, events.device_wait, 0, (const gpuarena_driver *self), (self))
-DEVICE_FORWARD(active, capture.active, 0, (const gpuarena_driver *self, gpuarena_stream stream, int *active),
-               (self, stream, active))
-DEVICE_FORWARD(clear, clear, bytes,
-               (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream),
-               (self, ptr, bytes, stream))
-
-DEVICE_FORWARD(get_handle, ipc.get_handle, 0, (const gpuarena_driver *self, void *ptr, unsigned char *handle),
-               (self, bench_at(ptr, 0 - device.shift), handle))
-DEVICE_FORWARD(from_page, fd.from_page, 0, (const gpuarena_driver *self, uint64_t page, int *fd), (self, page, fd))
-DEVICE_FORWARD(peer, peer, 0, (const gpuarena_driver *self, int32_t number), (self, number))
-
-static int device_open_handle(const gpuarena_driver *self, const unsigned char *handle, void **ptr)
-{
-    int code = device_begin(ENTRY_open_handle, 0);
-    if (!code) code = device.real.ipc.open_handle(self, handle, ptr);
-    device.open_count += !code;
-    return code;
-}
-
-static int device_close_handle(const gpuarena_driver *self, void *ptr)
-{
-    int code = device_begin(ENTRY_close_handle, 0);
-    if (!code) code = device.real.ipc.close_handle(self, ptr);
-    device.open_count -= !code;
-    return code;
-}
-
-static int device_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
-{
-    int code = device_begin(ENTRY_to_page, 0);
-    if (!code && device.imported) device_blame("a handle of another's memory was not given up");
-    if (!code) code = device.real.fd.to_page(self, fd, page);
+    if (device.imported) device_blame("a handle of another's memory was not given up");
+    int code = device.real.fd.to_page(self, fd, page);
     if (!code) device.imported = *page;
     return code;
 }
+
+DEVICE_CALL(info, 0, made_info(self, kind, free_bytes, total_bytes),
+            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes))
+DEVICE_CALL(obtain, bytes, made_obtain(self, kind, ptr, bytes, stream),
+            (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes, gpuarena_stream stream))
+DEVICE_CALL(reserve, bytes, made_reserve(self, address, bytes, alignment),
+            (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment))
+DEVICE_CALL(release, bytes,
+            device.real.vm.release(self, bench_at(address, 0 - bench_number(address) % SIM_GRANULE), bytes),
+            (const gpuarena_driver *self, void *address, uint64_t bytes))
+DEVICE_CALL(create, bytes, made_create(self, page, bytes, traits),
+            (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits))
+DEVICE_CALL(destroy, bytes, made_destroy(self, page, bytes),
+            (const gpuarena_driver *self, uint64_t page, uint64_t bytes))
+DEVICE_OWN(map, vm.map, bytes, (self, address, bytes, page),
+           (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page))
+DEVICE_OWN(access, vm.access, bytes, (self, address, bytes, mode),
+           (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode))
+DEVICE_OWN(unmap, vm.unmap, bytes, (self, address, bytes),
+           (const gpuarena_driver *self, void *address, uint64_t bytes))
+DEVICE_CALL(event_create, 0, counted(&device.event_count, 1, device.real.events.create(self, event)),
+            (const gpuarena_driver *self, void **event))
+DEVICE_OWN(record, events.record, 0, (self, event, stream),
+           (const gpuarena_driver *self, void *event, gpuarena_stream stream))
+DEVICE_OWN(query, events.query, 0, (self, event), (const gpuarena_driver *self, void *event))
+DEVICE_OWN(host_wait, events.host_wait, 0, (self, event), (const gpuarena_driver *self, void *event))
+DEVICE_OWN(stream_wait, events.stream_wait, 0, (self, stream, event),
+           (const gpuarena_driver *self, gpuarena_stream stream, void *event))
+DEVICE_OWN(device_wait, events.device_wait, 0, (self), (const gpuarena_driver *self))
+DEVICE_OWN(active, capture.active, 0, (self, stream, active),
+           (const gpuarena_driver *self, gpuarena_stream stream, int *active))
+DEVICE_OWN(clear, clear, bytes, (self, ptr, bytes, stream),
+           (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream))
+DEVICE_OWN(get_handle, ipc.get_handle, 0, (self, bench_at(ptr, 0 - device.shift), handle),
+           (const gpuarena_driver *self, void *ptr, unsigned char *handle))
+DEVICE_CALL(open_handle, 0, counted(&device.open_count, 1, device.real.ipc.open_handle(self, handle, ptr)),
+            (const gpuarena_driver *self, const unsigned char *handle, void **ptr))
+DEVICE_CALL(close_handle, 0, counted(&device.open_count, -1, device.real.ipc.close_handle(self, ptr)),
+            (const gpuarena_driver *self, void *ptr))
+DEVICE_OWN(from_page, fd.from_page, 0, (self, page, fd), (const gpuarena_driver *self, uint64_t page, int *fd))
+DEVICE_CALL(to_page, 0, made_to_page(self, fd, page), (const gpuarena_driver *self, int fd, uint64_t *page))
+DEVICE_OWN(peer, peer, 0, (self, number), (const gpuarena_driver *self, int32_t number))
 
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 

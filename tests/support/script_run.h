@@ -3,15 +3,18 @@
 #ifndef TESTS_SCRIPT_RUN_H
 #define TESTS_SCRIPT_RUN_H
 
+#include <dirent.h>
 #include <pthread.h>
 
 #include "script_calls.h"
 
-enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 8, MOST_TURNS = 1000 };
+#ifndef TESTS_FOLDER
+#define TESTS_FOLDER "tests"
+#endif
+
+enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 8, MOST_TURNS = 1000, MOST_FILES = 200 };
 
 static int is_long;                              /* a long repetition: one command in 16 is followed by an audit */
-
-static void run_line(const char *text, char separator);
 
 /* ---- one command, and what it answers */
 
@@ -69,6 +72,9 @@ static int is_allowed_in_turn(const char *text, const uint64_t before[ENTRY_COUN
 {
     int by_host = device.struck[ENTRY_host] > before[ENTRY_host];
     if (result == GPUARENA_OK) return !turn.is_strict || !must_fail(text, before);
+    if (threads.are_on && !traits_of(text)) return 0;        /* what asks for nothing does not meet others' faults, */
+    if (threads.are_on && traits_of(text) & ASKS_MEMORY && result == GPUARENA_OUT_OF_MEMORY) return 1;   /* and others
+                                                                may have what is asked for */
     if (!turn_struck() || (!device.fault_count && !device.lost)) return 0;
     if (device.lost) return result == GPUARENA_DEVICE_LOST || result == GPUARENA_INVALID_ARGUMENT;
     if (by_host) return traits_of(text) & ASKS_MEMORY && result == GPUARENA_HOST_MEMORY;
@@ -100,7 +106,7 @@ static void run_served(const char *text)
     call.is_refused = turn.is_on;
     run_plain(text, &result);
     call.is_refused = 0;
-    if (turn.is_on && result != GPUARENA_OK && !place.trouble[0]) judge_undone(text, struck);
+    if (turn.is_on && !threads.are_on && result != GPUARENA_OK && !place.trouble[0]) judge_undone(text, struck);
     if (place.trouble[0] || (turn.is_on ? is_allowed_in_turn(text, struck, result) : result == GPUARENA_OK)) return;
     char sentence[400];
     gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
@@ -133,12 +139,12 @@ static void judge_refusal(const char *text, gpuarena_result wanted)
 {
     gpuarena_failure failure, of_thread;
     int misuse = is_misuse(wanted), unrecorded = traits_of(text) & PREDICTS && !misuse;
-    snapshot after = look_at(call.arena);
-    if (call.arena < 0) {
+    if (call.arena < 0 || !is_exact()) {
         gpuarena_last_failure(NULL, &failure);
         if (failure.result != wanted) blame("the thread's record is another");
         return;
     }
+    snapshot after = look_at(call.arena);
     if (!(traits_of(text) & MAY_CHANGE)) judge_unchanged(&call.before, &after);
     gpuarena_last_failure(world.arenas[call.arena].ptr, &failure);
     gpuarena_last_failure(NULL, &of_thread);
@@ -158,7 +164,7 @@ static void judge_figures(reader *in)
 {
     char name[WORD_BYTES], word[WORD_BYTES];
     gpuarena_failure failure;
-    gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
+    gpuarena_last_failure(NULL, &failure);
     while (!at_end(in) && !place.trouble[0]) {
         size_t length = strcspn(in->at, "=<>! ");
         snprintf(name, sizeof name, "%.*s", (int)(length < 100 ? length : 100), in->at);
@@ -175,23 +181,22 @@ static void judge_figures(reader *in)
         } else {
             uint64_t left = 0, right;
             char expression[WORD_BYTES];
-            const char *arena = call.arena < 0 ? "thread." : "failure.";
-            snprintf(expression, sizeof expression, "%s%.150s", arena, begin);
+            static const char record[] = "thread.";
+            snprintf(expression, sizeof expression, "%s%.150s", record, begin);
             reader figure = { expression };
-            int was = world.arena;
-            if (call.arena >= 0) world.arena = call.arena;
             if (!read_comparison(&figure, &left, &right)) blame("%s is %" PRIu64, name, left);
-            world.arena = was;
-            in->at = begin + (figure.at - expression) - strlen(arena);
+            in->at = begin + (figure.at - expression) - strlen(record);
         }
         take_mark(in, ",");
     }
 }
 
-static void run_refused(const char *text)
+/* is_sure: it must be refused; else it may, and `refused` counts how often commands were. */
+static void run_refused(const char *text, int is_sure)
 {
     char command[LINE_BYTES], word[WORD_BYTES];
     gpuarena_result result;
+    value_entry *refused = is_sure ? NULL : value_of("refused");
     const char *colon = NULL;
     int quoted = 0;
     for (const char *at = text; *at; at++) {
@@ -200,7 +205,7 @@ static void run_refused(const char *text)
     }
     world.expected++;
     if (!colon) {
-        blame("`refuse COMMAND: RESULT` is expected");
+        blame("`%s COMMAND: RESULT` is expected", is_sure ? "refuse" : "may");
         return;
     }
     snprintf(command, sizeof command, "%.*s", (int)(colon - text), text);
@@ -208,13 +213,18 @@ static void run_refused(const char *text)
     run_plain(command, &result);
     call.is_refused = 0;
     reader in = { colon + 1 };
-    next_word(&in, word);
-    if (place.trouble[0] || turn_struck()) return;
-    for (char *at = word; *at; at++) *at = (char)tolower((unsigned char)*at);
-    if (strcmp(word, gpuarena_result_name(result))) {
+    int is_as_told = 0;
+    do {
+        next_word(&in, word);
+        for (char *at = word; *at; at++) *at = (char)tolower((unsigned char)*at);
+        is_as_told |= !strcmp(word, gpuarena_result_name(result));
+    } while (take_word(&in, "or"));
+    if (place.trouble[0] || (is_sure ? turn_struck() : result == GPUARENA_OK)) return;
+    if (!is_as_told) {
         blame("%s: %s", command, gpuarena_result_name(result));
         return;
     }
+    if (refused) refused->value++;
     judge_refusal(command, result);
     judge_figures(&in);
 }
@@ -225,7 +235,8 @@ static void run_one(const char *text)
 {
     world.op++;
     if (device.machine) sim_begin_op(device.machine, world.op);
-    if (!strncmp(text, "refuse ", 7)) run_refused(text + 7);
+    if (!strncmp(text, "refuse ", 7)) run_refused(text + 7, 1);
+    else if (!strncmp(text, "may ", 4)) run_refused(text + 4, 0);
     else run_served(text);
 }
 
@@ -249,7 +260,7 @@ static int run_range(const char *text)
     char verb[WORD_BYTES], range[WORD_BYTES], line[LINE_BYTES], number[24], *end;
     reader in = { text };
     next_word(&in, verb);
-    if (!strcmp(verb, "refuse")) next_word(&in, range);
+    if (!strcmp(verb, "refuse") || !strcmp(verb, "may")) next_word(&in, range);
     skip_spaces(&in);
     const char *begin = in.at;
     if (!isdigit((unsigned char)*begin) || !strcmp(verb, "asked")) return 0;
@@ -287,7 +298,7 @@ static void run_repeat(const char *text)
         run_line(line, ';');
     }
     is_long = was_long;
-    if (device.machine) audit();
+    if (device.machine && is_exact()) audit();
 }
 
 /* when WORD = WORD [or WORD ..]: the rest of the line, if the words are the same */
@@ -310,7 +321,7 @@ static void run_command(const char *text)
     if (!*text || place.trouble[0]) return;
     if (!run_range(text)) run_one(text);
     int is_known = turn.is_on && !turn_struck();             /* the same as in the turn before */
-    if (device.machine && !is_known && (!is_long || world.op % 16 == 0)) audit();
+    if (device.machine && !is_known && is_exact() && (!is_long || world.op % 16 == 0)) audit();
 }
 
 /* Commands, one behind the other. */
@@ -334,58 +345,17 @@ static void run_line(const char *text, char separator)
     }
 }
 
-static void *run_elsewhere(void *user)
-{
-    run_line(user, ';');
-    return NULL;
-}
-
-static gpuarena_result do_elsewhere(reader *in)
-{
-    static char text[LINE_BYTES];
-    pthread_t thread;
-    int was = call.arena;
-    snprintf(text, sizeof text, "%s", in->at);
-    in->at += strlen(in->at);
-    if (pthread_create(&thread, NULL, run_elsewhere, text) || pthread_join(thread, NULL)) blame("no other thread");
-    call.arena = was;
-    return GPUARENA_OK;
-}
-
-/* The arena wants memory: the next `pressure` says what is done, with `|` between commands, and ends with `retry`, if
-   the allocation is to be tried again. */
-static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user)
-{
-    char text[WORD_BYTES];
-    int was = call.arena, refused = call.is_refused, arena_was = world.arena;
-    snapshot before = call.before;
-    (void)user;
-    if (failure->result != GPUARENA_OUT_OF_MEMORY) blame("config.pressure is called for another failure");
-    if (!pressure_count || !pressures[0][0]) return 0;
-    snprintf(text, sizeof text, "%s", pressures[0]);
-    int is_kept = !strncmp(text, "always", 6);
-    if (!is_kept) memmove(pressures[0], pressures[1], sizeof pressures - sizeof pressures[0]);
-    if (!is_kept) pressures[15][0] = '\0';
-    char *retry = strstr(text, "retry");
-    if (retry) *retry = '\0';
-    for (int at = 0; at < world.arena_count; at++) if (world.arenas[at].ptr == arena) world.arena = at;
-    run_line(is_kept ? text + 6 : text, '|');
-    call.arena = was;
-    call.is_refused = refused;
-    call.before = before;
-    world.arena = arena_was;
-    return retry != NULL;
-}
-
 /* ---- cases */
 
 typedef struct variant {
     char name[NAME_BYTES], values[WORD_BYTES * 2];
     int is_tied;                                 /* it has its nth value where the one before has its nth */
+    int is_whole;                                /* it has one, in which | divides nothing */
 } variant;
 typedef struct script_case {
     const char *file;
     char title[WORD_BYTES], fails[WORD_BYTES], turn[WORD_BYTES];
+    uint64_t orders;                             /* of its threads, in which it is run; 0: it has none */
     variant variants[MOST_VARIANTS];
     int variant_count;
     const char *lines[MOST_LINES];
@@ -396,6 +366,8 @@ typedef struct script_case {
 static void end_world(void)
 {
     device.fault_count = 0;
+    device.within = NULL;
+    observer_text[0] = '\0';
     pressure_count = 0;
     memset(pressures, 0, sizeof pressures);
     for (int stage = 0; stage < 2; stage++)
@@ -431,6 +403,7 @@ static void drop_world(void)
     sim_destroy(device.machine);
     memset(&device, 0, sizeof device);
     memset(&call, 0, sizeof call);
+    threads.held = 0;
     memset(&world, 0, sizeof world);
     memset(pressures, 0, sizeof pressures);
 }
@@ -447,50 +420,109 @@ static void put_values(char line[LINE_BYTES], const script_case *self, const cha
     }
 }
 
+static void set_turn(uint64_t nth)
+{
+    device_fault fault = { turn.entry, 0, nth, turn.length, 0, turn.code };
+    if (turn.is_on && device.machine && !device.has_turn++) device.faults[device.fault_count++] = fault;
+}
+
+/* Lines | are threads', || those of the one before: they run side by side, and what comes behind waits for all. */
+static char thread_texts[4][2 * LINE_BYTES];
+static int thread_count;
+
+static void read_thread(const char *line)
+{
+    int goes_on = line[1] == '|';
+    if (goes_on ? !thread_count : thread_count == (int)COUNT(thread_texts)) {
+        blame("there is one thread too many, or none that goes on");
+        return;
+    }
+    char *text = thread_texts[goes_on ? thread_count - 1 : thread_count++];
+    size_t length = goes_on ? strlen(text) : 0;
+    snprintf(text + length, sizeof thread_texts[0] - length, "%s; ", line + 1 + goes_on);
+}
+
+static void run_threads(uint64_t nth)
+{
+    char *texts[COUNT(thread_texts)];
+    int count = thread_count;
+    thread_count = 0;
+    if (!count || place.trouble[0]) return;
+    for (int at = 0; at < count; at++) texts[at] = thread_texts[at];
+    if (!threads.run) blame("this program runs no threads");
+    else {
+        set_turn(nth);
+        threads.run(texts, count);
+    }
+    device.fault_count = 0;
+    bury_arenas();
+    for (int at = 0; at < world.arena_count && threads.has_reset; at++) count_freed(at);
+    threads.has_reset = 0;
+    audit();
+}
+
 static void run_once(const script_case *self, const char *const names[], char values[][WORD_BYTES], uint64_t nth)
 {
     char line[LINE_BYTES];
     for (int at = 0; at < self->line_count && !place.trouble[0]; at++) {
         place.line = self->numbers[at];
         put_values(line, self, self->lines[at], names, values);
+        if (line[0] == '|') {
+            read_thread(line);
+            continue;
+        }
+        run_threads(nth);
         run_line(line, ';');
         if (turn_struck() && !world.arena_count) break;      /* no arena was made */
-        if (!turn.is_on || !device.machine || device.has_turn++) continue;
-        device_fault fault = { turn.entry, 0, nth, turn.length, 0, turn.code };
-        device.faults[device.fault_count++] = fault;
+        if (!self->orders) set_turn(nth);
     }
+    run_threads(nth);
 }
 
-/* turn ENTRY CODE [once|twice|ever] [strict]: the case is run until none of its calls is left that could fail. */
-static void run_turns(const script_case *self, const char *const names[], char values[][WORD_BYTES])
+/* turn ENTRY CODE [once|twice|ever] [strict] */
+static void read_turn(const char *text)
 {
-    char text[LINE_BYTES];
-    put_values(text, self, self->turn, names, values);
     reader in = { text };
     memset(&turn, 0, sizeof turn);
-    if (self->turn[0]) {
-        turn.is_on = 1;
-        turn.entry = read_entry(&in);
-        turn.code = at_end(&in) ? 999 : (int)read_sum(&in);
-        if (!turn.code) blame("a fault has a code");
-        turn.length = take_word(&in, "ever") ? UINT64_MAX : take_word(&in, "twice") ? 2 : 1;
-        (void)take_word(&in, "once");
-        turn.is_strict = take_word(&in, "strict");
-        if (!at_end(&in)) blame("`turn ENTRY CODE [once|twice|ever] [strict]` is expected");
-    }
-    for (uint64_t nth = 1; !place.trouble[0]; nth++) {
-        run_once(self, names, values, nth);
+    if (!*text) return;
+    turn.is_on = 1;
+    turn.entry = read_entry(&in);
+    turn.code = at_end(&in) ? 999 : (int)read_sum(&in);
+    if (!turn.code) blame("a fault has a code");
+    turn.length = take_word(&in, "ever") ? UINT64_MAX : take_word(&in, "twice") ? 2 : 1;
+    (void)take_word(&in, "once");
+    turn.is_strict = take_word(&in, "strict");
+    if (!at_end(&in)) blame("`turn ENTRY CODE [once|twice|ever] [strict]` is expected");
+}
+
+/* The case is run once; or until none of its calls is left that could fail; or in so many orders of its threads, in
+   which calls fail by their number. GPUARENA_SCHEDULE=N: in this order alone. */
+static void run_turns(const script_case *self, const char *const names[], char values[][WORD_BYTES])
+{
+    enum { FAIL_AMONG = 14 };                    /* the first so many calls */
+    char text[LINE_BYTES];
+    uint64_t first = self->orders ? 0 : 1, last = 1;
+    put_values(text, self, self->turn, names, values);
+    read_turn(text);
+    if (turn.is_on) last = MOST_TURNS;
+    if (self->orders) last = self->orders * tap_number("GPUARENA_SCHEDULES", 2000) / 2000;
+    if (self->orders && getenv("GPUARENA_SCHEDULE")) first = last = tap_number("GPUARENA_SCHEDULE", 0);
+    for (uint64_t nth = first; nth <= last && !place.trouble[0]; nth++) {
+        threads.seed = nth;
+        run_once(self, names, values, self->orders ? 1 + nth / 4 % FAIL_AMONG : nth);
         int struck = turn_struck();
         end_world();
-        if (place.trouble[0] && turn.is_on) {
+        if (place.trouble[0] && (turn.is_on || self->orders)) {
             char trouble[TROUBLE_BYTES];
             memcpy(trouble, place.trouble, sizeof trouble);
-            snprintf(place.trouble, sizeof place.trouble, "%.400s (call %" PRIu64 ")", trouble, nth);
+            snprintf(place.trouble, sizeof place.trouble, "%.400s (%s %" PRIu64 ")", trouble,
+                     self->orders ? "GPUARENA_SCHEDULE:" : "call", nth);
         }
         drop_world();
+        if (self->orders) continue;
         if (!struck && turn.is_on && !strchr(self->turn, '$') && nth < 4 && !place.trouble[0])
             blame("fewer than 3 calls failed in turn");
-        if (!struck || nth == MOST_TURNS) break;
+        if (!struck) break;
     }
     memset(&turn, 0, sizeof turn);
 }
@@ -504,6 +536,7 @@ static void report_case(const script_case *self, const char *values)
            self->title, values);
     if (!as_wanted && self->fails[0]) printf("#   it should fail with: %s\n", self->fails);
     if (!as_wanted && place.trouble[0]) printf("#   %s\n", place.trouble);
+    if (!as_wanted && self->orders) threads.told();
 }
 
 /* Every combination of what `with` lists. */
@@ -515,7 +548,8 @@ static void run_case(const script_case *self)
     for (int at = 0; at < self->variant_count; at++) {
         counts[at] = 1;
         names[at] = self->variants[at].name;
-        for (const char *mark = self->variants[at].values; *mark; mark++) counts[at] += *mark == '|';
+        for (const char *mark = self->variants[at].values; *mark; mark++)
+            counts[at] += *mark == '|' && !self->variants[at].is_whole;
         if (!self->variants[at].is_tied) total *= counts[at];
     }
     for (int number = 0; number < total; number++) {
@@ -528,14 +562,19 @@ static void run_case(const script_case *self)
                 rest /= counts[at];
             }
             for (int skip = nth_value; skip && *value; value++) skip -= *value == '|';
-            snprintf(values[at], WORD_BYTES, "%.*s", (int)strcspn(value, "|"), value);
+            int value_length = (int)strcspn(value, self->variants[at].is_whole ? "" : "|");
+            snprintf(values[at], WORD_BYTES, "%.*s", value_length, value);
             size_t length = strlen(shown);
             if (counts[at] > 1) snprintf(shown + length, sizeof shown - length, ", %s=%.60s", names[at], values[at]);
         }
         place.trouble[0] = '\0';
         place.file = self->file;
         place.line = self->line_count ? self->numbers[0] : 0;
+        threads.distinct = 0;
         run_turns(self, names, values);
+        size_t length = strlen(shown);
+        if (self->orders)
+            snprintf(shown + length, sizeof shown - length, ": %" PRIu64 " different orders", threads.distinct);
         report_case(self, shown);
     }
 }
@@ -545,8 +584,8 @@ static void run_case(const script_case *self)
 /* Takes a line that says something of the case. 0: it is one of commands. */
 static int read_head(script_case *self, char *line)
 {
-    int is_tied = !strncmp(line, "and ", 4);
-    if (is_tied || !strncmp(line, "with ", 5)) {
+    int is_tied = !strncmp(line, "and ", 4), is_whole = !strncmp(line, "text ", 5);
+    if (is_tied || is_whole || !strncmp(line, "with ", 5)) {
         const char *equals = strchr(line, '='), *name = line + (is_tied ? 4 : 5);
         int at = 0, length = equals ? (int)(equals - name) : 0;
         while (at < self->variant_count && (strncmp(self->variants[at].name, name, (size_t)length)
@@ -557,10 +596,12 @@ static int read_head(script_case *self, char *line)
         variant *made = &self->variants[at];
         self->variant_count += at == self->variant_count;
         made->is_tied = is_tied;
+        made->is_whole = is_whole;
         snprintf(made->name, sizeof made->name, "%.*s", length, name);
         snprintf(made->values, sizeof made->values, "%s", equals + 1);
     } else if (!strncmp(line, "fails ", 6)) snprintf(self->fails, sizeof self->fails, "%s", line + 6);
     else if (!strncmp(line, "turn ", 5)) snprintf(self->turn, sizeof self->turn, "%s", line + 5);
+    else if (!strncmp(line, "orders ", 7)) self->orders = strtoull(line + 7, NULL, 10);
     else return 0;
     return 1;
 }
@@ -614,6 +655,50 @@ static void run_file(const char *name)
     if (begun) run_case(&made);
     else CHECK_MSG(0, "%s has no case", name);
     free(text);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* A new text of both, with / between. */
+static char *joined(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *text = malloc(size);
+    if (text) snprintf(text, size, "%s/%s", folder, name);
+    return text;
+}
+
+/* All scripts of the folders whose names have this part. */
+static void run_folders(const char *const *folders, size_t folder_count, const char *part)
+{
+    char *names[MOST_FILES];
+    int count = 0;
+    for (size_t at = 0; at < folder_count; at++) {
+        DIR *opened = opendir(folders[at]);
+        if (!CHECK_MSG(opened != NULL, "the folder of scripts is read")) return;
+        for (struct dirent *entry; (entry = readdir(opened)) != NULL && count < MOST_FILES;)
+            if (strstr(entry->d_name, ".script") && strstr(entry->d_name, part))
+                names[count++] = joined(folders[at], entry->d_name);
+        closedir(opened);
+    }
+    CHECK_MSG(count > 0, "there are scripts");
+    qsort(names, (size_t)count, sizeof *names, compare_names);
+    for (int at = 0; at < count; at++) {
+        run_file(names[at]);
+        free(names[at]);
+    }
+}
+
+/* The scripts that are named, or those with a part in their names, or all. */
+static void run_scripts(const char *const *folders, size_t folder_count, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++)
+        if (strchr(argv[at], '/')) run_file(argv[at]);
+        else run_folders(folders, folder_count, argv[at]);
+    if (argc == 1) run_folders(folders, folder_count, "");
 }
 
 #endif

@@ -10,7 +10,7 @@
 enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, NAME_BYTES = 32 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
-typedef struct arena_entry { char name[NAME_BYTES]; gpuarena *ptr; } arena_entry;
+typedef struct arena_entry { char name[NAME_BYTES]; gpuarena *ptr; int is_over; } arena_entry;
 typedef struct block_entry {
     char name[NAME_BYTES];
     char *ptr;                                   /* kept after the free, for comparisons; NULL: it was refused */
@@ -77,19 +77,20 @@ static share_entry *find_share(const char *name)
     return NULL;
 }
 
-static void set_value(const char *name, uint64_t value)
+/* The value of this name, which is 0 if it is new. */
+static value_entry *value_of(const char *name)
 {
-    value_entry *entry = NULL;
     for (int at = 0; at < world.value_count; at++)
-        if (!strcmp(world.values[at].name, name)) entry = &world.values[at];
-    if (!entry && world.value_count == MOST_VALUES) {
+        if (!strcmp(world.values[at].name, name)) return &world.values[at];
+    if (world.value_count == MOST_VALUES) {
         blame("too many values");
-        return;
+        return &world.values[0];
     }
-    if (!entry) entry = &world.values[world.value_count++];
-    snprintf(entry->name, sizeof entry->name, "%.31s", name);
-    entry->value = value;
+    snprintf(world.values[world.value_count].name, NAME_BYTES, "%.31s", name);
+    return &world.values[world.value_count++];
 }
+
+static void set_value(const char *name, uint64_t value) { value_of(name)->value = value; }
 
 static gpuarena *arena_now(void) { return world.arena_count ? world.arenas[world.arena].ptr : NULL; }
 
@@ -411,23 +412,21 @@ static void audit_arena(int at)
               device.holders[at].held);
 }
 
-/* Live blocks have the contents that they were given. */
-static void audit_contents(void)
+/* A live block has the contents that it was given. */
+static void judge_contents(const block_entry *block)
 {
     uint64_t bad;
-    for (int at = 0; at < world.block_count && world.block_count < 200; at++) {
-        const block_entry *block = &world.blocks[at];
-        if (block->live && !block->is_unwatched
-            && !sim_verify(device.machine, 0, block->ptr, block->bytes, block->owner, &bad))
-            blame("the contents of block %s are spoilt", block->name);
-    }
+    if (block->live && !block->is_unwatched
+        && !sim_verify(device.machine, 0, block->ptr, block->bytes, block->owner, &bad))
+        blame("the contents of block %s are spoilt", block->name);
 }
+
 
 static void audit(void)
 {
     if (device.wrong) blame("%s", device.wrong);
     for (int at = 0; at < world.arena_count && !place.trouble[0]; at++) if (world.arenas[at].ptr) audit_arena(at);
-    audit_contents();
+    for (int at = 0; at < world.block_count && world.block_count < 200; at++) judge_contents(&world.blocks[at]);
     if (sim_finding_count(device.machine)) blame("the judge: %s", sim_finding(device.machine, 0));
 }
 

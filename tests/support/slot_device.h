@@ -3,7 +3,7 @@
    call at a time, and two arenas may make one each; events have none, lest it orders what threads do. Work of
    stream n ends at a time. The first streams' handles are n * 16; from SLOT_STREAMS on come threads' own, if the
    table has a handle for these. It must not know arenas, nor who runs the threads: hooks do. Included by
-   schedule_world.h, thread_world.h and fake_driver.h. */
+   thread_world.h and fake_driver.h. */
 #ifndef TESTS_SLOT_DEVICE_H
 #define TESTS_SLOT_DEVICE_H
 
