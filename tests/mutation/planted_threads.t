@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# Plants mistakes that only several threads show in copies of gpuarena.h, and demands that a test of tests/threads finds
-# each: by a check that fails, or it crashes, or (about locks) it takes eight times the processor time of a sound header.
+# Plants mistakes that only several threads show in copies of gpuarena.h, and demands that a test of threads, or of what
+# is called beside each other, finds each: by a check that fails, or it crashes, or (about locks) it takes eight times the
+# processor time of a sound header.
 # It must not know the tests. Run: prove tests/mutation/planted_threads.t (PLANTED=REGEX: only those)
 use strict;
 use warnings;
@@ -49,7 +50,7 @@ my @about_trees = (
 );
 
 planted(test => 'tests/threads/test_plans_threads.c', mistakes => \@about_plans);
-planted(test => 'tests/threads/test_threads_taken.c', mistakes => \@about_hits);
+planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'beside', mistakes => \@about_hits);
 planted(test => 'tests/schedule/test_schedules.c', arguments => 'trees', mistakes => \@about_trees);
 planted(test => 'tests/threads/test_spin.c', seconds => 5, mistakes => \@about_locks,
         found => sub { finding($_[0]) // ($_[0] =~ /^does not end$/m && 'it takes long') });

@@ -21,6 +21,7 @@ static struct call_state {                       /* the call that is made */
     int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
     int is_refused;                              /* the script says so: the state before is kept */
     int is_inside;                               /* a callback's, in which no state can be looked at */
+    int is_beside;                               /* something was done in the driver meanwhile: `within` */
     snapshot before;
 } call;
 
@@ -291,6 +292,7 @@ static void read_rest(reader *in, char text[CALLBACK_BYTES])
 
 static char observer_text[CALLBACK_BYTES], within_text[CALLBACK_BYTES];
 static device_entry within_entry;                /* ENTRY_COUNT: any that changes memory */
+static int within_always;                        /* else in the next one alone */
 
 static void call_observer(gpuarena *arena, const gpuarena_action *action, void *user)
 {
@@ -307,7 +309,10 @@ static gpuarena_result do_observe(reader *in)    /* observe COMMAND | ..: in eac
 static void call_within(device_entry entry)
 {
     int is_meant = within_entry == ENTRY_COUNT ? entry > ENTRY_info && entry <= ENTRY_unmap : entry == within_entry;
-    if (is_meant && !call.is_inside) run_inside(within_text, NULL, 1);
+    if (!is_meant || call.is_inside) return;
+    if (!within_always) device.within = NULL;
+    run_inside(within_text, NULL, 1);
+    call.is_beside = 1;
 }
 
 static gpuarena_result call_visitor(const gpuarena_block *block, void *user)
@@ -382,7 +387,7 @@ static gpuarena_result do_arena(reader *in)      /* arena [NAME] [under NAME] CO
     in->at += strlen(in->at);
     if (place.trouble[0] || number == DEVICE_ARENAS) return GPUARENA_OK;
     snprintf(config.name, sizeof config.name, "%.31s", name);
-    device_holder fresh = { NULL, parent, 0, 0, UINT64_MAX };
+    device_holder fresh = { NULL, parent, 0, 0, 0, UINT64_MAX };
     device.holders[device.holder_count++] = fresh;
     snprintf(world.arenas[world.arena_count++].name, NAME_BYTES, "%.31s", name);
     (void)calling(-1);
@@ -956,8 +961,10 @@ static gpuarena_result do_elsewhere(reader *in)  /* elsewhere COMMAND: another t
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_within(reader *in)     /* within ENTRY COMMAND | ..: in each call of this, or of any */
+/* within [always] ENTRY COMMAND | ..: in the next call of this entry, or in each; `any`: that changes memory */
+static gpuarena_result do_within(reader *in)
 {
+    within_always = take_word(in, "always");
     within_entry = read_entry(in);
     read_rest(in, within_text);
     device.within = call_within;

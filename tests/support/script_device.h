@@ -46,7 +46,7 @@ typedef struct device_fault {
 
 typedef struct device_holder {                   /* an arena */
     const gpuarena_driver *table;                /* its copy; NULL: it is being created */
-    int parent;                                  /* -1: none */
+    int parent, knows_lost;                      /* parent -1: none; knows_lost: it was told that the device is */
     uint64_t held, held_peak, ceiling;           /* held: sub-arenas' memory included */
 } device_holder;
 
@@ -102,10 +102,7 @@ static int device_enter(device_entry entry, uint64_t bytes)
     int code = 0;
     device.calls[entry]++;
     if (entry != ENTRY_host) device.calls[ENTRY_COUNT]++;
-    if (device.lost && entry != ENTRY_host) {
-        if (entry != ENTRY_exchange_mode) device_blame("a driver call on a lost device");
-        return entry == ENTRY_exchange_mode ? 0 : CODE_LOST;
-    }
+    if (device.lost && entry != ENTRY_host) return entry == ENTRY_exchange_mode ? 0 : CODE_LOST;
     for (int at = 0; at < device.fault_count; at++) {
         device_fault *fault = &device.faults[at];
         if (fault->entry != entry && !(fault->entry == ENTRY_COUNT && entry != ENTRY_host)) continue;
@@ -117,25 +114,6 @@ static int device_enter(device_entry entry, uint64_t bytes)
     if (!code) return 0;
     device.struck[entry]++;
     device.struck[ENTRY_COUNT]++;
-    return code;
-}
-
-/* A call begins, which may say that the device is lost. Not 0: what it answers instead of being made. */
-static int device_begin(const gpuarena_driver *self, device_entry entry, uint64_t bytes)
-{
-    if (threads.at) threads.at(self, entry, 0);
-    if (device.within) device.within(entry);
-    int code = device_enter(entry, bytes);
-    if (code == CODE_LOST) device.lost = 1;
-    if ((entry == ENTRY_obtain || entry == ENTRY_create) && device.asked_count < DEVICE_ASKED)
-        device.asked[device.asked_count++] = bytes;
-    return code;
-}
-
-/* It ends; what it answers. */
-static int device_end(const gpuarena_driver *self, device_entry entry, int code)
-{
-    if (threads.at) threads.at(self, entry, 1);
     return code;
 }
 
@@ -151,6 +129,29 @@ static int device_holder_of(const gpuarena_driver *self)
     }
     device_blame("a table that is no arena's");
     return -1;
+}
+
+/* A call begins, which may say that the device is lost. Not 0: what it answers instead of being made. */
+static int device_begin(const gpuarena_driver *self, device_entry entry, uint64_t bytes)
+{
+    if (threads.at) threads.at(self, entry, 0);
+    if (device.within) device.within(entry);
+    int code = device_enter(entry, bytes);
+    if (code == CODE_LOST) {
+        int holder = device_holder_of(self);
+        if (holder >= 0 && device.holders[holder].knows_lost++) device_blame("a driver call on a lost device");
+        device.lost = 1;
+    }
+    if ((entry == ENTRY_obtain || entry == ENTRY_create) && device.asked_count < DEVICE_ASKED)
+        device.asked[device.asked_count++] = bytes;
+    return code;
+}
+
+/* It ends; what it answers. */
+static int device_end(const gpuarena_driver *self, device_entry entry, int code)
+{
+    if (threads.at) threads.at(self, entry, 1);
+    return code;
 }
 
 static void device_give(const gpuarena_driver *self, uint64_t bytes)

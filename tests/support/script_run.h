@@ -126,7 +126,7 @@ static int is_misuse(gpuarena_result result)
 static void judge_unchanged(const snapshot *before, const snapshot *after)
 {
     const gpuarena_stats *was = &before->stats, *is = &after->stats;
-    if (was->pressure_count != is->pressure_count) return;   /* the callback has done what it likes */
+    if (was->pressure_count != is->pressure_count || call.is_beside) return;     /* a callback did what it likes */
     if (before->seen.live_digest != after->seen.live_digest || was->alloc_count - was->free_count
         != is->alloc_count - is->free_count) blame("a refused call changed a live block");
     if (before->effects != after->effects) return;
@@ -234,6 +234,7 @@ static void run_refused(const char *text, int is_sure)
 static void run_one(const char *text)
 {
     world.op++;
+    call.is_beside = 0;
     if (device.machine) sim_begin_op(device.machine, world.op);
     if (!strncmp(text, "refuse ", 7)) run_refused(text + 7, 1);
     else if (!strncmp(text, "may ", 4)) run_refused(text + 4, 0);

@@ -1,8 +1,8 @@
-/* Steps with plans, and threads: what one thread allocates another frees, and calls come in between. */
+/* Steps with plans, and threads: what one thread allocates another frees. What comes in between: beside.script. */
 #include <sched.h>
 #include "thread_world.h"
 
-enum { PLAIN = 1, OWN = 3, THREADS = 3, BLOCKS = 60, ROUNDS = 48, ORDERED = 6 };
+enum { THREADS = 3, BLOCKS = 60, ROUNDS = 48, ORDERED = 6 };
 
 static thread_arena *const self = &thread_arenas[0];
 
@@ -15,59 +15,7 @@ static gpuarena_stats figures(void)
     return stats;
 }
 
-/* ---- While a thread records an event on its own stream, for a block that it has just got, another thread's
-   allocation is entered into the step. */
-
-static int (*record)(const gpuarena_driver *driver, void *event, gpuarena_stream stream);
-static int is_armed;
-static void *beside;
-
-static void *hit(void *user)
-{
-    (void)user;
-    WANT(gpuarena_alloc(self->arena, &beside, KIB(256), slot_stream(PLAIN)) == GPUARENA_OK);
-    return NULL;
-}
-
-static int record_beside(const gpuarena_driver *driver, void *event, gpuarena_stream stream)
-{
-    pthread_t thread;
-    int code = record(driver, event, stream);
-    if (stream == slot_stream(OWN) && is_armed) {
-        is_armed = 0;
-        WANT(!pthread_create(&thread, NULL, hit, NULL) && !pthread_join(thread, NULL));
-    }
-    return code;
-}
-
-static void test_allocation_in_between(void)
-{
-    gpuarena_config config = thread_open(self, GPUARENA_BACKING_SEGMENTS, MIB(6));
-    void *large, *small, *rest, *ptr = NULL;
-    self->device->table.per_thread = slot_stream(OWN);
-    record = self->device->table.events.record;
-    self->device->table.events.record = record_beside;
-    config.growth = GPUARENA_GROWTH_EXACT;
-    CHECK_INT(gpuarena_create(&config, &self->arena), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &large, MIB(4), slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &small, MIB(1), slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &rest, MIB(1), slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_step(self->arena, 1), ==, GPUARENA_OK);
-    slot_work(self->device, PLAIN, 1000000000);
-    CHECK_INT(gpuarena_free(self->arena, large, slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, small, slot_stream(PLAIN)), ==, GPUARENA_OK);
-    is_armed = 1;
-    CHECK_INT(gpuarena_alloc(self->arena, &ptr, MIB(3), slot_stream(OWN)), ==, GPUARENA_OK);
-    CHECK_MSG(!is_armed && beside, "an allocation came in between");
-    CHECK_INT(gpuarena_step(self->arena, 1), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, ptr, slot_stream(OWN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, beside, slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, rest, slot_stream(PLAIN)), ==, GPUARENA_OK);
-    CHECK_U64(figures().live_count, ==, 0);
-    CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
-}
-
-/* ---- Threads take turns in a step that comes again: each allocates what another frees. Later they free while others
+/* Threads take turns in a step that comes again: each allocates what another frees. Later they free while others
    allocate. */
 
 typedef struct planned { void *ptr; uint64_t bytes; int stream, until; } planned;
@@ -177,7 +125,6 @@ static void test_turns(uint64_t seed)
 int main(void)
 {
     static const uint64_t seeds[] = { 2, 4, 8 };             /* of which a plan is made at once */
-    test_allocation_in_between();
     for (size_t at = 0; at < sizeof seeds / sizeof *seeds; at++) test_turns(seeds[at]);
     CHECK_MSG(!thread_trouble, "no trouble: %s", thread_trouble ? thread_trouble : "none");
     return tap_done();

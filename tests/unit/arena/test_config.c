@@ -181,6 +181,45 @@ static void test_groups(void)
     CHECK_MSG(fake_close(&device), "nothing left behind");
 }
 
+/* What must be the same in the tables of a parent and a sub-arena. X(field) */
+#define TABLE(X) \
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns) \
+    X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy) \
+    X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) X(events.query) \
+    X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) X(capture.exchange_mode) \
+    X(clear) X(ipc.get_handle) X(ipc.open_handle) X(ipc.close_handle) X(fd.from_page) X(fd.to_page) X(peer)
+
+static void test_other_drivers(void)
+{
+    gpuarena_driver other;
+    int wrong = 0;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *whole = state_arena(&config);
+    config.parent = whole;
+    config.oversubscribe = 1;
+    config.driver = &other;
+#define X(field) + sizeof other.field
+    CHECK_MSG(sizeof(void *) != 8 || sizeof other == 0 TABLE(X), "the table's fields are all known here");
+#undef X
+#define X(field) \
+    other = device.slots.table; \
+    ((unsigned char *)&other.field)[0] ^= 1; \
+    wrong += creation(&config) != GPUARENA_INVALID_CONFIG;
+    TABLE(X)
+#undef X
+    CHECK_MSG(wrong == 0, "another driver than the parent's is refused, whatever differs: %d are not", wrong);
+    memset(&other, 0x5A, sizeof other);          /* what lies between the fields is no difference */
+#define X(field) other.field = device.slots.table.field;
+    TABLE(X)
+#undef X
+    CHECK_INT(creation(&config), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(whole), ==, GPUARENA_OK);
+    config.driver = &device.slots.table;         /* what has ended is no parent */
+    CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
+    CHECK_MSG(fake_close(&device), "nothing left behind");
+}
+
 /* What is in force can be read, and makes the same again. */
 static void test_in_force(void)
 {
@@ -267,6 +306,7 @@ int main(void)
     test_round_trip();
     test_environment();
     test_groups();
+    test_other_drivers();
     test_in_force();
     test_nonsense();
     test_no_values();

@@ -101,6 +101,31 @@ static int child_is_refused_by_all(gpuarena *arena, void *block)
     return gpuarena_reserve(others[0], 1) != GPUARENA_FORKED || gpuarena_reserve(others[1], 1) != GPUARENA_FORKED;
 }
 
+/* A tree: no new arena goes under one of the parent's, and the child has none of them. */
+static int child_is_refused_by_tree(gpuarena *arena, void *block)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *made = NULL;
+    config.parent = arena;
+    config.environment = "";
+    gpuarena_result result = gpuarena_create(&config, &made);
+    if (result != GPUARENA_FORKED && result != GPUARENA_INVALID_CONFIG) return 1;
+    return made || gpuarena_next(NULL) ? 2 : child_is_refused(arena, block);
+}
+
+static void test_tree(void)
+{
+    gpuarena *arenas[3];
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    for (int at = 0; at < 3; at++, config.parent = arenas[0]) arenas[at] = state_arena(&config);
+    void *block = state_alloc(arenas[1], MIB(5));
+    for (int at = 0; at < 3; at++) CHECK_INT(in_child(child_is_refused_by_tree, arenas[at], block), ==, 0);
+    CHECK_STR(state_audit(arenas[1], NULL), "");
+    CHECK_INT(gpuarena_free(arenas[1], block, NULL), ==, GPUARENA_OK);
+    for (int at = 3; at-- > 0;) CHECK_INT(gpuarena_destroy(arenas[at]), ==, GPUARENA_OK);
+}
+
 static void test_several(void)
 {
     static fake_device devices[2];
@@ -284,6 +309,7 @@ int main(void)
     pthread_atfork(program_before, program_after, program_after);
     test_child();
     test_several();
+    test_tree();
     test_handlers_of_others();
     test_return_from_callback();
     test_inside_creation();

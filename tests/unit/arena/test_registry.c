@@ -61,8 +61,40 @@ static void test_many(void)
     CHECK_MSG(fake_close(&device), "nothing left");
 }
 
+static int is_listed(gpuarena *const *arenas, int count)
+{
+    gpuarena *at = gpuarena_next(NULL);
+    for (int number = 0; number < count; number++, at = gpuarena_next(at))
+        if (at != arenas[number]) return 0;
+    return at == NULL;
+}
+
+/* All arenas, those of trees too, in the order in which they were made. */
+static void test_next(void)
+{
+    gpuarena *arenas[5];
+    gpuarena_config config = GPUARENA_INIT;
+    fake_open(&device, GIB(1));
+    CHECK(is_listed(NULL, 0));
+    arenas[0] = open_named(&device, "0");
+    config.environment = "";
+    for (int at = 1; at < 5; at++) {
+        config.parent = arenas[at % 2 ? 0 : at - 1];
+        arenas[at] = state_arena(&config);
+    }
+    CHECK(is_listed(arenas, 5));
+    CHECK_INT(gpuarena_destroy(arenas[2]), ==, GPUARENA_OK);
+    arenas[2] = arenas[3], arenas[3] = arenas[4];
+    CHECK(is_listed(arenas, 4));
+    arenas[4] = state_arena(&config);
+    CHECK(is_listed(arenas, 5));
+    for (int at = 5; at-- > 0;) CHECK_INT(gpuarena_destroy(arenas[at]), ==, GPUARENA_OK);
+    CHECK(is_listed(NULL, 0));
+}
+
 int main(void)
 {
+    test_next();
     test_owner();
     test_many();
     return tap_done();
