@@ -8,14 +8,14 @@ use warnings;
 require './tests/mutation/planted.pl';
 
 my @about_plans = (
-    ['what is recorded late is taken for later than what was recorded before',
-     q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
     ['an allocation from another thread is not recorded',
      q@arena->plans.now || config->observe ? 0@, q@config->observe ? 0@],
     ['a free from another thread is not recorded',
      q@!arena->streams.ordered || is_recorded)@, q@!arena->streams.ordered)@],
 );
 my @about_hits = (
+    ['what is recorded late is taken for later than what was recorded before',
+     q@    if (number >= fresh->count) {                /* else another@, q@    {                                            /* else another@],
     ['pages that were not mapped are unmapped, since a hit has taken those that were to move',
      q@while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {@, q@while (gpuarena__hole_next(arena, &hole)) {@],
     ['pages that are to move are too few by now, and that is not seen',

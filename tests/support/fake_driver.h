@@ -18,11 +18,10 @@ typedef struct fake_device {
 
 static uint64_t fake_wrong_count;                /* illegal driver calls, of all devices */
 
-static inline gpuarena_status fake_begin(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+static inline void fake_begin(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
 {
     (void)claim_bytes;
     ((fake_device *)self->user)->calls[call]++;
-    return GPUARENA_STATUS_DONE;
 }
 
 static inline void fake_end(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)

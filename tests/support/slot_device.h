@@ -14,7 +14,6 @@
 #define KIB(count) ((uint64_t)(count) << 10)
 #define MIB(count) ((uint64_t)(count) << 20)
 #define SLOT_BYTES MIB(2)
-#define SLOT_MS    ((uint64_t)1000000)
 
 enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256 };
 typedef enum slot_call {
@@ -22,17 +21,12 @@ typedef enum slot_call {
     SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CLEAR,
     SLOT_CALLS
 } slot_call;
-static const char *const slot_names[SLOT_CALLS] = { "info", "obtain", "give_back", "reserve", "release", "create",
-                                                    "destroy", "map", "access", "unmap", "event", "host_wait",
-                                                    "device_wait", "clear" };
-
 typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
 typedef struct slot_device {
     gpuarena_driver table;
-    /* In every call, when it begins and when it ends. claim_bytes: what it may make the device hold more; less_bytes:
-       what of that it has not got, or has given back. What begin answers, if not DONE, is the answer of calls on
-       memory, which do nothing then. */
-    gpuarena_status (*begin)(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes);
+    /* When a call begins, and when one on memory ends. claim_bytes: what it may make the device hold more;
+       less_bytes: what of that it has not got, or has given back. */
+    void (*begin)(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes);
     void (*end)(const gpuarena_driver *self, slot_call call, uint64_t less_bytes);
     void (*blame)(const char *what);
     int (*thread)(void);                         /* the number of its own stream. NULL: a stream as others are */
@@ -89,18 +83,19 @@ static inline void slot_place_leave(slot_device *device, const void *ptr, uint64
     if (at - first != need || !owner) device->blame("given back is what was never given");
 }
 
-/* A call on memory begins: what hooks answer, and the lock. */
-static inline gpuarena_status slot_enter(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+/* A call on memory, from its beginning to its end; in between it has the lock. */
+static inline slot_device *slot_enter(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
 {
-    gpuarena_status status = slot_of(self)->begin(self, call, claim_bytes);
+    slot_of(self)->begin(self, call, claim_bytes);
     pthread_mutex_lock(&slot_of(self)->lock);
-    return status;
+    return slot_of(self);
 }
 
-static inline void slot_leave(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
+static inline int slot_leave(const gpuarena_driver *self, slot_call call, uint64_t less_bytes, int done)
 {
     pthread_mutex_unlock(&slot_of(self)->lock);
     slot_of(self)->end(self, call, less_bytes);
+    return done ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
 }
 
 /* Takes so many bytes of the device's memory. 0: it has not so many. */
@@ -113,137 +108,128 @@ static inline int slot_hold(slot_device *device, uint64_t bytes)
 
 static inline int slot_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total)
 {
-    slot_device *device = slot_of(self);
+    const slot_device *device = slot_enter(self, SLOT_INFO, 0);
     (void)kind;
-    slot_enter(self, SLOT_INFO, 0);
     *free_bytes = device->total_bytes - device->held_bytes;
     *total = device->total_bytes;
-    slot_leave(self, SLOT_INFO, 0);
-    return GPUARENA_STATUS_DONE;
+    return slot_leave(self, SLOT_INFO, 0, 1);
 }
 
 static inline int slot_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                               gpuarena_stream stream)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_OBTAIN, bytes);
-    void *made = NULL;
+    slot_device *device = slot_enter(self, SLOT_OBTAIN, bytes);
+    void *made = slot_hold(device, bytes) ? slot_place_take(device, bytes, 0) : NULL;
     (void)kind, (void)stream;
-    if (!status && slot_hold(device, bytes)) {
-        made = slot_place_take(device, bytes, 0);
-        if (made) *ptr = made;
-        else device->held_bytes -= bytes;
-    }
-    slot_leave(self, SLOT_OBTAIN, made ? 0 : bytes);
-    return made || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
+    if (made) *ptr = made;
+    return slot_leave(self, SLOT_OBTAIN, made ? 0 : bytes, made != NULL);
 }
+
+/* ---- clock: of the device, and for each stream when its work ends */
+
+static inline uint64_t slot_load(const uint64_t *time_ns) { return __atomic_load_n(time_ns, __ATOMIC_RELAXED); }
 
 /* Later than it was, if need be. */
 static inline void slot_raise(uint64_t *time_ns, uint64_t at_least)
 {
-    uint64_t now = __atomic_load_n(time_ns, __ATOMIC_RELAXED);
+    uint64_t now = slot_load(time_ns);
     while (now < at_least
            && !__atomic_compare_exchange_n(time_ns, &now, at_least, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-}static inline void slot_wait_all(slot_device *device)
-{
-    for (int at = 0; at < SLOT_STREAMS + SLOT_OWNS; at++)
-        slot_raise(&device->clock_ns, __atomic_load_n(&device->busy_until_ns[at], __ATOMIC_RELAXED));
 }
 
+static inline void slot_wait_all(slot_device *device)
+{
+    for (int at = 0; at < SLOT_STREAMS + SLOT_OWNS; at++)
+        slot_raise(&device->clock_ns, slot_load(&device->busy_until_ns[at]));
+}
+
+static inline uint64_t slot_now_ns(const gpuarena_driver *self)
+{
+    return __atomic_add_fetch(&slot_of(self)->clock_ns, slot_of(self)->tick_ns, __ATOMIC_RELAXED);
+}
+
+/* Work of this stream that takes so long, behind what it has. */
+static inline void slot_work(slot_device *device, int stream, uint64_t span_ns)
+{
+    slot_raise(&device->busy_until_ns[stream], slot_load(&device->clock_ns));
+    __atomic_fetch_add(&device->busy_until_ns[stream], span_ns, __ATOMIC_RELAXED);
+}
+
+/* As cudaFree waits, and cudaFreeHost need not. */
 static inline int slot_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                                  gpuarena_stream stream)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_GIVE_BACK, 0);
+    slot_device *device = slot_enter(self, SLOT_GIVE_BACK, 0);
     (void)stream;
-    if (!status) {
-        slot_place_leave(device, ptr, bytes, 0);
-        device->held_bytes -= bytes;             /* as cudaFree waits, and cudaFreeHost need not: */
-        if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
-    }
-    slot_leave(self, SLOT_GIVE_BACK, status ? 0 : bytes);
-    return (int)status;
+    slot_place_leave(device, ptr, bytes, 0);
+    device->held_bytes -= bytes;
+    if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
+    return slot_leave(self, SLOT_GIVE_BACK, bytes, 1);
 }
 
 /* ---- virtual memory */
 
 static inline int slot_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_RESERVE, 0);
+    slot_device *device = slot_enter(self, SLOT_RESERVE, 0);
     (void)alignment;
-    *address = status ? NULL : slot_place_take(device, bytes, 1);
-    slot_leave(self, SLOT_RESERVE, 0);
-    return *address || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
+    *address = slot_place_take(device, bytes, 1);
+    return slot_leave(self, SLOT_RESERVE, 0, *address != NULL);
 }
 
 static inline int slot_release(const gpuarena_driver *self, void *address, uint64_t bytes)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_RELEASE, 0);
-    if (!status) slot_place_leave(device, address, bytes, 1);
-    slot_leave(self, SLOT_RELEASE, 0);
-    return (int)status;
+    slot_place_leave(slot_enter(self, SLOT_RELEASE, 0), address, bytes, 1);
+    return slot_leave(self, SLOT_RELEASE, 0, 1);
 }
 
 static inline int slot_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_CREATE, bytes);
+    slot_device *device = slot_enter(self, SLOT_CREATE, bytes);
     uint32_t at = 1;
     (void)traits;
     while (at < SLOT_COUNT && device->pages[at]) at++;
-    if (!status && at < SLOT_COUNT && slot_hold(device, bytes)) {
-        device->pages[at] = 1;
-        *page = at;
-    } else at = 0;
-    slot_leave(self, SLOT_CREATE, at ? 0 : bytes);
-    return at || status ? (int)status : GPUARENA_STATUS_NO_MEMORY;
+    int done = at < SLOT_COUNT && slot_hold(device, bytes);
+    if (done) device->pages[*page = at] = 1;
+    return slot_leave(self, SLOT_CREATE, done ? 0 : bytes, done);
 }
 
 static inline int slot_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
 {
-    slot_device *device = slot_of(self);
-    gpuarena_status status = slot_enter(self, SLOT_DESTROY, 0);
+    slot_device *device = slot_enter(self, SLOT_DESTROY, 0);
     if (page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is destroyed that is none");
-    else if (!status) {
+    else {
         device->pages[page] = 0;
         device->held_bytes -= bytes;
     }
-    slot_leave(self, SLOT_DESTROY, status ? 0 : bytes);
-    return (int)status;
+    return slot_leave(self, SLOT_DESTROY, bytes, 1);
 }
 
 static inline int slot_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
 {
-    slot_device *device = slot_of(self);
+    slot_device *device = slot_enter(self, SLOT_MAP, 0);
     uint32_t at = slot_place_of(device, address);
-    gpuarena_status status = slot_enter(self, SLOT_MAP, 0);
     if (bytes != SLOT_BYTES || at == SLOT_COUNT || !device->places[at].is_addresses || device->places[at].page
         || page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is mapped where it must not be");
-    else if (!status) device->places[at].page = (uint16_t)page;
-    slot_leave(self, SLOT_MAP, 0);
-    return (int)status;
+    else device->places[at].page = (uint16_t)page;
+    return slot_leave(self, SLOT_MAP, 0, 1);
 }
 
 /* Changes nothing, or unmaps; all of it must be mapped. */
-static inline int slot_mapped(const gpuarena_driver *self, slot_call call, void *address, uint64_t bytes)
+static inline int slot_mapped(const gpuarena_driver *self, slot_call call, const void *address, uint64_t bytes)
 {
-    slot_device *device = slot_of(self);
+    slot_device *device = slot_enter(self, call, 0);
     uint32_t first = slot_place_of(device, address), end = first + (uint32_t)(bytes / SLOT_BYTES);
-    gpuarena_status status = slot_enter(self, call, 0);
     for (uint32_t at = first; at < end; at++) {
         if (at >= SLOT_COUNT || !device->places[at].page) device->blame("what is not mapped is opened or unmapped");
-        else if (call == SLOT_UNMAP && !status) device->places[at].page = 0;
+        else if (call == SLOT_UNMAP) device->places[at].page = 0;
     }
-    slot_leave(self, call, 0);
-    return (int)status;
+    return slot_leave(self, call, 0, 1);
 }
 
 static inline int slot_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
-    (void)mode;
-    return slot_mapped(self, SLOT_ACCESS, address, bytes);
+    return (void)mode, slot_mapped(self, SLOT_ACCESS, address, bytes);
 }
 
 static inline int slot_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
@@ -251,12 +237,7 @@ static inline int slot_unmap(const gpuarena_driver *self, void *address, uint64_
     return slot_mapped(self, SLOT_UNMAP, address, bytes);
 }
 
-/* ---- clock, streams, events */
-
-static inline uint64_t slot_now_ns(const gpuarena_driver *self)
-{
-    return __atomic_add_fetch(&slot_of(self)->clock_ns, slot_of(self)->tick_ns, __ATOMIC_RELAXED);
-}
+/* ---- streams, events: an event is the time when what it was recorded behind is done */
 
 static inline int slot_number(const slot_device *device, gpuarena_stream stream)
 {
@@ -267,88 +248,65 @@ static inline int slot_number(const slot_device *device, gpuarena_stream stream)
     return 0;
 }
 
-static inline uint64_t *slot_busy(slot_device *device, gpuarena_stream stream)
+/* A call begins: when this stream's work ends; when what the event tells of ends. */
+static inline uint64_t *slot_busy(const gpuarena_driver *self, gpuarena_stream stream)
 {
-    return &device->busy_until_ns[slot_number(device, stream)];
+    return &slot_of(self)->busy_until_ns[slot_number(slot_of(self), stream)];
 }
 
-static inline uint64_t *slot_event(slot_device *device, const void *event)
+static inline uint64_t *slot_event(const gpuarena_driver *self, slot_call call, const void *event)
 {
+    slot_device *device = slot_of(self);
     uint64_t number = slot_address(event);
+    device->begin(self, call, 0);
     if (number && number < SLOT_EVENTS && number <= __atomic_load_n(&device->event_count, __ATOMIC_RELAXED))
         return &device->event_done_ns[number];
     device->blame("an event that is none");
     return &device->event_done_ns[0];
 }
 
-
-
-/* Work of this stream that takes so long, behind what it has. */
-static inline void slot_work(slot_device *device, int stream, uint64_t span_ns)
-{
-    slot_raise(&device->busy_until_ns[stream], __atomic_load_n(&device->clock_ns, __ATOMIC_RELAXED));
-    __atomic_fetch_add(&device->busy_until_ns[stream], span_ns, __ATOMIC_RELAXED);
-}
-
 static inline int slot_event_create(const gpuarena_driver *self, void **event)
 {
-    uint32_t number;
-    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
-    number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
+    slot_of(self)->begin(self, SLOT_EVENT, 0);
+    uint32_t number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
     *event = slot_pointer(number);
-    slot_of(self)->end(self, SLOT_EVENT, 0);
     return number < SLOT_EVENTS ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
 }
 
 static inline int slot_event_destroy(const gpuarena_driver *self, void *event)
 {
-    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
-    (void)slot_event(slot_of(self), event);
-    slot_of(self)->end(self, SLOT_EVENT, 0);
-    return GPUARENA_STATUS_DONE;
+    return (void)slot_event(self, SLOT_EVENT, event), GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
 {
-    slot_device *device = slot_of(self);
-    (void)device->begin(self, SLOT_EVENT, 0);
-    __atomic_store_n(slot_event(device, event), __atomic_load_n(slot_busy(device, stream), __ATOMIC_RELAXED),
-                     __ATOMIC_RELAXED);
-    device->end(self, SLOT_EVENT, 0);
+    uint64_t *done_ns = slot_event(self, SLOT_EVENT, event);
+    __atomic_store_n(done_ns, slot_load(slot_busy(self, stream)), __ATOMIC_RELAXED);
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_query(const gpuarena_driver *self, void *event)
 {
-    uint64_t done_ns;
-    (void)slot_of(self)->begin(self, SLOT_EVENT, 0);
-    done_ns = __atomic_load_n(slot_event(slot_of(self), event), __ATOMIC_RELAXED);
-    slot_of(self)->end(self, SLOT_EVENT, 0);
+    uint64_t done_ns = slot_load(slot_event(self, SLOT_EVENT, event));
     return done_ns <= slot_now_ns(self) ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NOT_READY;
 }
 
 static inline int slot_event_host_wait(const gpuarena_driver *self, void *event)
 {
-    (void)slot_of(self)->begin(self, SLOT_HOST_WAIT, 0);
-    slot_raise(&slot_of(self)->clock_ns, __atomic_load_n(slot_event(slot_of(self), event), __ATOMIC_RELAXED));
-    slot_of(self)->end(self, SLOT_HOST_WAIT, 0);
+    slot_raise(&slot_of(self)->clock_ns, slot_load(slot_event(self, SLOT_HOST_WAIT, event)));
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
 {
-    slot_device *device = slot_of(self);
-    (void)device->begin(self, SLOT_EVENT, 0);
-    slot_raise(slot_busy(device, stream), __atomic_load_n(slot_event(device, event), __ATOMIC_RELAXED));
-    device->end(self, SLOT_EVENT, 0);
+    slot_raise(slot_busy(self, stream), slot_load(slot_event(self, SLOT_EVENT, event)));
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_device_wait(const gpuarena_driver *self)
 {
-    (void)slot_of(self)->begin(self, SLOT_DEVICE_WAIT, 0);
+    slot_of(self)->begin(self, SLOT_DEVICE_WAIT, 0);
     slot_wait_all(slot_of(self));
-    slot_of(self)->end(self, SLOT_DEVICE_WAIT, 0);
     return GPUARENA_STATUS_DONE;
 }
 
@@ -357,16 +315,15 @@ static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t by
 {
     slot_device *device = slot_of(self);
     uint64_t offset = slot_address(ptr) - device->base;
-    gpuarena_status status = device->begin(self, SLOT_CLEAR, 0);
+    device->begin(self, SLOT_CLEAR, 0);
     for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
         if (at >= SLOT_COUNT || !device->places[at].owner
             || (device->places[at].is_addresses && !device->places[at].page)) {
             device->blame("what is not held is cleared");
             break;
         }
-    if (!status) slot_work(device, slot_number(device, stream), 1000);
-    device->end(self, SLOT_CLEAR, 0);
-    return (int)status;
+    slot_work(device, slot_number(device, stream), 1000);
+    return GPUARENA_STATUS_DONE;
 }
 
 /* Zeroes all; hooks are the caller's to set. number: from 1, of a device of its own addresses. */

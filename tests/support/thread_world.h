@@ -69,7 +69,7 @@ static inline thread_arena *thread_arena_of(const gpuarena_driver *self)
 }
 
 /* An arena makes one call on memory at a time; and in each its limit holds, and the limits of all above. */
-static inline gpuarena_status thread_call_begin(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+static inline void thread_call_begin(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
 {
     thread_arena *at = thread_arena_of(self);
     if (call < SLOT_EVENT && __atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED))
@@ -80,13 +80,13 @@ static inline gpuarena_status thread_call_begin(const gpuarena_driver *self, slo
             thread_blame("the device is asked for more than the limit");
     }
     if (thread_yields) sched_yield();
-    return GPUARENA_STATUS_DONE;
 }
 
 static inline void thread_call_end(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
 {
     thread_arena *at = thread_arena_of(self);
-    if (call < SLOT_EVENT) __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
+    (void)call;
+    __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
     for (; less_bytes && at; at = at->parent) __atomic_fetch_sub(&at->held_bytes, less_bytes, __ATOMIC_RELAXED);
 }
 
