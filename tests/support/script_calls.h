@@ -129,6 +129,53 @@ static wish read_wish(reader *in)
     return made;
 }
 
+static int read_arena(reader *in)
+{
+    char name[WORD_BYTES];
+    if (at_end(in)) return world.arena;
+    int at = arena_of(next_word(in, name));
+    if (at < 0) blame("no arena: \"%s\"", name);
+    return at < 0 ? 0 : at;
+}
+
+/* ---- words: what a command is given, read by its form; what is special in it, it reads itself */
+
+typedef struct words {
+    reader in;
+    block_entry *block;                          /* NULL: none */
+    char *ptr, name[WORD_BYTES];
+    uint64_t bytes;
+    int stream, arena;                           /* of the block, or the null stream, and the arena of the commands */
+    share_entry *share;                          /* NULL: none */
+} words;
+
+/* Each letter of a form is a word: p a block NAME[+OFFSET], n a name, z a number, Z one that may be missing, s a
+   stream, d an arena that may be missing, h a share; and what may stand there: o `on STREAM`, O the same,
+   else the null stream; a `to ARENA`. */
+static void read_form(words *w, const char *form)
+{
+    w->stream = STREAM_NULL;
+    w->arena = world.arena;
+    for (; *form && !place.trouble[0]; form++) {
+        switch (*form) {
+        case 'p':
+            w->ptr = read_pointer(&w->in, &w->block);
+            if (w->block) w->stream = w->block->stream;
+            if (w->block) w->arena = w->block->arena;
+            break;
+        case 'n': next_word(&w->in, w->name); break;
+        case 'z': w->bytes = read_sum(&w->in); break;
+        case 'Z': if (!at_end(&w->in)) w->bytes = read_sum(&w->in); break;
+        case 's': w->stream = read_stream(&w->in); break;
+        case 'd': w->arena = read_arena(&w->in); break;
+        case 'h': w->share = find_share(next_word(&w->in, w->name)); break;
+        case 'o': w->stream = read_on(&w->in, w->stream); break;
+        case 'O': w->stream = read_on(&w->in, STREAM_NULL); break;
+        default: if (take_word(&w->in, "to")) w->arena = read_arena(&w->in);
+        }
+    }
+}
+
 /* ---- the GPU's work */
 
 static void access_on(const block_entry *block, int stream)
@@ -159,64 +206,58 @@ static void use_new(block_entry *block, int is_unused)
         if (world.stream_made[stream] && !world.stream_captured[stream]) access_on(block, stream);
 }
 
-static gpuarena_result do_work(reader *in)       /* work NAME TIME on STREAM [bytes SIZE] */
+static gpuarena_result do_work(words *w)         /* work NAME TIME on STREAM [bytes SIZE] */
 {
-    block_entry *block;
-    (void)read_pointer(in, &block);
-    uint64_t work_ns = read_sum(in);
-    int stream = read_on(in, STREAM_NULL);
-    if (!block || !block->ptr || place.trouble[0]) return GPUARENA_OK;
-    block_entry used = *block;
-    if (take_word(in, "bytes")) used.bytes = read_sum(in);
-    if (sim_work(device.machine, 0, stream_handle(stream), work_ns)) blame("the stream does not work");
-    access_on(&used, stream);
+    if (!w->block || !w->ptr) return GPUARENA_OK;
+    block_entry used = *w->block;
+    if (take_word(&w->in, "bytes")) used.bytes = read_sum(&w->in);
+    if (sim_work(device.machine, 0, stream_handle(w->stream), w->bytes)) blame("the stream does not work");
+    access_on(&used, w->stream);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_order(reader *in)      /* order STREAM after STREAM */
+static gpuarena_result do_order(words *w)        /* order STREAM after STREAM */
 {
-    int later = read_stream(in);
-    if (!take_word(in, "after")) blame("`order s2 after s1` is expected");
-    int other = read_stream(in);
+    if (!take_word(&w->in, "after")) blame("`order s2 after s1` is expected");
+    int other = read_stream(&w->in);
     /* a capture that was to be joined has not begun */
-    if (turn_struck() && later > 0 && other > 0 && world.stream_captured[later] != world.stream_captured[other])
-        return GPUARENA_OK;
-    if (sim_stream_follow(device.machine, 0, stream_handle(later), stream_handle(other)))
+    if (turn_struck() && w->stream > 0 && other > 0
+        && world.stream_captured[w->stream] != world.stream_captured[other]) return GPUARENA_OK;
+    if (sim_stream_follow(device.machine, 0, stream_handle(w->stream), stream_handle(other)))
         blame("a stream cannot follow");
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_done(reader *in)       /* done STREAM, done all: the host has waited for it */
+static gpuarena_result do_done(words *w)       /* done STREAM, done all: the host has waited for it */
 {
-    int code = take_word(in, "all") ? sim_device_wait(device.machine, 0)
-        : sim_stream_wait(device.machine, 0, stream_handle(read_stream(in)));
+    int code = take_word(&w->in, "all") ? sim_device_wait(device.machine, 0)
+        : sim_stream_wait(device.machine, 0, stream_handle(read_stream(&w->in)));
     if (code) blame("the host cannot wait: %d", code);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_later(reader *in)      /* later TIME */
+static gpuarena_result do_later(words *w)        /* later TIME */
 {
-    sim_advance(device.machine, read_sum(in));
+    sim_advance(device.machine, w->bytes);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_gone(reader *in)       /* gone STREAM: the program destroys it */
+static gpuarena_result do_gone(words *w)         /* gone STREAM: the program destroys it */
 {
-    int number = read_stream(in);
-    if (sim_stream_destroy(device.machine, 0, stream_handle(number))) blame("the stream is not destroyed");
-    world.stream_made[number] = 0;
+    if (sim_stream_destroy(device.machine, 0, stream_handle(w->stream))) blame("the stream is not destroyed");
+    world.stream_made[w->stream] = 0;
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_thread(reader *in)     /* thread NUMBER: who calls from now on; 0: the one that does */
+static gpuarena_result do_thread(words *w)       /* thread NUMBER: who calls from now on; 0: the one that does */
 {
-    sim_thread(device.machine, read_sum(in));
+    sim_thread(device.machine, w->bytes);
     return GPUARENA_OK;
 }
 
 /* ---- device, arenas */
 
-static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] [chunk SIZE] [plain] .. */
+static gpuarena_result do_device(words *w)     /* device SIZE [without GROUP] [chunk SIZE] [plain] .. */
 {
     char word[WORD_BYTES];
     if (world.arena_count) {
@@ -225,21 +266,21 @@ static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] 
     }
     sim_destroy(device.machine);
     memset(world.stream_made, 0, sizeof world.stream_made);
-    device_open(read_sum(in));
-    while (!at_end(in) && !place.trouble[0]) {
-        if (take_word(in, "without")) {
-            if (!device_without(next_word(in, word))) blame("without what? \"%s\"", word);
-        } else if (take_word(in, "plain")) {
+    device_open(read_sum(&w->in));
+    while (!at_end(&w->in) && !place.trouble[0]) {
+        if (take_word(&w->in, "without")) {
+            if (!device_without(next_word(&w->in, word))) blame("without what? \"%s\"", word);
+        } else if (take_word(&w->in, "plain")) {
             static const char *const groups[] = { "vm", "events", "capture", "clear", "clock" };
             for (size_t at = 0; at < COUNT(groups); at++) (void)device_without(groups[at]);
-        } else if (take_word(in, "chunk")) {
-            if (sim_pool_chunk(device.machine, 0, read_sum(in))) blame("no such chunk");
-        } else if (take_word(in, "rival")) sim_rival(device.machine, 0, read_sum(in), 0);
-        else if (take_word(in, "shift")) device.shift = read_sum(in);
-        else if (take_word(in, "reuse")) sim_reuse_handles(device.machine, 1);
-        else if (take_word(in, "own")) device.table.null_is_per_thread = 1;
-        else if (take_word(in, "standing")) device.table.now_ns = device_standing_clock;
-        else blame("not understood: \"%.40s\"", in->at);
+        } else if (take_word(&w->in, "chunk")) {
+            if (sim_pool_chunk(device.machine, 0, read_sum(&w->in))) blame("no such chunk");
+        } else if (take_word(&w->in, "rival")) sim_rival(device.machine, 0, read_sum(&w->in), 0);
+        else if (take_word(&w->in, "shift")) device.shift = read_sum(&w->in);
+        else if (take_word(&w->in, "reuse")) sim_reuse_handles(device.machine, 1);
+        else if (take_word(&w->in, "own")) device.table.null_is_per_thread = 1;
+        else if (take_word(&w->in, "standing")) device.table.now_ns = device_standing_clock;
+        else blame("not understood: \"%.40s\"", w->in.at);
     }
     return GPUARENA_OK;
 }
@@ -300,9 +341,9 @@ static void call_observer(gpuarena *arena, const gpuarena_action *action, void *
     if (!call.is_inside) run_inside(observer_text, arena, 1);
 }
 
-static gpuarena_result do_observe(reader *in)    /* observe COMMAND | ..: in each action */
+static gpuarena_result do_observe(words *w)    /* observe COMMAND | ..: in each action */
 {
-    read_rest(in, observer_text);
+    read_rest(&w->in, observer_text);
     return gpuarena_observe(calling(world.arena), call_observer, NULL);
 }
 
@@ -322,10 +363,10 @@ static gpuarena_result call_visitor(const gpuarena_block *block, void *user)
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_walk(reader *in)       /* walk COMMAND | ..: in each visit */
+static gpuarena_result do_walk(words *w)       /* walk COMMAND | ..: in each visit */
 {
     char text[CALLBACK_BYTES];
-    read_rest(in, text);
+    read_rest(&w->in, text);
     return gpuarena_walk(calling(world.arena), call_visitor, text);
 }
 
@@ -336,21 +377,21 @@ static gpuarena_result call_writer(const char *text, size_t bytes, void *user)
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_report(reader *in)     /* report json|text COMMAND | ..: in each write */
+static gpuarena_result do_report(words *w)     /* report json|text COMMAND | ..: in each write */
 {
     char text[CALLBACK_BYTES];
-    gpuarena_format format = take_word(in, "json") ? GPUARENA_FORMAT_JSON : GPUARENA_FORMAT_TEXT;
-    if (format == GPUARENA_FORMAT_TEXT) (void)take_word(in, "text");
-    read_rest(in, text);
+    gpuarena_format format = take_word(&w->in, "json") ? GPUARENA_FORMAT_JSON : GPUARENA_FORMAT_TEXT;
+    if (format == GPUARENA_FORMAT_TEXT) (void)take_word(&w->in, "text");
+    read_rest(&w->in, text);
     return gpuarena_report(calling(world.arena), format, call_writer, text);
 }
 
-static gpuarena_result do_pressure(reader *in)
+static gpuarena_result do_pressure(words *w)
 {
-    skip_spaces(in);
-    if (pressure_count < 16) snprintf(pressures[pressure_count++], WORD_BYTES, "%s", in->at);
+    skip_spaces(&w->in);
+    if (pressure_count < 16) snprintf(pressures[pressure_count++], WORD_BYTES, "%s", w->in.at);
     else blame("too many lines of `pressure`");
-    in->at += strlen(in->at);
+    w->in.at += strlen(w->in.at);
     return GPUARENA_OK;
 }
 
@@ -371,20 +412,20 @@ static gpuarena_config config_of(const char *text, int parent)
     return config;
 }
 
-static gpuarena_result do_arena(reader *in)      /* arena [NAME] [under NAME] CONFIGURATION */
+static gpuarena_result do_arena(words *w)      /* arena [NAME] [under NAME] CONFIGURATION */
 {
     char word[WORD_BYTES], name[WORD_BYTES] = "arena";
     int parent = -1, number = world.arena_count;
-    reader ahead = *in;
+    reader ahead = w->in;
     gpuarena *made = NULL;
     while (*next_word(&ahead, word) && !strchr(word, '=')) {
         if (!strcmp(word, "under")) parent = arena_of(next_word(&ahead, word));
         else snprintf(name, sizeof name, "%s", word);
-        *in = ahead;
+        w->in = ahead;
     }
-    skip_spaces(in);
-    gpuarena_config config = config_of(in->at, parent);
-    in->at += strlen(in->at);
+    skip_spaces(&w->in);
+    gpuarena_config config = config_of(w->in.at, parent);
+    w->in.at += strlen(w->in.at);
     if (place.trouble[0] || number == DEVICE_ARENAS) return GPUARENA_OK;
     snprintf(config.name, sizeof config.name, "%.31s", name);
     device_holder fresh = { NULL, parent, 0, 0, 0, UINT64_MAX };
@@ -410,18 +451,9 @@ static gpuarena_result do_arena(reader *in)      /* arena [NAME] [under NAME] CO
     return GPUARENA_OK;
 }
 
-static int read_arena(reader *in)
+static gpuarena_result do_in(words *w)           /* in NAME: of the commands from here on */
 {
-    char name[WORD_BYTES];
-    if (at_end(in)) return world.arena;
-    int at = arena_of(next_word(in, name));
-    if (at < 0) blame("no arena: \"%s\"", name);
-    return at < 0 ? 0 : at;
-}
-
-static gpuarena_result do_in(reader *in)         /* in NAME: of the commands from here on */
-{
-    world.arena = read_arena(in);
+    world.arena = w->arena;
     return GPUARENA_OK;
 }
 
@@ -444,7 +476,7 @@ static gpuarena_result destroy_arena(int at)
     return result;
 }
 
-static gpuarena_result do_destroy(reader *in) { return destroy_arena(read_arena(in)); }
+static gpuarena_result do_destroy(words *w) { return destroy_arena(w->arena); }
 
 /* ---- memory */
 
@@ -459,13 +491,11 @@ static block_entry *name_block(const char *name)
     return block;
 }
 
-static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for TIME] [align SIZE] .. */
+static gpuarena_result do_alloc(words *w)      /* a NAME SIZE [on STREAM] [for TIME] [align SIZE] .. */
 {
-    char name[WORD_BYTES];
     void *ptr = &call;
-    next_word(in, name);
-    wish wanted = read_wish(in);
-    block_entry *block = name_block(name);
+    wish wanted = read_wish(&w->in);
+    block_entry *block = name_block(w->name);
     if (!block || place.trouble[0]) return GPUARENA_OK;
     gpuarena *arena = calling(world.arena);
     gpuarena_result result = wanted.is_plain
@@ -481,7 +511,7 @@ static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for
     block->is_unwatched = wanted.is_untouched;
     if (!block->live) return result;
     if (wanted.request.alignment_bytes && bench_number(ptr) % wanted.request.alignment_bytes)
-        blame("block %s is not aligned", name);
+        blame("block %s is not aligned", w->name);
     if (!wanted.is_untouched) use_new(block, wanted.is_unused);
     if (wanted.work_ns && sim_work(device.machine, 0, stream_handle(block->stream), wanted.work_ns))
         blame("the stream does not work");
@@ -489,93 +519,83 @@ static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for
     return result;
 }
 
-static gpuarena_result do_can(reader *in)        /* can SIZE ..: what can_alloc answers */
+static gpuarena_result do_can(words *w)        /* can SIZE ..: what can_alloc answers */
 {
-    wish wanted = read_wish(in);
+    wish wanted = read_wish(&w->in);
     return gpuarena_can_alloc(calling(world.arena), &wanted.request);
 }
 
-static gpuarena_result do_free(reader *in)       /* f NAME [on STREAM] [to ARENA]; on its own stream by name */
+static gpuarena_result do_free(words *w)         /* f NAME [on STREAM] [to ARENA]; on its own stream by name */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    int stream = read_on(in, block ? block->stream : STREAM_NULL);
-    int arena = take_word(in, "to") ? read_arena(in) : block ? block->arena : world.arena;
-    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    block_entry *block = w->block;
     if (block) judge_contents(block);
-    gpuarena_result result = gpuarena_free(calling(arena), ptr, stream_handle(stream));
+    gpuarena_result result = gpuarena_free(calling(w->arena), w->ptr, stream_handle(w->stream));
     if (!result && block) block->live = 0;
-    if (result && block) block->is_unwatched |= has_scrub(arena);
+    if (result && block) block->is_unwatched |= has_scrub(w->arena);
     return result;
 }
 
-static gpuarena_result do_resize(reader *in)     /* resize NAME SIZE [on STREAM] */
+static gpuarena_result do_resize(words *w)       /* resize NAME SIZE [on STREAM] */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    uint64_t bytes = read_sum(in);
-    int stream = read_on(in, block ? block->stream : STREAM_NULL);
-    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
-    gpuarena_result result = gpuarena_resize(calling(block ? block->arena : world.arena), ptr, bytes,
-                                             stream_handle(stream));
+    block_entry *block = w->block;
+    uint64_t bad, was = block ? block->bytes : 0;
+    gpuarena_result result = gpuarena_resize(calling(w->arena), w->ptr, w->bytes, stream_handle(w->stream));
     if (result && block) block->is_unwatched |= has_scrub(block->arena);
     if (result || !block) return result;
-    uint64_t bad, was = block->bytes;
-    if (bytes > was && has_scrub(block->arena) & GPUARENA_SCRUB_ALLOC
-        && !sim_verify(device.machine, 0, block->ptr + was, bytes - was, 0, &bad))
+    if (w->bytes > was && has_scrub(block->arena) & GPUARENA_SCRUB_ALLOC
+        && !sim_verify(device.machine, 0, block->ptr + was, w->bytes - was, 0, &bad))
         blame("what block %s took is not cleared", block->name);
-    block->bytes = bytes;
-    sim_fill(device.machine, 0, block->ptr, bytes, block->owner);
+    block->bytes = w->bytes;
+    sim_fill(device.machine, 0, block->ptr, w->bytes, block->owner);
     return result;
 }
 
-static gpuarena_result do_use(reader *in)        /* use NAME on STREAM */
+static gpuarena_result do_use(words *w)          /* use NAME on STREAM */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    int stream = read_on(in, STREAM_NULL);
-    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
-    gpuarena_result result = gpuarena_use(calling(block ? block->arena : world.arena), ptr, stream_handle(stream));
-    if (result && block && turn_struck())        /* then the program has to order them itself */
-        (void)sim_stream_follow(device.machine, 0, stream_handle(block->stream), stream_handle(stream));
+    gpuarena_stream stream = stream_handle(w->stream);
+    gpuarena_result result = gpuarena_use(calling(w->arena), w->ptr, stream);
+    if (result && w->block && turn_struck())     /* then the program has to order them itself */
+        (void)sim_stream_follow(device.machine, 0, stream_handle(w->block->stream), stream);
     return result;
 }
 
 /* ---- between processes, both of them this one */
 
-static gpuarena_result do_export(reader *in)     /* export NAME [as SHARE] [to ARENA] */
+/* The share of this name, a new one if there is none. */
+static share_entry *share_of(const char *name)
 {
-    block_entry *block;
-    char name[WORD_BYTES] = "";
-    char *ptr = read_pointer(in, &block);
-    if (take_word(in, "as")) next_word(in, name);
-    int arena = take_word(in, "to") ? read_arena(in) : block ? block->arena : world.arena;
     share_entry *share = find_share(name);
-    if (!share && world.share_count == MOST_SETS) blame("too many shares");
-    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
-    if (!share) share = &world.shares[world.share_count++];
+    if (share) return share;
+    if (world.share_count == MOST_SETS) {
+        blame("too many shares");
+        return &world.shares[0];
+    }
+    share = &world.shares[world.share_count++];
     snprintf(share->name, sizeof share->name, "%.31s", name);
-    share->block = block ? (int)(block - world.blocks) : -1;
-    return gpuarena_export(calling(arena), ptr, &share->shared);
+    return share;
 }
 
-static gpuarena_result do_descriptor(reader *in) /* descriptor NAME AT: of the handle that begins there */
+static gpuarena_result do_export(words *w)       /* export NAME [as SHARE] [to ARENA] */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    uint64_t at = read_sum(in), bytes = 0;
+    if (take_word(&w->in, "as")) next_word(&w->in, w->name);
+    if (take_word(&w->in, "to")) w->arena = read_arena(&w->in);
+    share_entry *share = share_of(w->name);
+    share->block = w->block ? (int)(w->block - world.blocks) : -1;
+    return gpuarena_export(calling(w->arena), w->ptr, &share->shared);
+}
+
+static gpuarena_result do_descriptor(words *w)   /* descriptor NAME AT: of the handle that begins there */
+{
+    uint64_t bytes = 0;
     int fd = -1;
-    gpuarena_result result = gpuarena_export_fd(calling(block ? block->arena : world.arena), ptr, at, &fd, &bytes);
+    gpuarena_result result = gpuarena_export_fd(calling(w->arena), w->ptr, w->bytes, &fd, &bytes);
     if (result ? fd != -1 || bytes : fd < 0 || !bytes || close(fd)) blame("no descriptor, or one too much");
     return result;
 }
 
-static gpuarena_result do_unexport(reader *in)   /* unexport NAME: all its exports end */
+static gpuarena_result do_unexport(words *w)     /* unexport NAME: all its exports end */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
-    gpuarena_result result = gpuarena_export_end(calling(block ? block->arena : world.arena), ptr);
+    gpuarena_result result = gpuarena_export_end(calling(w->arena), w->ptr);
     return turn_struck() && result == GPUARENA_INVALID_ARGUMENT ? GPUARENA_OK : result;
 }
 
@@ -595,12 +615,11 @@ static gpuarena_result import_pages(share_entry *share)
 }
 
 /* import SHARE: into the arena of the commands. What it maps has the contents of the block. */
-static gpuarena_result do_import(reader *in)
+static gpuarena_result do_import(words *w)
 {
-    char name[WORD_BYTES];
     uint64_t bad;
-    share_entry *share = find_share(next_word(in, name));
-    if (!share && !turn_struck()) blame("no share: \"%s\"", name);
+    share_entry *share = w->share;
+    if (!share && !turn_struck()) blame("no share: \"%s\"", w->name);
     if (place.trouble[0] || !share || !share->shared.bytes) return GPUARENA_OK;
     const block_entry *block = &world.blocks[share->block];
     share->ptr = NULL;
@@ -609,52 +628,42 @@ static gpuarena_result do_import(reader *in)
     if (!result) result = import_pages(share);
     if (result && share->ptr && !gpuarena_import_end(world.arenas[world.arena].ptr, share->ptr)) share->ptr = NULL;
     if (!result && !sim_verify(device.machine, 0, share->ptr, block->bytes, block->owner, &bad))
-        blame("the import of %s has other contents at %" PRIu64, name, bad);
+        blame("the import of %s has other contents at %" PRIu64, w->name, bad);
     return result;
 }
 
-static gpuarena_result do_unimport(reader *in)   /* unimport SHARE */
+static gpuarena_result do_unimport(words *w)     /* unimport SHARE */
 {
-    char name[WORD_BYTES];
-    share_entry *share = find_share(next_word(in, name));
-    if (!share || (turn_struck() && !share->ptr)) return GPUARENA_OK;
-    gpuarena_result result = gpuarena_import_end(calling(share->arena), share->ptr);
-    if (!result) share->ptr = NULL;
+    if (!w->share || (turn_struck() && !w->share->ptr)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_import_end(calling(w->share->arena), w->share->ptr);
+    if (!result) w->share->ptr = NULL;
     return result;
 }
 
-static gpuarena_result do_touch(reader *in)      /* touch SHARE TIME on STREAM: work on an import */
+static gpuarena_result do_touch(words *w)        /* touch SHARE TIME on STREAM: work on an import */
 {
-    char name[WORD_BYTES];
-    const share_entry *share = find_share(next_word(in, name));
-    uint64_t work_ns = read_sum(in);
-    int stream = read_on(in, STREAM_NULL);
-    if (!share || !share->ptr) return GPUARENA_OK;
-    const block_entry *block = &world.blocks[share->block];
-    if (sim_work(device.machine, 0, stream_handle(stream), work_ns)
-        || sim_access(device.machine, 0, stream_handle(stream), share->ptr, block->bytes, block->owner, world.op))
+    gpuarena_stream stream = stream_handle(w->stream);
+    if (!w->share || !w->share->ptr) return GPUARENA_OK;
+    const block_entry *block = &world.blocks[w->share->block];
+    if (sim_work(device.machine, 0, stream, w->bytes)
+        || sim_access(device.machine, 0, stream, w->share->ptr, block->bytes, block->owner, world.op))
         blame("the stream does not work");
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_forget(reader *in)
+static gpuarena_result do_forget(words *w) { return gpuarena_forget(calling(w->arena), stream_handle(w->stream)); }
+
+static gpuarena_result do_reserve(words *w) { return gpuarena_reserve(calling(w->arena), w->bytes); }
+
+static gpuarena_result do_trim(words *w)         /* trim [SIZE to keep] */
 {
-    gpuarena_stream stream = stream_handle(read_stream(in));
-    return gpuarena_forget(calling(world.arena), stream);
+    return gpuarena_trim(calling(w->arena), w->bytes, &world.released);
 }
 
-static gpuarena_result do_reserve(reader *in) { return gpuarena_reserve(calling(world.arena), read_sum(in)); }
-
-static gpuarena_result do_trim(reader *in)       /* trim [SIZE to keep] */
-{
-    uint64_t keep = at_end(in) ? 0 : read_sum(in);
-    return gpuarena_trim(calling(world.arena), keep, &world.released);
-}
-
-static gpuarena_result do_limit(reader *in)      /* limit SIZE */
+static gpuarena_result do_limit(words *w)      /* limit SIZE */
 {
     device_holder *holder = &device.holders[world.arena];
-    uint64_t bytes = take_word(in, "none") ? GPUARENA_NO_LIMIT : read_sum(in);
+    uint64_t bytes = take_word(&w->in, "none") ? GPUARENA_NO_LIMIT : read_sum(&w->in);
     if (bytes > holder->ceiling) holder->ceiling = bytes;
     gpuarena_result result = gpuarena_set_limit(calling(world.arena), bytes);
     holder->ceiling = bytes;                     /* in force, whatever the release answers */
@@ -671,45 +680,42 @@ static void count_freed(int arena)
     }
 }
 
-static gpuarena_result do_reset(reader *in)      /* reset [on STREAM] */
+static gpuarena_result do_reset(words *w)      /* reset [on STREAM] */
 {
-    int stream = read_on(in, STREAM_NULL);
     threads.has_reset |= threads.are_on;
     for (int at = 0; at < world.block_count && threads.are_on; at++)
         if (world.blocks[at].arena == world.arena) world.blocks[at].live = 0;
-    gpuarena_result result = gpuarena_reset(calling(world.arena), stream_handle(stream));
+    gpuarena_result result = gpuarena_reset(calling(w->arena), stream_handle(w->stream));
     count_freed(world.arena);
     return result;
 }
 
-static gpuarena_result do_mark(reader *in)       /* mark NAME: a value of this name */
+static gpuarena_result do_mark(words *w)         /* mark NAME: a value of this name */
 {
-    char name[WORD_BYTES];
-    set_value(next_word(in, name), gpuarena_mark(arena_now()));
+    set_value(w->name, gpuarena_mark(arena_now()));
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_since(reader *in)      /* since MARK [tag NAME] [on STREAM]: frees what came after it */
+static gpuarena_result do_since(words *w)        /* since MARK [tag NAME] [on STREAM]: frees what came after it */
 {
-    uint64_t mark = read_sum(in);
-    uint32_t tag = take_word(in, "tag") ? read_tag(in) : 0;
-    int stream = read_on(in, STREAM_NULL);
-    gpuarena_result result = gpuarena_free_since(calling(world.arena), mark, tag, stream_handle(stream));
+    uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
+    gpuarena_stream stream = stream_handle(read_on(&w->in, STREAM_NULL));
+    gpuarena_result result = gpuarena_free_since(calling(w->arena), w->bytes, tag, stream);
     count_freed(world.arena);
     return result;
 }
 
-static gpuarena_result do_step(reader *in) { return gpuarena_step(calling(world.arena), (uint32_t)read_sum(in)); }
+static gpuarena_result do_step(words *w) { return gpuarena_step(calling(w->arena), (uint32_t)w->bytes); }
 
-static gpuarena_result do_peaks(reader *in) { (void)in; gpuarena_reset_peaks(arena_now()); return GPUARENA_OK; }
+static gpuarena_result do_peaks(words *w) { (void)w; gpuarena_reset_peaks(arena_now()); return GPUARENA_OK; }
 
-static gpuarena_result do_scope(reader *in) { (void)gpuarena_tag_scope(read_tag(in)); return GPUARENA_OK; }
+static gpuarena_result do_scope(words *w) { (void)gpuarena_tag_scope(read_tag(&w->in)); return GPUARENA_OK; }
 
 /* figures: asks the driver for the device's figures */
-static gpuarena_result do_figures(reader *in)
+static gpuarena_result do_figures(words *w)
 {
     gpuarena_device figures;
-    (void)in;
+    (void)w;
     return gpuarena_get_device(calling(world.arena), &figures);
 }
 
@@ -734,96 +740,95 @@ static set_entry *name_set(const char *name)
 static capture_words read_capture(reader *in)
 {
     char name[WORD_BYTES];
-    capture_words words = { NULL, STREAM_NULL, 0, 1, 1, STREAM_NULL };
-    words.set = name_set(next_word(in, name));
-    words.stream = read_on(in, STREAM_NULL);
+    capture_words given = { NULL, STREAM_NULL, 0, 1, 1, STREAM_NULL };
+    given.set = name_set(next_word(in, name));
+    given.stream = read_on(in, STREAM_NULL);
     while (!at_end(in) && !place.trouble[0]) {
-        if (take_word(in, "arena")) words.on_device = 0;
-        else if (take_word(in, "device")) words.on_arena = 0;
-        else if (take_word(in, "global")) words.mode = 0;
-        else if (take_word(in, "local")) words.mode = 1;
-        else if (take_word(in, "relaxed")) words.mode = 2;
-        else if (take_word(in, "after")) words.after = read_stream(in);
+        if (take_word(in, "arena")) given.on_device = 0;
+        else if (take_word(in, "device")) given.on_arena = 0;
+        else if (take_word(in, "global")) given.mode = 0;
+        else if (take_word(in, "local")) given.mode = 1;
+        else if (take_word(in, "relaxed")) given.mode = 2;
+        else if (take_word(in, "after")) given.after = read_stream(in);
         else if (take_word(in, "as")) {
-            uint64_t number = words.set->number;
-            words.set = name_set(next_word(in, name));
-            words.set->number = number;
+            uint64_t number = given.set->number;
+            given.set = name_set(next_word(in, name));
+            given.set->number = number;
         } else blame("not understood: \"%.40s\"", in->at);
     }
-    return words;
+    return given;
 }
 
 /* begin SET on STREAM [global|local|relaxed] [arena|device] [after STREAM: a fork of a stream that is captured] */
-static gpuarena_result do_begin(reader *in)
+static gpuarena_result do_begin(words *w)
 {
-    capture_words words = read_capture(in);
+    capture_words given = read_capture(&w->in);
     int code = 0;
     if (place.trouble[0]) return GPUARENA_OK;
-    if (words.on_arena) {
-        uint64_t before = words.set->number;
-        gpuarena_result result = gpuarena_capture_begin(calling(world.arena), stream_handle(words.stream),
-                                                        strcmp(words.set->name, "none") ? &words.set->number : NULL);
-        if (result && words.set->number != before) blame("a failed begin wrote its output");
+    if (given.on_arena) {
+        uint64_t before = given.set->number;
+        gpuarena_result result = gpuarena_capture_begin(calling(world.arena), stream_handle(given.stream),
+                                                        strcmp(given.set->name, "none") ? &given.set->number : NULL);
+        if (result && given.set->number != before) blame("a failed begin wrote its output");
         if (result) return result;
-        if (!words.set->number) blame("a capture set has the number 0");
+        if (!given.set->number) blame("a capture set has the number 0");
     }
-    if (words.stream > 0) world.stream_captured[words.stream] = 1;
-    if (words.after != STREAM_NULL)
-        code = sim_stream_follow(device.machine, 0, stream_handle(words.stream), stream_handle(words.after));
-    else if (words.on_device) code = sim_capture_begin(device.machine, 0, stream_handle(words.stream), words.mode);
+    if (given.stream > 0) world.stream_captured[given.stream] = 1;
+    if (given.after != STREAM_NULL)
+        code = sim_stream_follow(device.machine, 0, stream_handle(given.stream), stream_handle(given.after));
+    else if (given.on_device) code = sim_capture_begin(device.machine, 0, stream_handle(given.stream), given.mode);
     if (code) blame("the device does not capture: %d", code);
     return GPUARENA_OK;
 }
 
 /* end SET on STREAM [arena|device] [as GRAPH]: the graph has the name of the set, or another */
-static gpuarena_result do_end(reader *in)
+static gpuarena_result do_end(words *w)
 {
-    capture_words words = read_capture(in);
+    capture_words given = read_capture(&w->in);
     int code = 0;
     if (place.trouble[0]) return GPUARENA_OK;
-    if (turn_struck() && words.stream > 0 && !world.stream_captured[words.stream]) return GPUARENA_OK;
-    if (words.stream > 0) world.stream_captured[words.stream] = 0;
-    if (words.on_device) code = sim_capture_end(device.machine, 0, stream_handle(words.stream), &words.set->graph);
-    if (code || (words.on_device && !words.set->graph)) blame("the capture is not valid: %d", code);
-    return words.on_arena ? gpuarena_capture_end(calling(world.arena), stream_handle(words.stream)) : GPUARENA_OK;
+    if (turn_struck() && given.stream > 0 && !world.stream_captured[given.stream]) return GPUARENA_OK;
+    if (given.stream > 0) world.stream_captured[given.stream] = 0;
+    if (given.on_device) code = sim_capture_end(device.machine, 0, stream_handle(given.stream), &given.set->graph);
+    if (code || (given.on_device && !given.set->graph)) blame("the capture is not valid: %d", code);
+    return given.on_arena ? gpuarena_capture_end(calling(world.arena), stream_handle(given.stream)) : GPUARENA_OK;
 }
 
-static gpuarena_result do_launch(reader *in)     /* launch GRAPH on STREAM */
+static gpuarena_result do_launch(words *w)     /* launch GRAPH on STREAM */
 {
-    capture_words words = read_capture(in);
+    capture_words given = read_capture(&w->in);
     if (place.trouble[0]) return GPUARENA_OK;
-    if (sim_graph_launch(device.machine, 0, words.set->graph, stream_handle(words.stream), world.op))
+    if (sim_graph_launch(device.machine, 0, given.set->graph, stream_handle(given.stream), world.op))
         blame("the graph is not launched");
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_discard(reader *in)    /* discard GRAPH: the program destroys it */
+static gpuarena_result do_discard(words *w)      /* discard GRAPH: the program destroys it */
 {
-    char name[WORD_BYTES];
-    set_entry *set = find_set(next_word(in, name));
-    if (!set || !set->graph || sim_graph_destroy(device.machine, set->graph)) blame("no graph: \"%s\"", name);
+    set_entry *set = find_set(w->name);
+    if (!set || !set->graph || sim_graph_destroy(device.machine, set->graph)) blame("no graph: \"%s\"", w->name);
     else set->graph = NULL;
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_release(reader *in)    /* release SET on STREAM */
+static gpuarena_result do_release(words *w)    /* release SET on STREAM */
 {
-    capture_words words = read_capture(in);
-    if (place.trouble[0] || (turn_struck() && !words.set->number)) return GPUARENA_OK;
-    gpuarena_result result = gpuarena_capture_release(calling(world.arena), words.set->number,
-                                                      stream_handle(words.stream));
-    if (!result) set_value("released_set", words.set->number);
-    if (!result) words.set->number = 0;
+    capture_words given = read_capture(&w->in);
+    if (place.trouble[0] || (turn_struck() && !given.set->number)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_capture_release(calling(world.arena), given.set->number,
+                                                      stream_handle(given.stream));
+    if (!result) set_value("released_set", given.set->number);
+    if (!result) given.set->number = 0;
     return result;
 }
 
-static gpuarena_result do_mode(reader *in)       /* mode global|local|relaxed: the thread's, for captures */
+static gpuarena_result do_mode(words *w)       /* mode global|local|relaxed: the thread's, for captures */
 {
     static const char *const modes[] = { "global", "local", "relaxed" };
     int mode = 0, was = 0;
     char word[WORD_BYTES];
     world.expected++;
-    next_word(in, word);
+    next_word(&w->in, word);
     device.real.capture.exchange_mode(&device.real, &was);
     mode = was;
     device.real.capture.exchange_mode(&device.real, &mode);
@@ -833,42 +838,39 @@ static gpuarena_result do_mode(reader *in)       /* mode global|local|relaxed: t
 
 /* ---- threads: lines that begin with | */
 
-static gpuarena_result do_tell(reader *in)       /* tell NAME: what waits for it goes on */
+static gpuarena_result do_tell(words *w)         /* tell NAME: what waits for it goes on */
 {
-    char name[WORD_BYTES];
-    value_entry *told = value_of(next_word(in, name));
+    value_entry *told = value_of(w->name);
     if (!told->value) told->value = 1;
     if (threads.wake) threads.wake(told);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_await(reader *in)      /* await NAME: until it is told */
+static gpuarena_result do_await(words *w)        /* await NAME: until it is told */
 {
-    char name[WORD_BYTES];
-    value_entry *told = value_of(next_word(in, name));
+    value_entry *told = value_of(w->name);
     if (!threads.are_on) blame("there are no threads");
     while (!told->value && !place.trouble[0]) threads.wait(told, told->name);
     return GPUARENA_OK;
 }
 
 /* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order */
-static gpuarena_result do_look(reader *in)
+static gpuarena_result do_look(words *w)
 {
     gpuarena *arena = world.arenas[world.arena].ptr;
     gpuarena_stats stats;
     gpuarena_block found;
-    block_entry *block;
     char message[200];
     world.expected++;
     gpuarena_get_stats(arena, &stats);
     if (wrong_sums(&stats)) blame("%s", wrong_sums(&stats));
-    if (at_end(in)) {
+    if (at_end(&w->in)) {
         if (gpuarena_check(arena, message, sizeof message)) blame("check: %s", message);
         return GPUARENA_OK;
     }
-    char *ptr = read_pointer(in, &block);
-    if (gpuarena_owner(ptr) != arena || gpuarena_lookup(arena, ptr, &found) || found.state != GPUARENA_STATE_LIVE)
-        blame("a live block is not found");
+    read_form(w, "p");
+    if (gpuarena_owner(w->ptr) != arena || gpuarena_lookup(arena, w->ptr, &found)
+        || found.state != GPUARENA_STATE_LIVE) blame("a live block is not found");
     return GPUARENA_OK;
 }
 
@@ -884,11 +886,11 @@ static device_entry read_entry(reader *in)
 }
 
 /* fail next|every|N|N+ ENTRY [above SIZE] [CODE]: the call of this number from now on, and with + all later ones */
-static gpuarena_result do_fail(reader *in)
+static gpuarena_result do_fail(words *w)
 {
     char word[WORD_BYTES];
     device_fault fault = { ENTRY_COUNT, 0, 1, 1, 0, 999 };
-    next_word(in, word);
+    next_word(&w->in, word);
     if (!strcmp(word, "every")) fault.length = UINT64_MAX;
     else if (strcmp(word, "next")) {
         char *end;
@@ -897,50 +899,50 @@ static gpuarena_result do_fail(reader *in)
         if (*end == 'x') fault.length = fault.at, fault.at = 1;
         if (end == word) blame("`fail next|every|3|3+|3x ENTRY [CODE]` is expected");
     }
-    fault.entry = read_entry(in);
-    if (take_word(in, "above")) fault.above = read_sum(in);
-    if (!at_end(in)) fault.code = (int)read_sum(in);
+    fault.entry = read_entry(&w->in);
+    if (take_word(&w->in, "above")) fault.above = read_sum(&w->in);
+    if (!at_end(&w->in)) fault.code = (int)read_sum(&w->in);
     if (device.fault_count < DEVICE_FAULTS) device.faults[device.fault_count++] = fault;
     else blame("too many faults");
     return GPUARENA_OK;
 }
 
 /* hold ENTRY ..: the first thread's next call of one of them tells `hung`, which is 2 then, and awaits `done` */
-static gpuarena_result do_hold(reader *in)
+static gpuarena_result do_hold(words *w)
 {
-    while (!at_end(in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(in);
+    while (!at_end(&w->in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(&w->in);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_heal(reader *in) { (void)in; device.fault_count = 0; return GPUARENA_OK; }
+static gpuarena_result do_heal(words *w) { (void)w; device.fault_count = 0; return GPUARENA_OK; }
 
 /* lie null|misaligned|overlap|wrap: of the next obtain. lie destroyed: the next destroy. lie free SIZE: info. */
-static gpuarena_result do_lie(reader *in)
+static gpuarena_result do_lie(words *w)
 {
-    if (take_word(in, "destroyed")) device.is_destroyed_wrongly = 1;
-    else if (take_word(in, "reserve")) device.is_reserved_wrongly = 1;
-    else if (take_word(in, "free")) {
+    if (take_word(&w->in, "destroyed")) device.is_destroyed_wrongly = 1;
+    else if (take_word(&w->in, "reserve")) device.is_reserved_wrongly = 1;
+    else if (take_word(&w->in, "free")) {
         device.is_said = 1;
-        device.said_free = read_sum(in);
+        device.said_free = read_sum(&w->in);
     } else {
-        device.lie = take_word(in, "null") ? LIE_NULL : take_word(in, "misaligned") ? LIE_MISALIGNED
-            : take_word(in, "overlap") ? LIE_OVERLAP : take_word(in, "wrap") ? LIE_WRAP : LIE_NONE;
+        device.lie = take_word(&w->in, "null") ? LIE_NULL : take_word(&w->in, "misaligned") ? LIE_MISALIGNED
+            : take_word(&w->in, "overlap") ? LIE_OVERLAP : take_word(&w->in, "wrap") ? LIE_WRAP : LIE_NONE;
         if (!device.lie) blame("what kind of lie?");
     }
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_rival(reader *in)      /* rival SIZE, rival -SIZE: another process takes, or gives back */
+static gpuarena_result do_rival(words *w)      /* rival SIZE, rival -SIZE: another process takes, or gives back */
 {
-    int gives_back = take_mark(in, "-");
-    sim_rival(device.machine, 0, read_sum(in), gives_back);
+    int gives_back = take_mark(&w->in, "-");
+    sim_rival(device.machine, 0, read_sum(&w->in), gives_back);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_environment(reader *in)    /* environment "TEXT": of arenas to come */
+static gpuarena_result do_environment(words *w)    /* environment "TEXT": of arenas to come */
 {
     char text[WORD_BYTES];
-    if (setenv("GPUARENA_SCRIPT", next_word(in, text), 1)) blame("no environment");
+    if (setenv("GPUARENA_SCRIPT", next_word(&w->in, text), 1)) blame("no environment");
     return GPUARENA_OK;
 }
 
@@ -950,49 +952,49 @@ static void *run_elsewhere(void *user)
     return NULL;
 }
 
-static gpuarena_result do_elsewhere(reader *in)  /* elsewhere COMMAND: another thread calls */
+static gpuarena_result do_elsewhere(words *w)  /* elsewhere COMMAND: another thread calls */
 {
     char text[CALLBACK_BYTES];
     pthread_t thread;
     struct call_state was = call;
-    read_rest(in, text);
+    read_rest(&w->in, text);
     if (pthread_create(&thread, NULL, run_elsewhere, text) || pthread_join(thread, NULL)) blame("no other thread");
     call.arena = was.arena;
     return GPUARENA_OK;
 }
 
 /* within [always] ENTRY COMMAND | ..: in the next call of this entry, or in each; `any`: that changes memory */
-static gpuarena_result do_within(reader *in)
+static gpuarena_result do_within(words *w)
 {
-    within_always = take_word(in, "always");
-    within_entry = read_entry(in);
-    read_rest(in, within_text);
+    within_always = take_word(&w->in, "always");
+    within_entry = read_entry(&w->in);
+    read_rest(&w->in, within_text);
     device.within = call_within;
     return GPUARENA_OK;
 }
 
 /* ---- what the script expects */
 
-static gpuarena_result do_expect(reader *in)     /* expect A = B, C <= D .. */
+static gpuarena_result do_expect(words *w)     /* expect A = B, C <= D .. */
 {
     world.expected++;
     do {
         uint64_t left = 0, right = 0;
-        const char *begin = in->at;
-        int holds = read_comparison(in, &left, &right);
+        const char *begin = w->in.at;
+        int holds = read_comparison(&w->in, &left, &right);
         if (!holds && !turn_struck())
-            blame("%.*s: left is %" PRIu64 ", right is %" PRIu64, (int)(in->at - begin), begin, left, right);
-    } while (take_mark(in, ",") && !place.trouble[0]);
+            blame("%.*s: left is %" PRIu64 ", right is %" PRIu64, (int)(w->in.at - begin), begin, left, right);
+    } while (take_mark(&w->in, ",") && !place.trouble[0]);
     return GPUARENA_OK;
 }
 
 /* asked SIZE SIZE ..: what obtain and create were asked for since the last `asked` */
-static gpuarena_result do_asked(reader *in)
+static gpuarena_result do_asked(words *w)
 {
     int at = 0;
     world.expected++;
-    for (; !at_end(in) && !place.trouble[0]; at++) {
-        uint64_t bytes = read_factor(in);
+    for (; !at_end(&w->in) && !place.trouble[0]; at++) {
+        uint64_t bytes = read_factor(&w->in);
         if (at >= device.asked_count || device.asked[at] != bytes)
             blame("the driver was asked for %" PRIu64 " bytes as number %d",
                   at < device.asked_count ? device.asked[at] : 0, at + 1);
@@ -1003,30 +1005,30 @@ static gpuarena_result do_asked(reader *in)
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_count(reader *in)      /* count: calls are counted anew */
+static gpuarena_result do_count(words *w)      /* count: calls are counted anew */
 {
-    (void)in;
+    (void)w;
     memset(device.calls, 0, sizeof device.calls);
     device.asked_count = 0;
     return GPUARENA_OK;
 }
 
 /* says "PART": the latest failure's sentence, or its detail, has this part. Of the thread, if no arena has failed. */
-static gpuarena_result do_says(reader *in)
+static gpuarena_result do_says(words *w)
 {
     char part[WORD_BYTES], text[600];
     gpuarena_failure failure;
     world.expected++;
     gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
     gpuarena_failure_text(&failure, text, sizeof text);
-    next_word(in, part);
+    next_word(&w->in, part);
     if (!strstr(text, part) && !strstr(failure.detail, part) && !turn_struck())
         blame("\"%s\" is not said, but: %s (%s)", part, text, failure.detail);
     return GPUARENA_OK;
 }
 
 /* force KEY=VALUE, ..: the configuration in force has these */
-static gpuarena_result do_force(reader *in)
+static gpuarena_result do_force(words *w)
 {
     char word[WORD_BYTES], text[600] = ",", wanted[WORD_BYTES + 2];
     gpuarena_config config;
@@ -1035,80 +1037,84 @@ static gpuarena_result do_force(reader *in)
     size_t length = gpuarena_config_text(&config, text + 1, sizeof text - 2);
     snprintf(text + 1 + length, sizeof text - 1 - length, ",");
     do {
-        snprintf(wanted, sizeof wanted, ",%s,", next_word(in, word));
+        snprintf(wanted, sizeof wanted, ",%s,", next_word(&w->in, word));
         if (!strstr(text, wanted)) blame("%s is not in force, but: %s", word, text);
-    } while (take_mark(in, ",") && !place.trouble[0]);
+    } while (take_mark(&w->in, ",") && !place.trouble[0]);
     return GPUARENA_OK;
 }
 
 /* config "TEXT" [is "TEXT"]: it is valid, and this is its canonical text */
-static gpuarena_result do_config(reader *in)
+static gpuarena_result do_config(words *w)
 {
     char text[WORD_BYTES], wanted[WORD_BYTES], canonical[600];
     gpuarena_config config = GPUARENA_INIT;
-    next_word(in, text);
+    next_word(&w->in, text);
     (void)calling(-1);
     gpuarena_result result = gpuarena_config_parse(text, &config, NULL, 0);
     if (result) return result;
     world.expected++;
     gpuarena_config_text(&config, canonical, sizeof canonical);
-    if (take_word(in, "is")) next_word(in, wanted);
+    if (take_word(&w->in, "is")) next_word(&w->in, wanted);
     else snprintf(wanted, sizeof wanted, "%s", text);
     if (strcmp(canonical, wanted)) blame("\"%s\" is \"%s\"", text, canonical);
     return result;
 }
 
-static gpuarena_result do_cleared(reader *in)    /* cleared NAME[+OFFSET] SIZE: there are zeros */
+static gpuarena_result do_cleared(words *w)      /* cleared NAME[+OFFSET] SIZE: there are zeros */
 {
-    block_entry *block;
     uint64_t bad;
-    const char *ptr = read_pointer(in, &block);
     world.expected++;
-    if (!sim_verify(device.machine, 0, ptr, read_sum(in), 0, &bad)) blame("it is not cleared at %" PRIu64, bad);
+    if (!sim_verify(device.machine, 0, w->ptr, w->bytes, 0, &bad)) blame("it is not cleared at %" PRIu64, bad);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_spoil(reader *in)      /* spoil NAME: its contents are others, for tests of scripts */
+static gpuarena_result do_spoil(words *w)        /* spoil NAME: its contents are others, for tests of scripts */
 {
-    block_entry *block;
-    char *ptr = read_pointer(in, &block);
-    sim_fill(device.machine, 0, ptr, 256, ++world.owner);
+    sim_fill(device.machine, 0, w->ptr, 256, ++world.owner);
     return GPUARENA_OK;
 }
 
-static gpuarena_result do_let(reader *in)        /* let NAME = SUM */
+static gpuarena_result do_let(words *w)          /* let NAME = SUM */
 {
-    char name[WORD_BYTES];
-    next_word(in, name);
-    if (!take_mark(in, "=")) blame("`let x = ..` is expected");
-    set_value(name, read_sum(in));
+    if (!take_mark(&w->in, "=")) blame("`let x = ..` is expected");
+    set_value(w->name, read_sum(&w->in));
     return GPUARENA_OK;
 }
 
-enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4 };  /* MAY_CHANGE: refused, it has done a part */
+/* NEEDS_LIVE: without the block it does nothing, once a fault has struck its allocation. MAY_CHANGE: refused, it has
+   done a part. */
+enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8 };
 
-static const struct { const char *verb; gpuarena_result (*run)(reader *in); int traits; } commands[] = {
-    { "device", do_device, 0 }, { "arena", do_arena, ASKS_MEMORY }, { "in", do_in, 0 },
-    { "destroy", do_destroy, 0 }, { "a", do_alloc, ASKS_MEMORY }, { "f", do_free, 0 },
-    { "can", do_can, PREDICTS }, { "resize", do_resize, ASKS_MEMORY }, { "use", do_use, ASKS_MEMORY },
-    { "forget", do_forget, ASKS_MEMORY | MAY_CHANGE }, { "reserve", do_reserve, ASKS_MEMORY },
-    { "trim", do_trim, ASKS_MEMORY | MAY_CHANGE }, { "limit", do_limit, ASKS_MEMORY | MAY_CHANGE },
-    { "reset", do_reset, MAY_CHANGE }, { "mark", do_mark, 0 }, { "since", do_since, MAY_CHANGE },
-    { "step", do_step, 0 }, { "peaks", do_peaks, 0 }, { "scope", do_scope, 0 }, { "figures", do_figures, 0 },
-    { "work", do_work, 0 }, { "order", do_order, 0 }, { "done", do_done, 0 }, { "later", do_later, 0 },
-    { "gone", do_gone, 0 }, { "thread", do_thread, 0 }, { "begin", do_begin, ASKS_MEMORY },
-    { "end", do_end, 0 }, { "launch", do_launch, 0 }, { "discard", do_discard, 0 },
-    { "release", do_release, ASKS_MEMORY }, { "fail", do_fail, 0 }, { "heal", do_heal, 0 },
-    { "lie", do_lie, 0 }, { "rival", do_rival, 0 }, { "environment", do_environment, 0 },
-    { "pressure", do_pressure, 0 }, { "elsewhere", do_elsewhere, 0 },
-    { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
-    { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
-    { "export", do_export, 0 }, { "descriptor", do_descriptor, 0 }, { "unexport", do_unexport, 0 },
-    { "import", do_import, ASKS_MEMORY },
-    { "unimport", do_unimport, MAY_CHANGE }, { "touch", do_touch, 0 },
-    { "observe", do_observe, 0 }, { "walk", do_walk, 0 }, { "report", do_report, 0 }, { "within", do_within, 0 },
-    { "tell", do_tell, 0 }, { "await", do_await, 0 }, { "look", do_look, 0 }, { "hold", do_hold, 0 },
-    { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 }, { "mode", do_mode, 0 },
+static const struct command {
+    const char *verb, *form;
+    gpuarena_result (*run)(words *w);
+    int traits;
+} commands[] = {
+    { "device", "", do_device, 0 }, { "arena", "", do_arena, ASKS_MEMORY }, { "in", "d", do_in, 0 },
+    { "destroy", "d", do_destroy, 0 }, { "a", "n", do_alloc, ASKS_MEMORY }, { "f", "poa", do_free, NEEDS_LIVE },
+    { "can", "", do_can, PREDICTS }, { "resize", "pzo", do_resize, ASKS_MEMORY | NEEDS_LIVE },
+    { "use", "pO", do_use, ASKS_MEMORY | NEEDS_LIVE }, { "forget", "s", do_forget, ASKS_MEMORY | MAY_CHANGE },
+    { "reserve", "z", do_reserve, ASKS_MEMORY }, { "trim", "Z", do_trim, ASKS_MEMORY | MAY_CHANGE },
+    { "limit", "", do_limit, ASKS_MEMORY | MAY_CHANGE }, { "reset", "o", do_reset, MAY_CHANGE },
+    { "mark", "n", do_mark, 0 }, { "since", "z", do_since, MAY_CHANGE }, { "step", "z", do_step, 0 },
+    { "peaks", "", do_peaks, 0 }, { "scope", "", do_scope, 0 }, { "figures", "", do_figures, 0 },
+    { "work", "pzO", do_work, 0 }, { "order", "s", do_order, 0 }, { "done", "", do_done, 0 },
+    { "later", "z", do_later, 0 }, { "gone", "s", do_gone, 0 }, { "thread", "z", do_thread, 0 },
+    { "begin", "", do_begin, ASKS_MEMORY }, { "end", "", do_end, 0 }, { "launch", "", do_launch, 0 },
+    { "discard", "n", do_discard, 0 }, { "release", "", do_release, ASKS_MEMORY },
+    { "fail", "", do_fail, 0 }, { "heal", "", do_heal, 0 }, { "lie", "", do_lie, 0 }, { "rival", "", do_rival, 0 },
+    { "environment", "", do_environment, 0 }, { "pressure", "", do_pressure, 0 },
+    { "elsewhere", "", do_elsewhere, 0 }, { "observe", "", do_observe, 0 }, { "walk", "", do_walk, 0 },
+    { "report", "", do_report, 0 }, { "within", "", do_within, 0 },
+    { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, 0 },
+    { "hold", "", do_hold, 0 },
+    { "expect", "", do_expect, 0 }, { "asked", "", do_asked, 0 }, { "count", "", do_count, 0 },
+    { "says", "", do_says, 0 }, { "force", "", do_force, 0 }, { "config", "", do_config, 0 },
+    { "mode", "", do_mode, 0 },
+    { "export", "p", do_export, NEEDS_LIVE }, { "descriptor", "pz", do_descriptor, 0 },
+    { "unexport", "p", do_unexport, NEEDS_LIVE }, { "import", "h", do_import, ASKS_MEMORY },
+    { "unimport", "h", do_unimport, MAY_CHANGE }, { "touch", "hzO", do_touch, 0 },
+    { "cleared", "pz", do_cleared, 0 }, { "let", "n", do_let, 0 }, { "spoil", "p", do_spoil, 0 },
 };
 
 #endif

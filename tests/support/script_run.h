@@ -18,21 +18,36 @@ static int is_long;                              /* a long repetition: one comma
 
 /* ---- one command, and what it answers */
 
-static void run_plain(const char *text, gpuarena_result *result)
+static const struct command *command_of(reader *in)
 {
     char verb[WORD_BYTES];
-    reader in = { text };
-    next_word(&in, verb);
+    next_word(in, verb);
+    for (size_t at = 0; at < COUNT(commands); at++) if (!strcmp(commands[at].verb, verb)) return &commands[at];
+    return NULL;
+}
+
+static int traits_of(const char *text)
+{
+    const struct command *command = command_of(&(reader){ text });
+    return command ? command->traits : 0;
+}
+
+static void run_plain(const char *text, gpuarena_result *result)
+{
+    words w;
+    memset(&w, 0, sizeof w);
+    w.in.at = text;
+    const struct command *command = command_of(&w.in);
     *result = GPUARENA_OK;
-    for (size_t at = 0; at < COUNT(commands); at++) {
-        if (strcmp(commands[at].verb, verb)) continue;
-        if (!device.machine && strcmp(verb, "device") && strcmp(verb, "config")) blame("a `device` comes first");
-        if (place.trouble[0]) return;
-        *result = commands[at].run(&in);
-        if (!at_end(&in)) blame("not understood: \"%.40s\"", in.at);
-        return;
-    }
-    blame("no command: \"%s\"", verb);
+    if (!command) blame("no command: \"%.*s\"", (int)strcspn(text, " "), text);
+    else if (!device.machine && command->run != do_device && command->run != do_config)
+        blame("a `device` comes first");
+    if (place.trouble[0]) return;
+    read_form(&w, command->form);
+    int is_off = command->traits & NEEDS_LIVE && turn_struck() && w.block && !w.block->live;
+    if (place.trouble[0] || is_off) return;
+    *result = command->run(&w);
+    if (!at_end(&w.in)) blame("not understood: \"%.40s\"", w.in.at);
 }
 
 static gpuarena_result result_of_code(int code)
@@ -44,15 +59,6 @@ static gpuarena_result result_of_code(int code)
     case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
     default:                            return GPUARENA_DRIVER_ERROR;
     }
-}
-
-static int traits_of(const char *text)
-{
-    char verb[WORD_BYTES];
-    reader in = { text };
-    next_word(&in, verb);
-    for (size_t at = 0; at < COUNT(commands); at++) if (!strcmp(commands[at].verb, verb)) return commands[at].traits;
-    return 0;
 }
 
 /* `strict`: what is struck says so, but for what frees, and where the driver may be asked again, or the host has
