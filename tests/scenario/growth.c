@@ -1,10 +1,6 @@
 /* Scenarios about growth: how much more is taken than is needed, and that a limit is kept to the byte.
    It must not know how a policy chooses its steps.
-   Tested by tests/scenario/test_needs.c. */
-#include <inttypes.h>
-#include <string.h>
-
-#include "stress/base/splitmix64.h"
+   Included by test_needs.c. */
 #include "scene.h"
 
 enum { GROWTH_BLOCKS = 96, GROWTH_PRESSES = 2000 };
@@ -29,7 +25,7 @@ static void growth_press(ground *on, uint64_t *refused)
     }
 }
 
-void growth_limit(scene *self)
+static void growth_limit(scene *self)
 {
     const uint64_t limit = 5000 * MIB;
     const ground_shape shape = { .limit_bytes = limit };
@@ -76,7 +72,7 @@ static double growth_worst(scene *self, const ground_shape *shape)
     return worst;
 }
 
-void growth_overshoot(scene *self)
+static void growth_overshoot(scene *self)
 {
     const ground_shape own = { 0 }, exact = { .adapt = growth_exact };
     double mine = growth_worst(self, &own), least = growth_worst(self, &exact);
@@ -95,7 +91,7 @@ static int growth_fits(scene *self, const op_stream *stream, uint64_t limit, voi
     return !played.refused;
 }
 
-void growth_modes(scene *self)
+static void growth_modes(scene *self)
 {
     op_stream stream;
     if (scene_lacks(self, "memory taken beforehand to compare with")) return;
@@ -119,7 +115,7 @@ static int growth_known(ground *on, uint64_t bytes)
     return stats.largest_free_bytes < bytes && gpuarena_can_alloc(on->pool.arena, &request) != GPUARENA_OK;
 }
 
-void growth_walls(scene *self)
+static void growth_walls(scene *self)
 {
     const uint64_t held = 32 * MIB, wanted = 256 * MIB;
     const ground_shape shape = { .capacity_bytes = 2 * GIB, .limit_bytes = 1 * GIB };
@@ -143,7 +139,7 @@ void growth_walls(scene *self)
 }
 
 /* ---- shapes that change at every step: does what is held come to rest? */
-void growth_shapes(scene *self)
+static void growth_shapes(scene *self)
 {
     enum { GROWTH_STEPS = 300, GROWTH_TENSORS = 12 };
     const ground_shape shape = { 0 };
@@ -171,7 +167,7 @@ void growth_shapes(scene *self)
 }
 
 /* ---- an embedding: small until it is first trained, then a table, a dense gradient and two optimizer slots */
-void growth_jump(scene *self)
+static void growth_jump(scene *self)
 {
     const uint64_t table = (uint64_t)1000003 * 300 * 4;
     const ground_shape shape = { 0 };

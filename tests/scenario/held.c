@@ -1,11 +1,9 @@
 /* Scenarios about what is held: what stays, what goes back, what is used again.
    It must not know how a policy keeps what is free.
-   Tested by tests/scenario/test_needs.c. */
-#include <inttypes.h>
-
+   Included by test_needs.c. */
 #include "scene.h"
 
-void held_trim(scene *self)
+static void held_trim(scene *self)
 {
     const uint64_t tensor = 4 * GIB;
     const ground_shape shape = { 0 };
@@ -28,7 +26,7 @@ void held_trim(scene *self)
 
 enum { HELD_PASSES = 5 };
 
-void held_again(scene *self)
+static void held_again(scene *self)
 {
     const ground_shape shape = { 0 };
     ground on;
@@ -55,7 +53,7 @@ void held_again(scene *self)
     op_stream_free(&stream);
 }
 
-void held_bound(scene *self)
+static void held_bound(scene *self)
 {
     const ground_shape shape = { .capacity_bytes = 64 * GIB };
     ground on;
@@ -71,7 +69,7 @@ void held_bound(scene *self)
 }
 
 /* ---- the same sequence again and again, with no more memory than the first time took */
-void held_repeat(scene *self)
+static void held_repeat(scene *self)
 {
     const ground_shape open = { .capacity_bytes = 64 * GIB };
     op_stream stream;
@@ -124,7 +122,7 @@ static uint64_t held_step(scene *self, int is_eager, uint64_t *live_peak)
     return held;
 }
 
-void held_lifetimes(scene *self)
+static void held_lifetimes(scene *self)
 {
     uint64_t eager_live, planned_live, eager = held_step(self, 1, &eager_live);
     uint64_t planned = held_step(self, 0, &planned_live);

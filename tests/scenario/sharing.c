@@ -1,9 +1,6 @@
 /* Scenarios about a device that others use too: shares, and a library that was there first.
    It must not know how a policy asks for memory.
-   Tested by tests/scenario/test_needs.c. */
-#include <inttypes.h>
-#include <string.h>
-
+   Included by test_needs.c. */
 #include "scene.h"
 
 enum { SHARING_COUNT = 4 };
@@ -31,7 +28,7 @@ static int sharing_start(ground *on, const int *order, uint64_t *got)
     return 0;
 }
 
-void sharing_shares(scene *self)
+static void sharing_shares(scene *self)
 {
     static const int orders[2][SHARING_COUNT] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 } };
     uint64_t got[2][SHARING_COUNT] = { { 0 }, { 0 } };
@@ -49,7 +46,7 @@ void sharing_shares(scene *self)
 }
 
 /* A library takes 12 of 16 GiB before the policy comes: what remains is used, and shared, by a part of it. */
-void sharing_grabbed(scene *self)
+static void sharing_grabbed(scene *self)
 {
     const ground_shape grows = { .faults = "rival@0=12G" };
     const ground_shape part = { .faults = "rival@0=12G", .keys = "limit=50%free" };

@@ -1,9 +1,6 @@
 /* Scenarios about small programs: tiny models, tensors of a few kilobytes, batches that must fit, requests that may
    fail, and a data set that never does.
-   It must not know how a policy rounds. Tested by tests/scenario/test_needs.c. */
-#include <inttypes.h>
-#include <string.h>
-
+   It must not know how a policy rounds. Included by test_needs.c. */
 #include "scene.h"
 
 enum { SMALL_EPOCHS = 5, SMALL_BATCHES = 31 };
@@ -22,7 +19,7 @@ static int small_batch(ground *on)
     return served == SMALL_TENSORS;
 }
 
-void small_model(scene *self)
+static void small_model(scene *self)
 {
     const ground_shape shape = { 0 };
     ground on;
@@ -61,7 +58,7 @@ static uint64_t small_stride(ground *on, uint64_t bytes)
 }
 
 /* 100 x 100 of 2, 4 and 8 bytes. */
-void small_sizes(scene *self)
+static void small_sizes(scene *self)
 {
     const ground_shape shape = { 0 };
     uint64_t strides[3] = { 0 }, held = 0;
@@ -92,7 +89,7 @@ static int small_train(ground *on, uint64_t samples)
     return served == 24;
 }
 
-void small_batches(scene *self)
+static void small_batches(scene *self)
 {
     const ground_shape shape = { .capacity_bytes = 2 * GIB };
     const uint64_t weights = 128 * MIB, sample = 24 * 640 * 1024;
@@ -118,7 +115,7 @@ void small_batches(scene *self)
 }
 
 /* ---- ten times the device through a ring of four batches */
-void small_ring(scene *self)
+static void small_ring(scene *self)
 {
     enum { SMALL_RING = 4, SMALL_LAPS = 40 };
     const uint64_t bytes = 128 * MIB;

@@ -3,10 +3,6 @@
    scenario must turn red for some policy, or for a defect planted in what it calls: the library's functions and the
    pool's, as the scenarios see them. It must not know how they measure. */
 #include "scene.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "tap.h"
 
 /* X(what, the need that must see it, on this policy) */
@@ -112,7 +108,6 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 #define gpuarena_alloc planted_alloc
 #define gpuarena_free planted_free
 #include "stress/policy/pool.c"
-#include "ground.c"
 #include "growth.c"
 #include "held.c"
 #include "sharing.c"

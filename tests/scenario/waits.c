@@ -1,8 +1,6 @@
 /* Scenarios about time: what the host waits for, and whom another stream's work keeps waiting.
    It must not know how a policy orders its frees.
-   Tested by tests/scenario/test_needs.c. */
-#include <inttypes.h>
-
+   Included by test_needs.c. */
 #include "scene.h"
 
 enum { WAITS_BATCHES = 50, WAITS_DEPTH = 2 };
@@ -22,7 +20,7 @@ static uint64_t waits_free(ground *on, void *batch, uint64_t bytes, gpuarena_str
 }
 
 /* Batches are copied on one stream and used on another, which takes five times as long. */
-void waits_overlap(scene *self)
+static void waits_overlap(scene *self)
 {
     const uint64_t bytes = 64 * MIB, copy_ns = 1000000, compute_ns = 5000000;
     const ground_shape shape = { 0 };
@@ -53,7 +51,7 @@ void waits_overlap(scene *self)
 }
 
 /* All memory was freed on a stream that still works: another one's request waits, and is served. */
-void waits_late(scene *self)
+static void waits_late(scene *self)
 {
     const uint64_t limit = 256 * MIB, work_ns = 20000000;
     const ground_shape shape = { .capacity_bytes = 256 * MIB };
