@@ -1,6 +1,6 @@
 /* Two or three threads on one arena, or on a tree, in many orders: the scripts of this folder, whose threads are
-   fibers of one thread. Judges locks, and what is called inside them; that an arena makes one driver call on memory at
-   a time; and that what is reserved and asked for is within the limit, in every driver call.
+   fibers of one thread. Judges locks, and what is called inside them; that an arena makes one driver call on memory
+   at a time; and that what is reserved and asked for is within the limit, in every driver call.
    GPUARENA_SCHEDULES=N: so many orders of a case that has 2000; GPUARENA_SCHEDULE=N: that one alone. */
 #define GPUARENA_STATIC
 #ifndef GPUARENA_NO_CUDA
