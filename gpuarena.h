@@ -9871,21 +9871,13 @@ typedef struct gpuarena__audit {
     size_t   anchor_count;                       /*   the pages in which a block starts */
 } gpuarena__audit;
 
-/* A function check_x returns 1; or it names the violated invariant and returns 0, by this macro. */
+/* A function check_x returns 1; or it names the violated invariant and returns 0, by one of these macros:
+   something is wrong; what is found is not what is kept; an index from a link or a table is no node. */
 #define GPUARENA__NEVER(violated, name, where) \
-    if (violated) return gpuarena__broken(audit, name, where)
-
-static int gpuarena__broken(const gpuarena__audit *audit, const char *name, uint64_t where)
-{
-    return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, where);
-}
-
-/* Checks that an index from a link or a table is a node that may be read. */
-static int gpuarena__check_link(const gpuarena__audit *audit, uint32_t index, uint64_t where)
-{
-    GPUARENA__NEVER(index >= audit->node_count, "a link leads to no block", where);
-    return 1;
-}
+    if (violated) return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, (uint64_t)(where))
+#define GPUARENA__SAME(found, kept, name) GPUARENA__NEVER((found) != (kept), name, found)
+#define GPUARENA__LINK(index, where) \
+    GPUARENA__NEVER((index) >= audit->node_count, "a link leads to no block", where)
 
 /* A weight for a tag's bytes and blocks, so that sums of weights tell tags apart. */
 static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
@@ -9902,7 +9894,7 @@ static int gpuarena__check_lookup(gpuarena__audit *audit, uint32_t n)
     uint64_t count = 0;
     uint32_t slot;
     for (slot = 0; slot <= lookup->mask; slot++) {
-        if (!gpuarena__check_link(audit, lookup->table[slot], slot)) return 0;
+        GPUARENA__LINK(lookup->table[slot], slot);
         count += lookup->table[slot] != 0;
     }
     GPUARENA__NEVER(count * 4 > (uint64_t)lookup->mask + 1, "the table of live blocks is too full", count);
@@ -10090,7 +10082,7 @@ static int gpuarena__check_range(gpuarena__audit *audit, uint32_t at, const gpua
     audit->handle_end = address;
     audit->anchor_count = 0;
     while (index) {
-        if (!gpuarena__check_link(audit, index, prev)) return 0;
+        GPUARENA__LINK(index, prev);
         GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
         if (!gpuarena__check_node(audit, range, index, prev, address)) return 0;
         address += gpuarena__node_bytes(gpuarena__node_at(arena, index));
@@ -10116,7 +10108,7 @@ static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *b
     for (slot = 0; digests; slot++, digests >>= 8) {     /* most classes are empty */
         uint32_t digest = (uint32_t)digests & 255, index = bins->nodes[number * 8 + slot];
         if (!digest) continue;
-        if (!gpuarena__check_link(audit, index, number * 8 + slot)) return 0;
+        GPUARENA__LINK(index, number * 8 + slot);
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(gpuarena__node_live(node), "a bin holds a live block", index);
         GPUARENA__NEVER(gpuarena__bin_of(gpuarena__node_bytes(node)).digest != digest, "a digest is wrong",
@@ -10124,7 +10116,7 @@ static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *b
         audit->binned_count++;
     }
     for (next = bins->overflow[number]; next; before = next, next = node->as.list.after) {
-        if (!gpuarena__check_link(audit, next, number)) return 0;
+        GPUARENA__LINK(next, number);
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
@@ -10146,7 +10138,7 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
     const gpuarena__node *node, *child;
     uint64_t longest, bits;
     uint32_t side, below;
-    if (!gpuarena__check_link(audit, at, above)) return 0;
+    GPUARENA__LINK(at, above);
     if (!at) return 1;
     node = gpuarena__node_at(arena, at);
     longest = node->size;
@@ -10188,21 +10180,22 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
         }
     }
     for (index = arena->multi_stream; index && multi <= audit->multi_count; multi++) {
-        if (!gpuarena__check_link(audit, index, 0)) return 0;
+        GPUARENA__LINK(index, 0);
         index = gpuarena__node_at(arena, index)->as.list.after;
     }
     GPUARENA__NEVER(audit->binned_count + multi + audit->earmarked_count != audit->free_count,
                     "free blocks and bins differ in number", audit->binned_count);
-    GPUARENA__NEVER(multi != audit->multi_count, "blocks that wait for several streams are miscounted",
-                    multi);
+    GPUARENA__SAME(multi, audit->multi_count, "blocks that wait for several streams are miscounted");
     return 1;
 }
 
-static int gpuarena__check_plans(const gpuarena__audit *audit)
+/* Checks plans, and stream records. */
+static int gpuarena__check_streams(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     const gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
+    uint64_t refs = audit->ref_count + plans->region_count, uses = audit->use_count;
+    uint32_t at, captured = 0, reserved_uses = 0;
     GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is earmarked for no plan",
                     audit->earmarked_count);
     for (at = 0; at < GPUARENA__PLANS; at++)
@@ -10211,14 +10204,6 @@ static int gpuarena__check_plans(const gpuarena__audit *audit)
     for (at = 0; at < plans->region_count; at++)
         GPUARENA__NEVER(arena->streams.list[plans->regions[at].record].home,
                         "memory is earmarked for a capture set", at);
-    return 1;
-}
-
-static int gpuarena__check_streams(const gpuarena__audit *audit)
-{
-    const gpuarena *arena = audit->arena;
-    uint64_t refs = audit->ref_count + arena->plans.region_count, uses = audit->use_count;
-    uint32_t at, captured = 0, reserved_uses = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         GPUARENA__NEVER(stream->quiet > stream->recorded || stream->recorded > stream->ticket,
@@ -10234,7 +10219,7 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
     }
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
-    GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
+    GPUARENA__SAME(captured, arena->streams.captured, "captured streams are miscounted");
     GPUARENA__NEVER(reserved_uses > arena->nodes.kept_count
                     || arena->nodes.kept_count > arena->nodes.unused.count,
                     "uses are not reserved for what captures may free", reserved_uses);
@@ -10275,29 +10260,55 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         const gpuarena__pool *pool = n ? &arena->heaps.list[n]->unused : &arena->nodes.unused;
         uint64_t count = 0;
         for (index = pool->first; index && count <= audit->node_count; count++) {
-            if (!gpuarena__check_link(audit, index, count)) return 0;
+            GPUARENA__LINK(index, count);
             index = gpuarena__node_at(arena, index)->next;
         }
-        GPUARENA__NEVER(count != pool->count, "unused nodes are miscounted", count);
+        GPUARENA__SAME(count, pool->count, "unused nodes are miscounted");
         unused += count;
     }
-    GPUARENA__NEVER(audit->entry_count != audit->live_count, "the table of live blocks is incomplete",
-                    audit->entry_count);
+    GPUARENA__SAME(audit->entry_count, audit->live_count, "the table of live blocks is incomplete");
     GPUARENA__NEVER(audit->node_count != 1 + unused + audit->use_node_count + audit->live_count
                     + audit->free_count + audit->hole_count, "nodes are lost", audit->node_count);
     for (index = arena->paged.holes; index && open <= audit->open_count; open++) {
-        if (!gpuarena__check_link(audit, index, open)) return 0;
+        GPUARENA__LINK(index, open);
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
                         "the holes' list holds another", index);
         index = gpuarena__node_at(arena, index)->as.list.after;
     }
-    GPUARENA__NEVER(open != audit->open_count, "holes are missing in their list", open);
-    GPUARENA__NEVER(audit->unmap_failed_count != arena->paged.unmap_failed_count,
-                    "holes that failed to unmap are miscounted", audit->unmap_failed_count);
-    GPUARENA__NEVER(audit->large_count != arena->paged.large_count, "large handles are miscounted",
-                    audit->large_count);
-    GPUARENA__NEVER(audit->idle_count != arena->paged.idle_count, "idle pages are miscounted",
-                    audit->idle_count);
+    GPUARENA__SAME(open, audit->open_count, "holes are missing in their list");
+    GPUARENA__SAME(audit->unmap_failed_count, arena->paged.unmap_failed_count,
+                   "holes that failed to unmap are miscounted");
+    GPUARENA__SAME(audit->large_count, arena->paged.large_count, "large handles are miscounted");
+    GPUARENA__SAME(audit->idle_count, arena->paged.idle_count, "idle pages are miscounted");
+    return 1;
+}
+
+/* Checks the sums of all blocks; and of sub-arenas, which may be in use, against those kept here. */
+static int gpuarena__check_sums(const gpuarena__audit *audit)
+{
+    const gpuarena *arena = audit->arena, *at;
+    const gpuarena_stats *stats = &arena->stats;
+    uint64_t reserved = stats->reserved_bytes, growing = arena->growing;
+    gpuarena__family family;
+#define X(name) GPUARENA__SAME(audit->name##_bytes, stats->name##_bytes, #name " bytes do not add up");
+    X(live) X(requested) X(reserved) X(pending)
+#undef X
+    GPUARENA__SAME(audit->live_count, stats->live_count, "live blocks are miscounted");
+    GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
+                    || stats->live_peak_bytes < stats->live_bytes
+                    || stats->reserved_peak_bytes < stats->reserved_bytes,
+                    "a peak is below its current value", 0);
+    GPUARENA__SAME(growing, arena->unreturned_bytes, "growth is claimed that is not under way");
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = gpuarena__registry; at; at = at->registered) {
+        if (at->config.parent != arena) continue;
+        reserved += at->family.reserved;
+        growing += at->family.growing;
+    }
+    family = arena->family;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    GPUARENA__SAME(reserved, family.reserved, "what sub-arenas reserve does not add up");
+    GPUARENA__SAME(growing, family.growing, "what sub-arenas claim does not add up");
     return 1;
 }
 
@@ -10314,45 +10325,15 @@ static int gpuarena__check_tags(const gpuarena__audit *audit)
     }
     GPUARENA__NEVER(sum || audit->tagged_bytes != tags->live_bytes, "tags do not add up",
                     audit->tagged_bytes);
-    GPUARENA__NEVER(watched != gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes),
-                    "untagged blocks' peak is not watched", watched);
+    GPUARENA__SAME(watched, gpuarena__min(tags->peak_bytes, tags->untagged_peak_bytes + tags->live_bytes),
+                   "untagged blocks' peak is not watched");
     return 1;
 }
 
-/* Checks the sums of all blocks; and of sub-arenas, which may be in use, against those kept here. */
-static int gpuarena__check_sums(const gpuarena__audit *audit)
-{
-    const gpuarena *arena = audit->arena, *at;
-    const gpuarena_stats *stats = &arena->stats;
-    uint64_t reserved = stats->reserved_bytes, growing = arena->growing;
-    gpuarena__family family;
-#define X(name) GPUARENA__NEVER(stats->name##_bytes != audit->name##_bytes, \
-                                #name " bytes do not add up", audit->name##_bytes);
-    X(live) X(requested) X(reserved) X(pending)
-#undef X
-    GPUARENA__NEVER(stats->live_count != audit->live_count, "live blocks are miscounted", audit->live_count);
-    GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
-                    || stats->live_peak_bytes < stats->live_bytes
-                    || stats->reserved_peak_bytes < stats->reserved_bytes,
-                    "a peak is below its current value", 0);
-    GPUARENA__NEVER(growing != arena->unreturned_bytes, "growth is claimed that is not under way", growing);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (at = gpuarena__registry; at; at = at->registered) {
-        if (at->config.parent != arena) continue;
-        reserved += at->family.reserved;
-        growing += at->family.growing;
-    }
-    family = arena->family;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    GPUARENA__NEVER(family.reserved != reserved, "what sub-arenas reserve does not add up", reserved);
-    GPUARENA__NEVER(family.growing != growing, "what sub-arenas claim does not add up", growing);
-    return 1;
-}
-
-/* The bytes of all host memory of an arena, its struct and that of its ranges left out. ends 1: frees it
-   all. */
+/* The bytes of all host memory of an arena, its struct left out. ends 1: frees it all; no range is left. */
 static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
 {
+    const gpuarena__range *range;
     uint64_t sum = 0;
     uint32_t at;
 #define GPUARENA__PIECE(memory, bytes) \
@@ -10382,19 +10363,9 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
     GPUARENA__TABLES(X)
 #undef X
 #undef GPUARENA__PIECE
-    return sum;
-}
-
-/* Checks the sum of all host memory against the count. */
-static int gpuarena__check_host(const gpuarena__audit *audit)
-{
-    const gpuarena *arena = audit->arena;
-    uint64_t bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
-    const gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after)
-        bytes += gpuarena__range_bytes(arena, range->bytes, range->pages != NULL);
-    GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
-    return 1;
+        sum += gpuarena__range_bytes(arena, range->bytes, range->pages != NULL);
+    return sum;
 }
 
 /* Checks values derived from the configuration and the state, then every structure. */
@@ -10403,6 +10374,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     gpuarena__audit audit_of = GPUARENA_INIT, *audit = &audit_of;
     gpuarena__fast fast = gpuarena__fast_now(arena);
     const gpuarena__range *range;
+    uint64_t bytes;
     uint32_t at;
     audit->arena = arena;
     audit->out = out;
@@ -10410,11 +10382,10 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     audit->reserved_bytes = arena->paged.spare_pages * arena->paged.page_bytes;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
                     || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
-    GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
-    GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
-                    "the limit is not the configuration's", arena->limit);
-    GPUARENA__NEVER(arena->fast.plain_limit != fast.plain_limit,
-                    "frees take another way than their releases need", arena->fast.plain_limit);
+    GPUARENA__SAME(arena->unit, arena->config.alignment, "the unit is not the alignment");
+    GPUARENA__SAME(arena->limit, arena->config.limit_bytes, "the limit is not the configuration's");
+    GPUARENA__SAME(arena->fast.plain_limit, fast.plain_limit,
+                   "frees take another way than their releases need");
     GPUARENA__NEVER(arena->fast.max_bytes != fast.max_bytes
                     || arena->fast.hit_max_bytes != fast.hit_max_bytes
                     || arena->fast.slow_free_flags != fast.slow_free_flags,
@@ -10425,10 +10396,13 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
         if (!gpuarena__check_lookup(audit, at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
-    GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
-    return gpuarena__check_bins(audit) && gpuarena__check_plans(audit) && gpuarena__check_streams(audit)
-        && gpuarena__check_known(audit) && gpuarena__check_tables(audit) && gpuarena__check_sums(audit)
-        && gpuarena__check_tags(audit) && gpuarena__check_host(audit);
+    GPUARENA__SAME(at, arena->ranges.count, "segments are miscounted");
+    if (!gpuarena__check_bins(audit) || !gpuarena__check_streams(audit) || !gpuarena__check_known(audit)
+        || !gpuarena__check_tables(audit) || !gpuarena__check_sums(audit) || !gpuarena__check_tags(audit))
+        return 0;
+    bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
+    GPUARENA__SAME(bytes, arena->host_bytes, "host memory does not add up");
+    return 1;
 }
 
 /* >>cuda ===============================================================================================
@@ -13962,6 +13936,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__KEYS
 #undef GPUARENA__NOINLINE
 #undef GPUARENA__LIKELY
+#undef GPUARENA__LINK
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAX_BYTES
 #undef GPUARENA__MEMORY_ENTRIES
@@ -13970,6 +13945,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
 #undef GPUARENA__RULES
+#undef GPUARENA__SAME
 #undef GPUARENA__SET
 #undef GPUARENA__SORT
 #undef GPUARENA__STEPPED
