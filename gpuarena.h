@@ -11106,37 +11106,31 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* The idle bytes of all arenas under `top` except `arena`; or with `most` all that is not live, of which no
-   more can be idle: then no plan ends. *stays: the bytes they hold beside that. Growth in progress there is
-   finished first. */
-static uint64_t gpuarena__family_idle_under(const gpuarena *arena, const gpuarena__reclaim *reclaim,
-                                            const gpuarena *top, int most, uint64_t *stays)
-{
-    uint64_t number = UINT64_MAX, idle = 0, one;
-    gpuarena *at;
-    *stays = 0;
-    while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
-        one = most ? at->stats.reserved_bytes - at->stats.live_bytes
-                   : gpuarena__family_idle(at, 0, !reclaim->predicts);
-        idle += one;
-        *stays += at->stats.reserved_bytes - one;
-        (void)gpuarena__end(at, GPUARENA_OK);
-    }
-    return idle;
-}
-
-/* Counts the frees so far in the tree's other arenas. They are looked at one after the other: a block that is
+/* What all arenas under `top` except `arena` have. They are looked at one after the other: a block that is
    freed in one after the look, while memory of another is taken before it, seems to be live in both. */
-static uint64_t gpuarena__family_frees(const gpuarena *arena, const gpuarena__reclaim *reclaim)
+typedef struct gpuarena__others {
+    uint64_t idle;                               /* bytes; with `most` all that is not live, of which no more
+                                                    can be idle: then no plan ends */
+    uint64_t stays;                              /* the bytes they hold beside that */
+    uint64_t frees;                              /* so far */
+} gpuarena__others;
+
+/* Growth in progress there is finished first. */
+static gpuarena__others gpuarena__family_look(const gpuarena *arena, const gpuarena__reclaim *reclaim,
+                                              const gpuarena *top, int most)
 {
-    const gpuarena *root = gpuarena__family_root(arena);
-    uint64_t number = UINT64_MAX, frees = 0;
+    gpuarena__others sum = GPUARENA_INIT;
+    uint64_t number = UINT64_MAX, idle;
     gpuarena *at;
-    while ((at = gpuarena__family_enter(arena, reclaim->apart, root, &number)) != NULL) {
-        frees += at->stats.free_count + at->other_free_count;
+    while ((at = gpuarena__family_enter(arena, reclaim->apart, top, &number)) != NULL) {
+        idle = most ? at->stats.reserved_bytes - at->stats.live_bytes
+                    : gpuarena__family_idle(at, 0, !reclaim->predicts);
+        sum.idle += idle;
+        sum.stays += at->stats.reserved_bytes - idle;
+        sum.frees += at->stats.free_count + at->other_free_count;
         (void)gpuarena__end(at, GPUARENA_OK);
     }
-    return frees;
+    return sum;
 }
 
 /* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
@@ -11150,10 +11144,9 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     for (most = !reclaim->predicts; most >= 0; most--)       /* plans end only if that may help */
         for (top = device ? gpuarena__family_root(arena) : arena; top; top = top->config.parent) {
             gpuarena__figures now = gpuarena__family_figures(arena, top);
-            uint64_t stays;
             if (!device && now.held + bytes <= now.limit) continue;
-            (void)gpuarena__family_idle_under(arena, reclaim, top, most, &stays);
-            if (reclaim->own + stays + bytes > (device ? device : now.limit)) return 0;
+            if (reclaim->own + gpuarena__family_look(arena, reclaim, top, most).stays + bytes
+                > (device ? device : now.limit)) return 0;
         }
     return 1;
 }
@@ -11212,14 +11205,14 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     gpuarena__unlock_all(arena);
     if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
-    frees = gpuarena__family_frees(arena, reclaim);
+    frees = gpuarena__family_look(arena, reclaim, root, 1).frees;
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
         gpuarena__figures then = gpuarena__family_figures(arena, top);
         uint64_t lack = refused ? bytes : gpuarena__above(then.held + bytes, then.limit);
         released += gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
     }
-    moved = !released && gpuarena__family_frees(arena, reclaim) != frees;
+    moved = !released && gpuarena__family_look(arena, reclaim, root, 1).frees != frees;
     gpuarena__relock_all(arena);
     now = gpuarena__family_figures(arena, root).changes;
     changed = now != reclaim->seen;
@@ -12320,30 +12313,24 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Counts frees here and in the tree's other arenas, whose reserved memory and limits count, too. The locks
-   are open meanwhile. */
-static uint64_t gpuarena__pressure_changes(gpuarena *arena, const gpuarena__reclaim *reclaim)
-{
-    uint64_t changes = arena->stats.free_count + arena->other_free_count;
-    if (!arena->has_family || gpuarena__is_tied()) return changes;
-    gpuarena__unlock_all(arena);
-    changes += gpuarena__family_frees(arena, reclaim)
-        + gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
-    gpuarena__relock_all(arena);
-    return changes;
-}
-
-/* Calls config.pressure, without any lock. Later rounds call it again only if something has changed. What a
-   round obtains and gives back, because it does not serve the request, is no change. */
+/* Calls config.pressure, without any lock. Later rounds call it again only if something has changed: frees
+   here and in the tree's other arenas, whose reserved memory and limits count, too. What a round obtains and
+   gives back, because it does not serve the request, is no change. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
+    const gpuarena *root = gpuarena__family_root(arena);
     gpuarena__frame frame;
-    uint64_t changes;
+    uint64_t changes = arena->stats.free_count + arena->other_free_count;
     (void)req;
     if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
         || miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
-    changes = gpuarena__pressure_changes(arena, &miss->reclaim);
+    if (arena->has_family && !gpuarena__is_tied()) {
+        gpuarena__unlock_all(arena);
+        changes += gpuarena__family_look(arena, &miss->reclaim, root, 1).frees
+            + gpuarena__family_figures(arena, root).changes;
+        gpuarena__relock_all(arena);
+    }
     if (changes == miss->pressure_changes && arena->limit == miss->pressure_limit
         && arena->stats.reserved_bytes >= miss->pressure_reserved) return 0;
     miss->pressure_changes = changes;
@@ -12411,20 +12398,6 @@ static const struct gpuarena__stage {
     { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_ALWAYS },
     { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }          /* 9 */
 };
-
-/* Tells whether a stage runs for a request, by its flags and the results of earlier stages. If
-   GPUARENA_ALLOC_TRY or a lost device forbids it, that becomes the error. */
-static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
-                                  gpuarena__miss *miss)
-{
-    if (flags & GPUARENA__STAGE_ALWAYS)
-        return flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
-    if (miss->over || gpuarena__is_lost(arena, &miss->error)) return 0;
-    if (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
-    if (req->flags & GPUARENA_ALLOC_TRY && !(flags & GPUARENA__STAGE_TRY))
-        return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TRY_ONLY);
-    return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
-}
 
 /* Gives a quiet free block in no bin a node from one pool, unless that is empty; its own goes to another
    pool. Returns the block's node. */
@@ -12499,17 +12472,27 @@ static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Runs the stages. Returns the live node, or 0 with the failure set. Ends: each repetition needs a new
-   change. */
+/* Runs the stages, but not those that their flags and the results of earlier stages leave out. If
+   GPUARENA_ALLOC_TRY or a lost device forbids one, that becomes the error. Returns the live node, or 0 with
+   the failure set. Ends: each repetition needs a new change. */
 static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
 {
     gpuarena__miss miss = GPUARENA_INIT;
-    uint32_t at = 0, index = 0;
+    uint32_t at = 0, index = 0, flags;
+    int may;
     miss.failure = failure;
     miss.pressure_changes = UINT64_MAX;
     while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
         const struct gpuarena__stage *stage = &gpuarena__stages[at++];
-        if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
+        flags = stage->flags;
+        may = flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
+        if (!(flags & GPUARENA__STAGE_ALWAYS)) {
+            if (miss.over || gpuarena__is_lost(arena, &miss.error)
+                || (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW))
+                || (may && flags & GPUARENA__STAGE_SYNC && miss.error.result == GPUARENA_CAPTURE)) continue;
+            if (!may) gpuarena__set_reason(&miss.error, GPUARENA_REASON_TRY_ONLY);
+        }
+        if (!may) continue;
         index = stage->run(arena, req, &miss);
         if (index) {
             index = gpuarena__take_found(arena, index, req, &miss.error);
@@ -12926,7 +12909,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     gpuarena__error error = gpuarena__no_error();
     gpuarena__reclaim reclaim = GPUARENA_INIT;
     const gpuarena *root = gpuarena__family_root(arena);
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle), stays;
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle);
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
     int could = 1;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
@@ -12941,7 +12924,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
         reclaim.predicts = 1;
         gpuarena__unlock_all(arena);
         could = gpuarena__reclaim_could_help(arena, &reclaim, more, 0);
-        if (could) idle += gpuarena__family_idle_under(arena, &reclaim, root, 0, &stays);
+        if (could) idle += gpuarena__family_look(arena, &reclaim, root, 0).idle;
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;

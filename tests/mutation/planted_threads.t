@@ -42,7 +42,7 @@ static void gpuarena__copy_end(@,
 );
 my @about_trees = (
     ['what a sibling frees while others are looked at is not looked at again',
-     q@moved = !released && gpuarena__family_frees(arena, reclaim) != frees;@, q@moved = 0;@],
+     q@moved = !released && gpuarena__family_look(arena, reclaim, root, 1).frees != frees;@, q@moved = 0;@],
     ['what a sibling frees of a block is not looked at again', q@    arena->stats.free_count--;
     arena->other_free_count++;@, q@    arena->stats.free_count--;@],
     ['a second look that finds too little is the last one',
