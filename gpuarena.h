@@ -3439,18 +3439,12 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
      block_cut        makes two nodes of one; block_split, block_carve and block_slice use it
      block_absorb     makes one node of two: free ones, holes, or a live one that grows
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
-     block_take       makes a live block of a free one
+     block_use        makes a live block of a free one
      block_free       makes a free block of a live one, which is then joined, or earmarked for a plan */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
     return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
-}
-
-static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, address);
-    return &range->anchors[gpuarena__page_of(range, address)];
 }
 
 /* Makes a node the first that starts in a page, which gets the owner of `from`'s page if none did so far. */
@@ -3551,14 +3545,15 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
 {
     uint32_t dropped = node->next, after = gone->next;
     if (!gpuarena__same_page(node->address, gone->address)) {
+        const gpuarena__range *range = gpuarena__range_of(arena, gone->address);
         int next_starts =
             after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
-        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
+        range->anchors[gpuarena__page_of(range, gone->address)] = next_starts ? after : 0;
     }
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_supply */
+    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see hit_take */
     gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
@@ -3652,20 +3647,6 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     if (!GPUARENA__LIKELY(heap || (stats->requested_bytes <= stats->requested_peak_bytes
                                    && stats->live_bytes <= stats->live_peak_bytes)))
         gpuarena__peaks_note(arena);
-}
-
-/* Makes a live block of a free node that serves the request. Takes two reserved nodes and a table slot. */
-static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__free_remove(arena, index);
-    index = gpuarena__block_carve(arena, index, gpuarena__whole(node->address, req->alignment), req->bytes,
-                                  gpuarena__free_insert);
-    node = gpuarena__node_at(arena, index);
-    gpuarena__block_wake(&arena->stats, node, req);
-    gpuarena__block_use(arena, NULL, node, req);
-    gpuarena__lookup_put(arena, index, node->address);
-    return index;
 }
 
 /* Tells whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need
@@ -4182,10 +4163,11 @@ static int gpuarena__ask_capturing(gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-/* How pages are created. */
-static uint32_t gpuarena__page_traits(const gpuarena *arena)
+/* Creates the memory of pages, which is mapped nowhere. */
+static int gpuarena__ask_create(gpuarena *arena, uint64_t bytes, uint64_t *id, gpuarena__error *error)
 {
-    return arena->config.share == GPUARENA_SHARE_PAGES ? GPUARENA_PAGE_SHARED : 0;
+    uint32_t traits = arena->config.share == GPUARENA_SHARE_PAGES ? GPUARENA_PAGE_SHARED : 0;
+    return GPUARENA__ASK(arena, error, vm, create, (&arena->driver, id, bytes, traits));
 }
 
 static int gpuarena__is_one_stream(gpuarena_stream stream)
@@ -4386,8 +4368,7 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!GPUARENA__ASK(arena, error, vm, reserve,
                        (&arena->driver, memory, bytes + page, gpuarena__max(page, arena->unit)))) return 0;
-    if (!GPUARENA__ASK(arena, error, vm, create,
-                       (&arena->driver, &range->handle, bytes, gpuarena__page_traits(arena)))) {
+    if (!gpuarena__ask_create(arena, bytes, &range->handle, error)) {
         gpuarena__retire(arena, gpuarena__address(*memory), bytes + page);
         return 0;
     }
@@ -4928,19 +4909,6 @@ static void gpuarena__heaps_begin(gpuarena *arena)
     for (range = arena->ranges.first; range; range = range->after)
         memset(range->owners, (int)number, gpuarena__address_pages(range->bytes));
     for (at = 1; at < arena->streams.count; at++) arena->streams.list[at].heap = number;
-}
-
-/* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
-static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
-{
-    if (heap->unused.count >= GPUARENA__HIT_NODES
-        || !gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES)) return;
-    while (heap->unused.count < GPUARENA__SUPPLY) {
-        uint32_t index = arena->nodes.unused.first;
-        gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-        node->record = 0;                        /* of no other heap's stream: see heap_may_join */
-        gpuarena__node_drop(&heap->unused, index, node);
-    }
 }
 
 /* The hint where a stream's heap may stand. */
@@ -5886,36 +5854,28 @@ static int gpuarena__stream_wait_for(gpuarena *arena, gpuarena_stream waits, uin
     return 1;
 }
 
-/* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. The node
-   waits for its uses, if it has some, and for its record. */
-static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
-                                      const gpuarena__node *node)
-{
-    uint32_t use_at = node->use_at;
-    for (;; use_at = gpuarena__node_at(arena, use_at)->next) {
-        const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : node;
-        uint32_t record = gpuarena__record_of(waits);
-        uint64_t ticket = waits->ticket;
-        const gpuarena__stream *stream = &arena->streams.list[record];
-        if (record && record != req->record && ticket > stream->quiet
-            && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
-        if (!use_at) return 0;
-    }
-}
-
-/* A record that the run at this address still waits for; 0: none. MULTI_STREAM: there is no such run any
-   more. */
+/* A record that the run at this address waits for, and that the request's stream does not wait for yet; 0:
+   none. MULTI_STREAM: there is no such run any more. A node waits for its uses, if it has some, and for its
+   record. */
 static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, address));
     gpuarena__node span = *at.node;
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
-        uint32_t takes = gpuarena__availability(arena, req, at.node), record;
+        uint32_t takes = gpuarena__availability(arena, req, at.node), use_at = at.node->use_at;
         if (takes == GPUARENA__NOT_FREE
             || (takes > GPUARENA__AVAILABLE_NOW && (gpuarena__needs_sync(arena, at.node) || !req->record)))
             return GPUARENA__MULTI_STREAM;
-        record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
-        if (record) return record;
+        while (takes > GPUARENA__AVAILABLE_NOW) {
+            const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : at.node;
+            uint32_t record = gpuarena__record_of(waits);
+            const gpuarena__stream *stream = &arena->streams.list[record];
+            if (record && record != req->record && waits->ticket > stream->quiet
+                && !(stream->waited == arena->streams.pass && waits->ticket <= stream->waited_for))
+                return record;
+            if (!use_at) break;
+            use_at = waits->next;
+        }
         span.size += gpuarena__node_bytes(at.node);
         if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
     }
@@ -6041,8 +6001,7 @@ static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error 
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
     if (gpuarena__is_lost(arena, error)) return 0;
-    if (!GPUARENA__ASK(arena, &said, vm, create,
-                       (&arena->driver, &page, bytes, gpuarena__page_traits(arena)))) {
+    if (!gpuarena__ask_create(arena, bytes, &page, &said)) {
         if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *error = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
     }
@@ -6730,21 +6689,16 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, which an arena with
-   one stream gets bit by bit. */
-static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
-{
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t most = (uint64_t)((double)peak * fraction),
-             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
-    return arena->streams.many || fraction >= 1 ? most : gpuarena__min(most, most / 4 + moved / 2);
-}
-
-/* The number of pages that may be created for a place before idle pages move. */
+/* The number of pages that may be created for a place before idle pages move: reserved memory may be above
+   the peak of live memory by config.idle_fraction of it, which an arena with one stream gets bit by bit. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
-    if (!arena->plans.is_making) share += gpuarena__idle_allowed(arena, share);
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin)),
+             most = (uint64_t)((double)share * fraction),
+             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
+    if (!arena->streams.many && fraction < 1) most = gpuarena__min(most, most / 4 + moved / 2);
+    if (!arena->plans.is_making) share += most;
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6763,16 +6717,6 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
     while (count && !arena->paged.unmap_failed_count
            && gpuarena__handle_destroy(arena, arena->paged.spare_count - count, NULL)) count--;
     return count;
-}
-
-/* How many pages must go back before the device has more free memory than the headroom. 0 also if the driver
-   does not tell. */
-static uint64_t gpuarena__headroom_lack(gpuarena *arena)
-{
-    uint64_t page = arena->paged.page_bytes, free_bytes, total_bytes;
-    if (!arena->config.headroom_bytes
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
-    return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
 /* Has the commit tried again after idle large handles of `count` pages have gone back, whose place new pages
@@ -6796,7 +6740,8 @@ static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, u
    if these are too few. */
 static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
+    uint64_t page = arena->paged.page_bytes, headroom = arena->config.headroom_bytes, room, left, found = 0,
+             idle, share;
     uint32_t large_spares;
     gpuarena__idle_walk large;
     gpuarena_reason narrow;
@@ -6817,8 +6762,10 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
         if (gpuarena__is_lost(arena, error)) return 0;
     }
     if (commit->may_move && !commit->is_last && found < commit->move) {
-        uint64_t lack = gpuarena__headroom_lack(arena);
-        uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
+        uint64_t lack = 0, all, free_bytes, total_bytes;     /* lack: pages that the headroom lacks */
+        if (headroom && gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL))
+            lack = gpuarena__whole(gpuarena__above(headroom, free_bytes), page) / page;
+        all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
         if (all && found + room + all >= left + lack)
             return gpuarena__commit_replace(arena, commit, commit->move - found + lack, error);
     }
@@ -6826,17 +6773,6 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     commit->move = found;
     if (commit->create + commit->move == left) return 1;
     return gpuarena__set_reason(error, narrow);
-}
-
-/* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
-   error: it does not. */
-static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
-{
-    uint64_t most = commit->create + commit->move, moves = 0, least;
-    if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (commit->may_move) moves = gpuarena__movable(arena, commit, most, 0);
-    least = gpuarena__min(commit->create, most - moves);
-    return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
@@ -6868,8 +6804,7 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
             gpuarena__handle handle = GPUARENA_INIT;
             handle.page_count = gpuarena__min(gpuarena__handle_pages(arena, commit, left), most);
             bytes = handle.page_count * page;
-            if (GPUARENA__ASK(arena, error, vm, create,
-                              (&arena->driver, &handle.id, bytes, gpuarena__page_traits(arena)))) {
+            if (gpuarena__ask_create(arena, bytes, &handle.id, error)) {
                 GPUARENA_ASSERT(paged->spare_count < paged->spare_room && "spare handles have room reserved");
                 paged->spare[paged->spare_count++] = handle;
                 paged->spare_pages += handle.page_count;
@@ -6888,12 +6823,16 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
    nothing is charged, and nothing has changed, except that large handles may have gone back. */
 static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, made = 0, more, lack;
-    int may;
+    uint64_t page = arena->paged.page_bytes, made = 0, most = commit->create + commit->move, more, lack;
+    int may = 1;
     if (!gpuarena__spares_reserve(arena, commit->create))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
-    may = gpuarena__commit_granted(arena, commit, error);
+    if (gpuarena__is_scarce(arena, commit->create)) {        /* what must be new even if all move that may */
+        lack = most - (commit->may_move ? gpuarena__movable(arena, commit, most, 0) : 0);
+        lack = gpuarena__min(commit->create, lack);
+        may = !gpuarena__is_beyond(arena, lack) || gpuarena__ask_grant(arena, lack, error);
+    }
     if (may) made = gpuarena__handles_create(arena, commit, error);
     lack = commit->create - made;
     if (!lack) return 1;
@@ -6949,18 +6888,6 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     return 1;
 }
 
-/* Undoes commit_map, which has mapped everything below `reached`; nothing, if that is not behind the place's
-   begin. Addresses that the driver fails to unmap cannot be used any more. */
-static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
-{
-    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
-    while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
-        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
-        hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
-        gpuarena__hole_make(arena, hole.index, 1);
-    }
-}
-
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
@@ -6984,8 +6911,9 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
 }
 
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
-   changed, except that new pages may be spare. NONE: too few pages may move by now, since other threads have
-   taken some while new ones were created. */
+   changed, except that new pages may be spare, and addresses that the driver failed to unmap cannot be used
+   any more. NONE: too few pages may move by now, since other threads have taken some while new ones were
+   created. */
 static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
@@ -7001,7 +6929,12 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     if (done) gpuarena__commit_enter(arena, commit);
     else {
         gpuarena__unclaim(arena, commit->claimed);
-        gpuarena__commit_unmap(arena, commit, reached);
+        hole = gpuarena__holes_in(arena, commit->begin, reached);
+        while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
+            if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
+            hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
+            gpuarena__hole_make(arena, hole.index, 1);
+        }
     }
     arena->nodes.kept_count -= count;
     return done;
@@ -7091,20 +7024,12 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     return 1;
 }
 
-/* Splits a free node that does not begin at this alignment, if the request fits behind that, and there is
-   host memory: four nodes, one for this cut and three that take_found asks for. Returns the part for the
-   request. */
-static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t alignment)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t lead = gpuarena__lead(node, alignment);
-    return lead && gpuarena__node_serves(node, bytes, alignment) && gpuarena__nodes_reserve(arena, 4)
-        ? gpuarena__free_split(arena, index, lead) : index;
-}
-
-/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
+/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. What
+   lies before the place is cut off if a room must follow the block; or if it is to be aligned, and there is
+   host memory: four nodes, one for this cut and three that take_found asks for. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
+    const gpuarena__node *node;
     gpuarena__place place;
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
@@ -7112,11 +7037,13 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
         if (gpuarena__commit_run(arena, place.begin, place.end, 1, req->stream, error)) {
             index = gpuarena__node_around(arena, place.begin);
-            lead = place.begin - gpuarena__node_at(arena, index)->address;
-            if (req->room)                       /* the hole that is its room lies behind the place */
-                return lead ? gpuarena__free_split(arena, index, lead) : index;
-            index = gpuarena__run_take(arena, req, index);
-            if (index) return gpuarena__free_align(arena, index, req->bytes, place.alignment);
+            if (!req->room) index = gpuarena__run_take(arena, req, index);
+            node = gpuarena__node_at(arena, index);
+            lead = req->room ? place.begin - node->address : gpuarena__lead(node, place.alignment);
+            if (index && lead && (req->room || (gpuarena__node_serves(node, req->bytes, place.alignment)
+                                                && gpuarena__nodes_reserve(arena, 4))))
+                return gpuarena__free_split(arena, index, lead);
+            if (index) return index;
             /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
@@ -7892,27 +7819,22 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
     return 1;
 }
 
-/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
-   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
-static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
-{
-    gpuarena__pack pack = GPUARENA_INIT;
-    uint32_t at;
-    for (at = 0; at < plan->seen.count; at++)
-        if (gpuarena__is_plannable(&plan->seen, at, record))
-            plan->seen.list[at].address = plan->fresh.list[at].address;
-    return gpuarena__pack_make(arena, &pack, plan, record, 1)
-        && (!pack.count || gpuarena__plan_settle(arena, plan, &pack, record));
-}
-
-/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
+/* Makes a plan of a sequence that has come twice. Blocks are planned where they lay in the step that ends, if
+   that memory is still there; the others of their stream are packed between them. Pages moved in that step,
+   so few or none move now. 0: there is no plan; memory may be earmarked. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (record = 1; record < arena->streams.count; record++)
-        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
-            return 0;
+    for (record = 1; record < arena->streams.count; record++) {
+        gpuarena__pack pack = GPUARENA_INIT;
+        if (!gpuarena__is_planned_stream(arena, record)) continue;
+        for (one = 0; one < plan->seen.count; one++)
+            if (gpuarena__is_plannable(&plan->seen, one, record))
+                plan->seen.list[one].address = plan->fresh.list[one].address;
+        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
+            || (pack.count && !gpuarena__plan_settle(arena, plan, &pack, record))) return 0;
+    }
     for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
     if (one == plan->seen.count) return 0;       /* no block can be planned */
     arena->stats.plan_count++;
@@ -7980,21 +7902,6 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
                  : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
-/* Packs all plans that serve. */
-static void gpuarena__plans_pack(gpuarena *arena)
-{
-    gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
-    gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__plan *plan = &plans->list[at];
-        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
-            gpuarena__plan_fail(plan);
-    }
-    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-}
-
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
    freed. */
 static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena__sequence *fresh)
@@ -8056,15 +7963,23 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
-   releases idle pages beyond the peak. A plan that was packed is improved again after a few steps, since no
-   block is left then that lay elsewhere. */
+/* After a plan has served steps throughout: packs all that serve, unless memory is within 1 % of the peak
+   anyway, and releases idle pages beyond the peak. A plan that was packed is improved again after a few
+   steps, since no block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
+    gpuarena__plan *one = arena->plans.list, *end = one + GPUARENA__PLANS;
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t peak = gpuarena__peak(arena), past;
     plan->trimmed = 1;
-    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) gpuarena__plans_pack(arena);
+    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) {
+        gpuarena__earmarks_end(arena);
+        for (; one < end; one++) one->packed = 0;            /* no region is theirs now */
+        for (one = arena->plans.list; one < end; one++)
+            if (one->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, one))
+                gpuarena__plan_fail(one);
+        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    }
     peak = gpuarena__peak(arena);
     past = arena->paged.past_peak_bytes;
     if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes
@@ -12455,19 +12370,24 @@ static uint32_t gpuarena__heap_place(gpuarena *arena, uint32_t index, const gpua
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
+    gpuarena__node *node;
+    uint64_t begin;
     if (!gpuarena__nodes_reserve(arena, req->home ? 4 : 3)     /* three for cuts, one for a use in a set */
         || !gpuarena__lookup_reserve(arena))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (arena->heaps.count && !gpuarena__needs_new(req)) index = gpuarena__heap_place(arena, index, req);
-    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint64_t last = node->address + gpuarena__node_bytes(node) - req->bytes,
-                 lead = gpuarena__round_down(last, req->alignment) - node->address;
-        if (lead) index = gpuarena__free_split(arena, index, lead);
-    }
-    index = gpuarena__block_take(arena, index, req);
+    node = gpuarena__node_at(arena, index);
+    begin = gpuarena__whole(node->address, req->alignment);
+    if (gpuarena__is_guarded(arena) && req->flags & GPUARENA__ALLOC_EXACT)
+        begin = gpuarena__round_down(node->address + gpuarena__node_bytes(node) - req->bytes, req->alignment);
+    gpuarena__free_remove(arena, index);
+    index = gpuarena__block_carve(arena, index, begin, req->bytes, gpuarena__free_insert);
+    node = gpuarena__node_at(arena, index);
+    gpuarena__block_wake(&arena->stats, node, req);
+    gpuarena__block_use(arena, NULL, node, req);
+    gpuarena__lookup_put(arena, index, node->address);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) node->size |= GPUARENA__DEDICATED;
     gpuarena__record_own(arena, req->record);    /* covers the rest of a block that was another stream's */
     return index;
 }
@@ -12721,15 +12641,22 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
 }
 
 /* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
-   makes the next ones likelier to be served so. Searches as stage_look does, as far as that needs the short
-   lock alone. 0: there is none. */
+   makes the next ones likelier to be served so: by a hint, and nodes if the heap lacks them and there is host
+   memory. Searches as stage_look does, as far as that needs the short lock alone. 0: there is none. */
 GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
         gpuarena__hint_put(arena, arena->streams.recent.stream, number);
-        gpuarena__heap_supply(arena, heap);
+        if (heap->unused.count < GPUARENA__HIT_NODES
+            && gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES))
+            while (heap->unused.count < GPUARENA__SUPPLY) {
+                uint32_t given = arena->nodes.unused.first;
+                gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
+                node->record = 0;                /* of no other heap's stream: see heap_may_join */
+                gpuarena__node_drop(&heap->unused, given, node);
+            }
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
     if (index) return index;
@@ -13229,16 +13156,6 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     return done;
 }
 
-/* After a block could not grow: ends all plans, if they have what is behind it. 1: it is to be tried
-   again. */
-static int gpuarena__plans_yield_for(gpuarena *arena, uint32_t index, const gpuarena__request *req,
-                                     const gpuarena__error *error)
-{
-    uint64_t end = gpuarena__node_at(arena, index)->address + req->bytes;
-    return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end
-        && gpuarena__plans_yield(arena, 0);
-}
-
 /* The request of a resize: memory of the block's own stream, or quiet memory alone. 0 and an error. */
 static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
                                     gpuarena_stream stream, gpuarena__request *req, gpuarena__error *error)
@@ -13306,7 +13223,9 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         *error = gpuarena__no_error();
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
-        again = gpuarena__plans_yield_for(arena, index, req, error);
+        again = error->reason == GPUARENA_REASON_NEIGHBOUR   /* plans may have what is behind it */
+            && gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
+            && gpuarena__plans_yield(arena, 0);
         if (again || !arena->has_family) continue;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);

@@ -80,7 +80,7 @@ my @rare = (
      q@else if (plan->moving < 2) done = gpuarena__plan_pack_again(arena, plan);@,
      q@else done = gpuarena__plan_pack_again(arena, plan);@],
     ['plans that wait end', q@else plan->state = GPUARENA__PLAN_WAITS;@, q@else gpuarena__plan_fail(plan);@],
-    ['plans do not end for a block that grows', q@again = gpuarena__plans_yield_for(arena, index, req, error);@, q@again = 0;@],
+    ['plans do not end for a block that grows', q@again = error->reason == GPUARENA_REASON_NEIGHBOUR@, q@again = 0@],
     ['plans of other arenas end for a prediction', q@if (yields) (void)gpuarena__plans_yield(arena, 1);@, q@(void)gpuarena__plans_yield(arena, 1);@],
     ['a plan that another has pushed away is recorded again at once',
      q@    if (done) plan->state = GPUARENA__PLAN_SERVES;
@@ -103,7 +103,7 @@ my @rare = (
     ['a plan keeps what is idle above a lowered limit',
      q@    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
 @, q@@],
-    ['plans end for a block that cannot grow', q@return error->reason == GPUARENA_REASON_NEIGHBOUR && gpuarena__extent(arena, req, index, 1) >= end@, q@return error->reason == GPUARENA_REASON_NEIGHBOUR@],
+    ['plans end for a block that cannot grow', q@&& gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes@, q@@],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare);
