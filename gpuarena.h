@@ -1828,8 +1828,7 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint8_t *owners;                             /* the heap of each page's nodes; without meaning where no
-                                                    node starts */
+    uint8_t *owners;                             /* the heap of each page's nodes, if one starts there */
     uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
@@ -1867,8 +1866,7 @@ typedef struct gpuarena__paged {
     uint64_t idle_count;                         /* pages whose handle lies inside one free block */
     uint64_t large_count;
     uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far */
-    uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
-                                                    back; */
+    uint64_t peak_bytes;                         /* of live, seen by growth since pages were given back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
     gpuarena__handle *spare;                     /* handles that are mapped nowhere; */
     uint32_t spare_count, spare_room;
@@ -1894,8 +1892,7 @@ typedef enum gpuarena__stream_state {
 typedef struct gpuarena__stream {                /* what hits use is 40 bytes in a row, so that records side
                                                     by side have no cache line of it in common */
     gpuarena_stream handle;
-    uint64_t key;                                /* a thread's own default stream: its thread. A capture set's
-                                                    home: the set's number. Else 0 */
+    uint64_t key;                                /* own stream: its thread; a set's home: its number; or 0 */
     uint64_t ticket;                             /* of the latest free */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
     uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
@@ -2021,8 +2018,7 @@ typedef struct gpuarena__family {
     uint64_t reserved, growing, peak;            /* peak: of reserved */
     uint64_t changes, own_changes;               /* counts changes of these and of limits, here and below;
                                                     here alone */
-    uint32_t ending;                             /* 1: it is being destroyed, and cannot be a parent any
-                                                    more */
+    uint32_t ending;                             /* 1: it is being destroyed, and can be no parent */
 } gpuarena__family;
 
 /* Which arena a thread is inside: see the section lock. */
@@ -2061,10 +2057,8 @@ enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
     GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked */
-    GPUARENA__PLAN_WAITS,                        /* `seen` has them; they are earmarked when a step of the
-                                                    kind begins */
-    GPUARENA__PLAN_ENDS                          /* so it is until the step ends, but nothing is earmarked any
-                                                    more */
+    GPUARENA__PLAN_WAITS,                        /* `seen` has them; the kind's next step earmarks them */
+    GPUARENA__PLAN_ENDS                          /* until the step ends; nothing is earmarked any more */
 } gpuarena__plan_state;
 typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
@@ -2076,8 +2070,7 @@ typedef struct gpuarena__plan {
     uint32_t moving;                             /* the latest times that it went on after a wait, pages moved
                                                     for it: so many */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
-    gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
-                                                    under way */
+    gpuarena__sequence seen, fresh;              /* the kind's latest recorded step; the one under way */
 } gpuarena__plan;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
     uint64_t address, bytes;                     /* bytes 0: they lie elsewhere, so far */
@@ -2131,8 +2124,7 @@ typedef struct gpuarena__fast {
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t one_heap;                           /* MAGIC while alive and without heaps */
-    uint32_t lost;                               /* 1 from the first sticky error on: no driver call is
-                                                    made */
+    uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
     int32_t lost_code;                           /* that error */
     int32_t caller_mode;                         /* capture mode to restore when the call ends; -1: none */
     uint64_t release_pass;                       /* counts release passes, except those of frees */
@@ -2142,8 +2134,7 @@ struct gpuarena {
     gpuarena__spin lock;                         /* guards all that follows: see the section lock */
     gpuarena__frame asking;                      /* of the driver call in progress */
     gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit */
-    gpuarena__mutex reclaim;                     /* in a tree's root: of the call that reclaims from
-                                                    siblings */
+    gpuarena__mutex reclaim;                     /* a tree's root: of the call that reclaims from siblings */
     uint32_t entering;                           /* calls that wait for the slow-path mutex; atomic */
     uint32_t away_count;                         /* calls that have unlocked it for a wait and will return */
     gpuarena__nodes nodes;
@@ -2164,12 +2155,9 @@ struct gpuarena {
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
     uint64_t other_free_count;                   /* parts of blocks freed, capture sets released */
-    uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
-                                                    asked */
-    uint64_t growing;                            /* charged for growth in progress, and for
-                                                    unreturned_bytes */
-    uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may not have
-                                                    returned them yet */
+    uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when asked last */
+    uint64_t growing;                            /* charged for growth in progress and unreturned_bytes */
+    uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may keep them */
     uint64_t step;                               /* the next step of growth DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
@@ -2203,8 +2191,7 @@ typedef struct gpuarena__request {
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t place;                              /* the tag's place; 0: not counted by tag */
-    uint32_t record, home;                       /* blocks of these records serve it, and quiet ones;
-                                                    record 0: any */
+    uint32_t record, home;                       /* whose blocks serve it, beside quiet ones; 0: none */
 } gpuarena__request;
 
 /* The error of the last stage that failed. */
@@ -2904,8 +2891,7 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
 
 typedef struct gpuarena__bin {                   /* where a size belongs */
     uint32_t number;                             /* the class */
-    uint32_t digest;                             /* 1..64 for a block; 1..65 for a request, which is rounded
-                                                    up */
+    uint32_t digest;                             /* of a block 1..64; of a request, rounded up, 1..65 */
 } gpuarena__bin;
 
 static const uint64_t GPUARENA__BYTES_OF_1 = 0x0101010101010101u, GPUARENA__BYTES_OF_80 = 0x8080808080808080u;
@@ -5130,8 +5116,7 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
         gpuarena__error said = gpuarena__no_error();
         if (GPUARENA__ASK(arena, &said, events, query, (&arena->driver, event->handle)))
             stream->quiet = event->ticket;
-        else {                                   /* an error does not mean completed: another event must
-                                                    decide */
+        else {                                   /* an error is no completion: another event must tell */
             gpuarena_status status = gpuarena__status_of(arena, said.code);
             if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
             arena->stats.event_error_count++;
@@ -5392,8 +5377,7 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     gpuarena__stream *stream = &arena->streams.list[at];
     uint32_t home = stream->home;
     stream->state = GPUARENA__CLOSED;
-    stream->ticket++;                            /* covers uses of blocks in this capture until all captures
-                                                    end */
+    stream->ticket++;                            /* covers uses of blocks here until all captures end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
     gpuarena__known_set(arena, stream->under);
     gpuarena__streams_changed(arena);
@@ -5615,9 +5599,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
-    if (wish > room)
-        wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
-                                                                rest */
+    if (wish > room) wish = gpuarena__max(need, room - room % need);     /* a multiple: no unusable rest */
     while ((index = gpuarena__range_obtain(arena, wish, 0, stream, error)) == 0) {
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);    /* falls to the need */
@@ -5930,8 +5912,7 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    Paged ranges, as PAGED RANGES in the manual says: addresses, and pages that back them. A page that moves is
    mapped at its new place before it is unmapped at the old one, so a failure leaves everything as it was. */
 
-enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
-                                                    driver has them */
+enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without asking the driver first */
 /* A large handle has at most this part of what the limit leaves, and of reserved memory that much and a page
    may be stranded. Tests set it, so that small devices have large handles. */
 #ifndef GPUARENA__HANDLE_PART
@@ -8051,8 +8032,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
                                        gpuarena__error *refusal)
 {
     gpuarena__range *range, *list = NULL, **link;
-    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls; the
-                                                    shortest first */
+    gpuarena__range *covering = NULL;            /* what covers the excess, which falls; shortest first */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
@@ -9147,8 +9127,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
     }
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
-    if (arena->paged.page_bytes)
-        stats.stranded_bytes = gpuarena__stranded(arena);
+    if (arena->paged.page_bytes) stats.stranded_bytes = gpuarena__stranded(arena);
     stats.host_bytes = arena->host_bytes;
     if (walk && !arena->config.debug)            /* else free memory serves no plain request */
         stats.largest_free_bytes = gpuarena__largest_free(arena);
@@ -10997,10 +10976,8 @@ typedef struct gpuarena__reclaim {
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
     int races;                                   /* attempts that found too little while others freed */
-    int alone;                                   /* 1: it holds the root's reclaim mutex to its end: two calls
-                                                    do not take from each other */
-    int apart;                                   /* 1: it takes nothing from sub-arenas, whose memory counts
-                                                    as the arena's */
+    int alone;                                   /* 1: it holds the root's reclaim mutex, to its end */
+    int apart;                                   /* 1: sub-arenas, whose memory counts here, keep theirs */
     int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
 
@@ -11024,8 +11001,7 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
 /* What all arenas under `top` except `arena` have. They are looked at one after the other: a block that is
    freed in one after the look, while memory of another is taken before it, seems to be live in both. */
 typedef struct gpuarena__others {
-    uint64_t idle;                               /* bytes; with `most` all that is not live, of which no more
-                                                    can be idle: then no plan ends */
+    uint64_t idle;                               /* bytes; with `most` all that is not live: no plan ends */
     uint64_t stays;                              /* the bytes they hold beside that */
     uint64_t frees;                              /* so far */
 } gpuarena__others;
@@ -11502,8 +11478,7 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     while (released && arena->imports.count)     /* those that nobody has */
         released = gpuarena__import_undo(arena, arena->imports.list, error);
     if (arena->lost) gpuarena__forget_all(arena);
-    if (!released && error->result == GPUARENA_OK)
-        gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+    if (!released && error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return released || arena->lost;
 }
 
@@ -12007,10 +11982,8 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->record == GPUARENA__MULTI_STREAM
-        && !gpuarena__wait_device(arena, error)) {           /* while it waits for the device, nothing else
-                                                                can use it */
-        if (error->result == GPUARENA_OK)
-            gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        && !gpuarena__wait_device(arena, error)) {           /* nothing else can use it before */
+        if (error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
         (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
@@ -12045,8 +12018,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     uint64_t need = gpuarena__segment_bytes(arena, req, 0);
     uint32_t index;
     if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
-    index = gpuarena__look(arena, req);          /* memory that has become quiet meanwhile is used instead of
-                                                    released */
+    index = gpuarena__look(arena, req);          /* what has become quiet meanwhile is used, not released */
     if (index) return index;
     if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
         uint64_t idle = gpuarena__idle_segments(arena, quiet), all, lacks;
@@ -12128,8 +12100,7 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
-        index = gpuarena__run_take(arena, req, first);       /* ends: a stream that cannot be waited for is
-                                                                marked */
+        index = gpuarena__run_take(arena, req, first);       /* ends: a failed wait marks its stream */
     arena->stats.stream_wait_count += index != 0;
     return index;
 }
@@ -13438,10 +13409,8 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     if (bytes <= GPUARENA__MAX_BYTES)
         target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
                                                                         GPUARENA__GRANULE));
-    if (target > GPUARENA__MAX_BYTES)
-        gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
-    else if (target > arena->limit)
-        gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
+    if (target > GPUARENA__MAX_BYTES) gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
+    else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
     else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, bytes,
