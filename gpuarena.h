@@ -4187,22 +4187,16 @@ static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t
     return narrow;
 }
 
-/* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
-static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
+/* The bytes that may still be charged. *narrow, unless NULL: why no more, OVER_LIMIT or OVER_PARENT. */
+static uint64_t gpuarena__room(const gpuarena *arena, gpuarena_reason *narrow)
 {
+    const gpuarena *least;
     uint64_t room;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    *narrow = gpuarena__limit_narrowest(arena, &room) == arena ? GPUARENA_REASON_OVER_LIMIT
-                                                               : GPUARENA_REASON_OVER_PARENT;
+    least = gpuarena__limit_narrowest(arena, &room);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (narrow) *narrow = least == arena ? GPUARENA_REASON_OVER_LIMIT : GPUARENA_REASON_OVER_PARENT;
     return room;
-}
-
-/* The bytes that may still be charged. */
-static uint64_t gpuarena__room(const gpuarena *arena)
-{
-    gpuarena_reason ignored;
-    return gpuarena__room_by(arena, &ignored);
 }
 
 /* Adds to the figures of an arena and of those above, as account. Under the registry's lock. */
@@ -5563,7 +5557,7 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
 {
     uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
     gpuarena__check_unreturned(arena);
-    *room = gpuarena__room_by(arena, narrow);
+    *room = gpuarena__room(arena, narrow);
     if (!headroom || need > *room) return 1;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, error)) return 0;
     free_bytes = gpuarena__above(free_bytes, headroom);
@@ -6761,7 +6755,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
-    most = gpuarena__min(gpuarena__room(arena), /* of the limit, and of the device as far as known */
+    most = gpuarena__min(gpuarena__room(arena, NULL), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
     if (bytes >= GPUARENA__HANDLE_KNEE) most *= 4;
@@ -6959,7 +6953,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
 {
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
     int granted;
-    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost
+    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena, NULL) || arena->lost
         || !gpuarena__try_relax(arena, NULL) || !gpuarena__is_scarce(arena, count)
         || !gpuarena__charge(arena, count * page, NULL)) return 1;
     granted = gpuarena__ask_grant(arena, count, error);
@@ -6977,7 +6971,7 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     gpuarena_reason narrow;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
-        made = gpuarena__min(gpuarena__room(arena) / page,
+        made = gpuarena__min(gpuarena__room(arena, NULL) / page,
                              gpuarena__commit_share(arena, place->begin, place->end));
         if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
             || gpuarena__place_find(arena, req, 0, place)) return 1;
@@ -9366,7 +9360,7 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
                                 const gpuarena_failure *failure)
 {
     gpuarena__request plain = *req;
-    uint64_t room = gpuarena__room(arena), idle, need;
+    uint64_t room = gpuarena__room(arena, NULL), idle, need;
     plain.home = 0;                              /* as if there were no capture */
     if (!plain.room && !(plain.flags & GPUARENA_ALLOC_DEDICATED)
         && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
@@ -12024,13 +12018,13 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         uint64_t idle = gpuarena__idle_segments(arena, quiet), all, lacks;
         if (!idle) return 0;
         lacks = gpuarena__need(arena, req, &all);
-        if (gpuarena__above(lacks, all) > gpuarena__room(arena) || gpuarena__ask_capturing(arena, error)
+        if (gpuarena__above(lacks, all) > gpuarena__room(arena, NULL) || gpuarena__ask_capturing(arena, error)
             || !gpuarena__release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
                                      error)) return 0;
         return gpuarena__pages_grow(arena, req, error);
     }
     for (;;) {
-        uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
+        uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena, NULL), give;
         if (need > room && need - room > idle) need = gpuarena__segment_bytes(arena, req, 1);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
@@ -12063,7 +12057,7 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
     int changed;
     if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
-    room = gpuarena__room(arena);
+    room = gpuarena__room(arena, NULL);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
         changed = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
         arena->streams.list[req->record].guest_count++;      /* keeps the record from being reused */
@@ -12074,10 +12068,10 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
         req->home = arena->streams.list[req->record].home;
         if (arena->stats.free_count != freed_first) changed |= gpuarena__resolve_all(arena);
         if (changed || freed != arena->stats.free_count || calls != arena->call_count
-            || room < gpuarena__room(arena)) {
+            || room < gpuarena__room(arena, NULL)) {
             freed = arena->stats.free_count;
             calls = arena->call_count;           /* such a call may have grown, or shrunk a block */
-            room = gpuarena__room(arena);
+            room = gpuarena__room(arena, NULL);
             index = gpuarena__look(arena, req);
             if (!index) index = gpuarena__stage_grow(arena, req, miss);
             if (!index) index = gpuarena__stage_release(arena, req, miss);
@@ -12120,7 +12114,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
         && place.page_count * arena->paged.page_bytes <= need
         /* .. or has more idle memory outside */
         && gpuarena__idle_outside(arena, place.begin, place.end) >= idle) return 0;
-    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
+    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena, NULL), arena->paged.page_bytes);
 }
 
 /* Waits for the whole device. Only this makes blocks quiet that wait for a synchronisation, and serves
@@ -12236,12 +12230,13 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     const gpuarena__plan *now = arena->plans.now;
-    uint64_t page = arena->paged.page_bytes, count;
+    uint64_t page = arena->paged.page_bytes, room, count;
     if (!arena->plans.region_count) return 0;
+    room = gpuarena__room(arena, NULL);
     if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
-        && gpuarena__segment_bytes(arena, req, 0) <= gpuarena__room(arena)) return 0;
+        && gpuarena__segment_bytes(arena, req, 0) <= room) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
-        count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
+        count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), room / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
     }
     miss->again = gpuarena__plans_yield(arena, 0) != 0;
@@ -12816,7 +12811,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* by moving pages */
-    if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena) >= more;
+    if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena, NULL) >= more;
     else if (arena->has_family) {
         reclaim.own = arena->stats.reserved_bytes + arena->growing;
         reclaim.predicts = 1;
