@@ -2622,10 +2622,10 @@ static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
     return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
 }
 
-static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
+static int gpuarena__node_serves(const gpuarena__node *node, const gpuarena__request *req)
 {
-    uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
-    return lead <= size && size - lead >= bytes;
+    uint64_t lead = gpuarena__lead(node, req->alignment), size = gpuarena__node_bytes(node);
+    return lead <= size && size - lead >= req->bytes;
 }
 
 /* ---- walks over blocks: for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) */
@@ -2880,7 +2880,7 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
     if (!at || node->as.tree.longest < req->bytes) return 0;
     found = gpuarena__tree_find(arena, node->as.tree.low, req);
     if (found) return found;
-    if (gpuarena__node_serves(node, req->bytes, req->alignment)) return at;
+    if (gpuarena__node_serves(node, req)) return at;
     return gpuarena__tree_find(arena, node->as.tree.high, req);
 }
 
@@ -3131,8 +3131,7 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             if (slot < 8) slot++;
             else listed = node->as.list.after;
-            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
-                best = gpuarena__tighter(arena, best, candidate);
+            if (taken && gpuarena__node_serves(node, req)) best = gpuarena__tighter(arena, best, candidate);
         }
     }
     best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
@@ -4362,8 +4361,8 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
 
 /* Requests a segment from the driver, or the addresses of a paged range. What is granted of a segment stays
    charged until it is entered. */
-static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena__range *range,
-                                   gpuarena_stream stream, gpuarena__error *error)
+static int gpuarena__driver_obtain(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                   gpuarena__error *error)
 {
     void *memory = NULL;
     uint64_t bytes = range->bytes;
@@ -4380,7 +4379,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, gpuarena_
     else if (gpuarena__is_guarded(arena)) done = gpuarena__guard_obtain(arena, &memory, range, error);
     else done = GPUARENA__ASK(arena, error, memory, obtain,
                               (&arena->driver, arena->memory, &memory, bytes, stream));
-    *address = gpuarena__address(memory);
+    range->address = gpuarena__address(memory);
     if (done) return 1;
     if (!range->pages) gpuarena__uncharge(arena, bytes);
     else if (error->result == GPUARENA_OUT_OF_MEMORY) error->reason = GPUARENA_REASON_ADDRESSES;
@@ -4417,10 +4416,10 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
 
 /* Gives a segment back to the driver, or the addresses of a paged range. A guarded segment goes in steps,
    after a wait for the device as by cudaFree; after a failure a later call goes on. */
-static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuarena__range *range,
-                                      gpuarena_stream stream, gpuarena__error *error)
+static int gpuarena__driver_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                      gpuarena__error *error)
 {
-    void *memory = gpuarena__pointer(address);
+    void *memory = gpuarena__pointer(range->address);
     uint64_t bytes = range->bytes;
     if (range->pages) return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, memory, bytes));
     if (!gpuarena__is_guarded(arena)) {
@@ -4436,7 +4435,7 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, gpuaren
         && !GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, memory, bytes))) return 0;
     range->guarded = GPUARENA__CREATED;
     if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, range->handle, bytes))) return 0;
-    gpuarena__retire(arena, address, bytes + arena->driver.page_bytes);
+    gpuarena__retire(arena, range->address, bytes + arena->driver.page_bytes);
     return 1;
 }
 
@@ -4456,9 +4455,10 @@ static size_t gpuarena__range_bytes(const gpuarena *arena, uint64_t bytes, int i
 
 /* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
    or must not be used. */
-static int gpuarena__range_neighbour(const gpuarena *arena, uint64_t address, uint64_t bytes,
+static int gpuarena__range_neighbour(const gpuarena *arena, const gpuarena__range *range,
                                      gpuarena__range **before)
 {
+    uint64_t address = range->address, bytes = range->bytes;
     gpuarena__range *at = arena->ranges.root, *after;
     *before = NULL;
     if (!address || address & (arena->unit - 1) || address > UINT64_MAX - bytes) return 0;
@@ -4546,20 +4546,18 @@ static uint64_t gpuarena__clock(const gpuarena *arena)
 
 /* Enters a range that the driver gave behind another one. Its nodes are reserved. Returns its node: free, or
    a hole if the range is paged. */
-static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, uint64_t address,
-                                      gpuarena__range *range)
+static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, gpuarena__range *range)
 {
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused.first;
     gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
     memset(range->anchors, 0, gpuarena__address_pages(bytes) * (sizeof(uint32_t) + sizeof(uint8_t)));
-    range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__range_link(&arena->ranges, before, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    node->address = address;
+    node->address = range->address;
     node->size = bytes;
     node->prev = node->next = 0;
     node->record = 0;
@@ -5455,7 +5453,7 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
         gpuarena__free_remove(arena, at.index);
         at.node->size |= GPUARENA__CLAIMED;
     }
-    if (!gpuarena__driver_give_back(arena, range->address, range, stream, error)) {
+    if (!gpuarena__driver_give_back(arena, range, stream, error)) {
         for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
             at.node->size &= ~GPUARENA__CLAIMED;
             gpuarena__free_insert(arena, at.index);
@@ -5487,17 +5485,16 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, int is_p
                                        gpuarena__error *error)
 {
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes, is_paged), *before = NULL;
-    uint64_t address;
     uint32_t index;
     int granted, done;
     if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    granted = gpuarena__driver_obtain(arena, &address, range, stream, error);
-    done = granted && (!is_paged || address % arena->paged.page_bytes == 0)
-        && gpuarena__range_neighbour(arena, address, bytes, &before);
+    granted = gpuarena__driver_obtain(arena, range, stream, error);
+    done = granted && (!is_paged || range->address % arena->paged.page_bytes == 0)
+        && gpuarena__range_neighbour(arena, range, &before);
     if (granted && !done) {
-        const gpuarena__range *held = gpuarena__range_of(arena, address);
-        if (address && (!held || held->address != address))
-            (void)gpuarena__driver_give_back(arena, address, range, stream, error);
+        const gpuarena__range *held = gpuarena__range_of(arena, range->address);
+        if (range->address && (!held || held->address != range->address))
+            (void)gpuarena__driver_give_back(arena, range, stream, error);
         if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
         if (!is_paged) gpuarena__uncharge(arena, bytes);
     }
@@ -5506,7 +5503,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, int is_p
         gpuarena__host_free(arena, range, gpuarena__range_bytes(arena, bytes, is_paged));
         return 0;
     }
-    index = gpuarena__range_enter(arena, before, address, range);
+    index = gpuarena__range_enter(arena, before, range);
     if (is_paged) return index;
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     if (!gpuarena__is_guarded(arena) || range->guarded == GPUARENA__GUARDED) return index;
@@ -5774,12 +5771,12 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
             rest = span;
             rest.address += gpuarena__node_bytes(node);
             rest.size -= gpuarena__node_bytes(node);
-            if (!gpuarena__node_serves(&rest, req->bytes, req->alignment)) break;
+            if (!gpuarena__node_serves(&rest, req)) break;
             if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
                 foreign -= gpuarena__node_bytes(node);
             first = node->next;
         }
-        if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > search->foreign
+        if (!gpuarena__node_serves(&span, req) || foreign > search->foreign
             || (foreign == search->foreign
                 && (span.size > search->bytes
                     || (span.size == search->bytes
@@ -5853,7 +5850,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
             use_at = waits->next;
         }
         span.size += gpuarena__node_bytes(at.node);
-        if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
+        if (gpuarena__node_serves(&span, req)) return 0;
     }
     return GPUARENA__MULTI_STREAM;
 }
@@ -5880,8 +5877,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
             (void)gpuarena__free_split(arena, index, end - node->address);   /* the quiet rest stays quiet */
         if (node->record != req->record)
             index = gpuarena__block_move(arena, index, req->record, foreign ? ticket : 0);
-        if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
-            return index;
+        if (gpuarena__node_serves(gpuarena__node_at(arena, index), req)) return index;
     }
 }
 
@@ -6156,7 +6152,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = gpuarena__driver_give_back(arena, range->address, range, NULL, error);
+        done = gpuarena__driver_give_back(arena, range, NULL, error);
         if (done) gpuarena__range_forget(arena, range);
     }
     return done;
@@ -7007,7 +7003,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
     const gpuarena__node *node;
     gpuarena__place place;
     uint32_t index;
-    int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
+    int fresh = 0, cuts, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
         if (gpuarena__commit_run(arena, place.begin, place.end, 1, req->stream, error)) {
@@ -7015,10 +7011,10 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             if (!req->room) index = gpuarena__run_take(arena, req, index);
             node = gpuarena__node_at(arena, index);
             lead = req->room ? place.begin - node->address : gpuarena__lead(node, place.alignment);
-            if (index && lead && (req->room || (gpuarena__node_serves(node, req->bytes, place.alignment)
-                                                && gpuarena__nodes_reserve(arena, 4))))
-                return gpuarena__free_split(arena, index, lead);
-            if (index) return index;
+            cuts = index && lead && lead < gpuarena__node_bytes(node)
+                && (req->room || (gpuarena__node_bytes(node) - lead >= req->bytes
+                                  && gpuarena__nodes_reserve(arena, 4)));
+            if (index) return cuts ? gpuarena__free_split(arena, index, lead) : index;
             /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
@@ -11981,7 +11977,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
         (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
-    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
+    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req)) return index;
     *error = longer;
     if (gpuarena__begins_segment(req)) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
     (void)gpuarena__segment_release(arena, range, req->stream, error);
