@@ -9254,18 +9254,18 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
     gpuarena__error error = gpuarena__no_error();
     uint64_t address = gpuarena__address(ptr);
     uint32_t around = gpuarena__node_around(arena, address);
-    char other[32];
-    gpuarena_failure failure;
-    if (!around)
-        error.result = gpuarena__find_owner(address, other) ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
-    else if (gpuarena__node_live(gpuarena__node_at(arena, around))) error.result = GPUARENA_INTERIOR_POINTER;
-    else error.result = GPUARENA_DOUBLE_FREE;
+    const gpuarena__node *node = gpuarena__node_at(arena, around);
+    char name[32], where[64];
+    gpuarena__text out = gpuarena__text_begin(where, sizeof where);
+    error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
     error.block = around;
-    failure = gpuarena__failure_of(arena, &error);
-    if (around)
-        gpuarena__detail(&failure, "offset %" PRIu64, address - gpuarena__address(failure.block.ptr));
-    if (failure.result == GPUARENA_WRONG_ARENA) gpuarena__detail(&failure, "arena %s", other);
-    return gpuarena__fail_record(arena, &failure, stream);
+    error.detail = where;
+    if (around) gpuarena__put(&out, "offset %" PRIu64, address - node->address);
+    else if (gpuarena__find_owner(address, name)) {
+        error.result = GPUARENA_WRONG_ARENA;
+        gpuarena__put(&out, "arena %s", name);
+    } else error.result = GPUARENA_FOREIGN_POINTER;
+    return gpuarena__fail(arena, &error, 0, stream);
 }
 
 /* ---- leaks */
@@ -11727,35 +11727,28 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
 /* The reason why an arena cannot be destroyed; OK: it can, and can be no parent any more. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
-    gpuarena_failure failure;
-    gpuarena__error error = gpuarena__no_error();
+    const char *why = NULL;
     const gpuarena *child;
-    char name[32];
+    char lives[96];
+    gpuarena__text out = gpuarena__text_begin(lives, sizeof lives);
     uint32_t at;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (arena->stats.live_count) return gpuarena__fail_leaks(arena);
-    if (arena->away_count)
-        return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
-                                     "must return before gpuarena_destroy");
-    for (at = 0; at < arena->imports.count; at++)
+    if (arena->away_count) why = "a thread waits in an allocation, which must return before gpuarena_destroy";
+    for (at = 0; at < arena->imports.count && !why; at++)
         if (arena->imports.list[at].ptr)
-            return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a block is imported; call "
-                                         "gpuarena_import_end before gpuarena_destroy");
-    for (at = 1; at < arena->streams.count; at++)
+            why = "a block is imported; call gpuarena_import_end before gpuarena_destroy";
+    for (at = 1; at < arena->streams.count && !why; at++)
         if (arena->streams.list[at].home)
-            return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
-                                         "gpuarena_capture_release before gpuarena_destroy");
+            why = "a capture set is not released; call gpuarena_capture_release before gpuarena_destroy";
+    if (why) return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, why);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (child = gpuarena__registry; child && child->config.parent != arena; child = child->registered) {}
-    if (child) memcpy(name, child->config.name, sizeof name);
+    if (child) gpuarena__put(&out, "sub-arena %s lives; destroy it before its parent", child->config.name);
     else arena->family.ending = 1;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    if (!child) return GPUARENA_OK;
-    gpuarena__set_error(&error, GPUARENA_STILL_IN_USE);
-    failure = gpuarena__failure_of(arena, &error);
-    gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", name);
-    return gpuarena__fail_record(arena, &failure, NULL);
+    return child ? gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, lives) : GPUARENA_OK;
 }
 
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
@@ -13302,11 +13295,9 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
     if (result != GPUARENA_OK) return result;
     record = gpuarena__stream_find(arena, stream);
     own = &arena->streams.list[record];
-    if (own->home) {
-        result = gpuarena__fail_with(arena, GPUARENA_CAPTURE,
-                                     "stream: captured; call gpuarena_capture_end first");
-        return gpuarena__end(arena, result);
-    }
+    if (own->home)
+        return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_CAPTURE, "stream: captured; call "
+                                                        "gpuarena_capture_end first"));
     if (record) {
         (void)gpuarena__plans_yield(arena, 1);   /* nobody else is to have memory that is earmarked */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
@@ -13744,16 +13735,13 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config, char *message,
                                                    size_t size)
 {
-    gpuarena_failure failure = GPUARENA_INIT;
     char complaint[1024];
     gpuarena__text out = gpuarena__text_begin(complaint, sizeof complaint),
                    copy = gpuarena__text_begin(message, size);
     if (!text || !config) return gpuarena__fail_argument(NULL, text ? "config: NULL" : "text: NULL");
     if (gpuarena__parse(text, config, &out)) return GPUARENA_OK;
     gpuarena__put(&copy, "%s", complaint);
-    gpuarena__detail(&failure, "%s", complaint);
-    failure.result = GPUARENA_INVALID_CONFIG;
-    return gpuarena__fail_record(NULL, &failure, NULL);
+    return gpuarena__fail_with(NULL, GPUARENA_INVALID_CONFIG, complaint);
 }
 
 GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *text, size_t size)
