@@ -1859,7 +1859,6 @@ typedef struct gpuarena__handle { uint64_t id, page_count; } gpuarena__handle;  
 static const uint32_t GPUARENA__INSIDE = (uint32_t)1 << 31;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
-    uint64_t least_bytes;                        /* blocks below hold no whole page, or none is counted */
     uint32_t page_log2;
     uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
@@ -2145,7 +2144,7 @@ struct gpuarena {
     gpuarena__events events;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
-    uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
+    uint64_t small_bytes;                        /* these and larger ones may hold whole pages, too */
     gpuarena__paged paged;
     gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
@@ -3249,7 +3248,7 @@ static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__nod
 static void gpuarena__free_insert_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->size >= arena->paged.least_bytes)
+    if (node->size >= arena->small_bytes)
         *(heap ? &heap->idle_count : &arena->paged.idle_count) += gpuarena__whole_pages(arena, node);
     if (node->record != GPUARENA__MULTI_STREAM)
         gpuarena__bins_insert(arena, gpuarena__bins_of(arena, heap, node), index);
@@ -3265,7 +3264,7 @@ static void gpuarena__free_insert(gpuarena *arena, uint32_t index)
 static void gpuarena__free_remove_in(gpuarena *arena, gpuarena__heap *heap, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->size >= arena->paged.least_bytes)
+    if (node->size >= arena->small_bytes)
         *(heap ? &heap->idle_count : &arena->paged.idle_count) -= gpuarena__whole_pages(arena, node);
     if (node->record != GPUARENA__MULTI_STREAM)
         gpuarena__bins_remove(arena, gpuarena__bins_of(arena, heap, node), index);
@@ -11494,7 +11493,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     if (config->backing == GPUARENA_BACKING_ASYNC) arena->memory = GPUARENA_MEMORY_ASYNC;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
-    arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
+    arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
     streams = &arena->streams;
     streams->ordered = arena->driver.events.create != NULL;
     streams->own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
@@ -11627,11 +11626,11 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     if (page) {
         span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
         arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
-        arena->paged.page_bytes = arena->paged.least_bytes = page;
+        arena->paged.page_bytes = page;
         arena->paged.page_log2 = gpuarena__lowest_bit(page);
         arena->ordered_bytes = gpuarena__round_down(config->large_bytes, GPUARENA__UNIT);
+        arena->small_bytes = gpuarena__min(arena->ordered_bytes, page);
     }
-    arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     arena->unit = config->alignment;
     arena->step = config->step_bytes;
     arena->release_due = config->release_age;
