@@ -3537,7 +3537,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see hit_take */
+    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_supply */
     gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
@@ -4888,6 +4888,19 @@ static void gpuarena__heaps_begin(gpuarena *arena)
     for (at = 1; at < arena->streams.count; at++) arena->streams.list[at].heap = number;
 }
 
+/* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
+static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
+{
+    if (heap->unused.count >= GPUARENA__HIT_NODES
+        || !gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES)) return;
+    while (heap->unused.count < GPUARENA__SUPPLY) {
+        uint32_t index = arena->nodes.unused.first;
+        gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
+        node->record = 0;                        /* of no other heap's stream: see heap_may_join */
+        gpuarena__node_drop(&heap->unused, index, node);
+    }
+}
+
 /* The hint where a stream's heap may stand. */
 GPUARENA__INLINE uint32_t gpuarena__hint_of(gpuarena_stream stream)
 {
@@ -5826,28 +5839,36 @@ static int gpuarena__stream_wait_for(gpuarena *arena, gpuarena_stream waits, uin
     return 1;
 }
 
-/* A record that the run at this address waits for, and that the request's stream does not wait for yet; 0:
-   none. MULTI_STREAM: there is no such run any more. A node waits for its uses, if it has some, and for its
-   record. */
+/* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. The node
+   waits for its uses, if it has some, and for its record. */
+static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
+                                      const gpuarena__node *node)
+{
+    uint32_t use_at = node->use_at;
+    for (;; use_at = gpuarena__node_at(arena, use_at)->next) {
+        const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : node;
+        uint32_t record = gpuarena__record_of(waits);
+        uint64_t ticket = waits->ticket;
+        const gpuarena__stream *stream = &arena->streams.list[record];
+        if (record && record != req->record && ticket > stream->quiet
+            && !(stream->waited == arena->streams.pass && ticket <= stream->waited_for)) return record;
+        if (!use_at) return 0;
+    }
+}
+
+/* A record that the run at this address still waits for; 0: none. MULTI_STREAM: there is no such run any
+   more. */
 static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, address));
     gpuarena__node span = *at.node;
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
-        uint32_t takes = gpuarena__availability(arena, req, at.node), use_at = at.node->use_at;
+        uint32_t takes = gpuarena__availability(arena, req, at.node), record;
         if (takes == GPUARENA__NOT_FREE
             || (takes > GPUARENA__AVAILABLE_NOW && (gpuarena__needs_sync(arena, at.node) || !req->record)))
             return GPUARENA__MULTI_STREAM;
-        while (takes > GPUARENA__AVAILABLE_NOW) {
-            const gpuarena__node *waits = use_at ? gpuarena__node_at(arena, use_at) : at.node;
-            uint32_t record = gpuarena__record_of(waits);
-            const gpuarena__stream *stream = &arena->streams.list[record];
-            if (record && record != req->record && waits->ticket > stream->quiet
-                && !(stream->waited == arena->streams.pass && waits->ticket <= stream->waited_for))
-                return record;
-            if (!use_at) break;
-            use_at = waits->next;
-        }
+        record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
+        if (record) return record;
         span.size += gpuarena__node_bytes(at.node);
         if (gpuarena__node_serves(&span, req)) return 0;
     }
@@ -6659,16 +6680,21 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The number of pages that may be created for a place before idle pages move: reserved memory may be above
-   the peak of live memory by config.idle_fraction of it, which an arena with one stream gets bit by bit. */
-static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
+/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, which an arena with
+   one stream gets bit by bit. */
+static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin)),
-             most = (uint64_t)((double)share * fraction),
+    uint64_t most = (uint64_t)((double)peak * fraction),
              moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
-    if (!arena->streams.many && fraction < 1) most = gpuarena__min(most, most / 4 + moved / 2);
-    if (!arena->plans.is_making) share += most;
+    return arena->streams.many || fraction >= 1 ? most : gpuarena__min(most, most / 4 + moved / 2);
+}
+
+/* The number of pages that may be created for a place before idle pages move. */
+static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
+    if (!arena->plans.is_making) share += gpuarena__idle_allowed(arena, share);
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6687,6 +6713,16 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
     while (count && !arena->paged.unmap_failed_count
            && gpuarena__handle_destroy(arena, arena->paged.spare_count - count, NULL)) count--;
     return count;
+}
+
+/* How many pages must go back before the device has more free memory than the headroom. 0 also if the driver
+   does not tell. */
+static uint64_t gpuarena__headroom_lack(gpuarena *arena)
+{
+    uint64_t page = arena->paged.page_bytes, free_bytes, total_bytes;
+    if (!arena->config.headroom_bytes
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
+    return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
 /* Has the commit tried again after idle large handles of `count` pages have gone back, whose place new pages
@@ -6710,8 +6746,7 @@ static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, u
    if these are too few. */
 static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, headroom = arena->config.headroom_bytes, room, left, found = 0,
-             idle, share;
+    uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
     uint32_t large_spares;
     gpuarena__idle_walk large;
     gpuarena_reason narrow;
@@ -6732,10 +6767,8 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
         if (gpuarena__is_lost(arena, error)) return 0;
     }
     if (commit->may_move && !commit->is_last && found < commit->move) {
-        uint64_t lack = 0, all, free_bytes, total_bytes;     /* lack: pages that the headroom lacks */
-        if (headroom && gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL))
-            lack = gpuarena__whole(gpuarena__above(headroom, free_bytes), page) / page;
-        all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
+        uint64_t lack = gpuarena__headroom_lack(arena);
+        uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
         if (all && found + room + all >= left + lack)
             return gpuarena__commit_replace(arena, commit, commit->move - found + lack, error);
     }
@@ -6743,6 +6776,17 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     commit->move = found;
     if (commit->create + commit->move == left) return 1;
     return gpuarena__set_reason(error, narrow);
+}
+
+/* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
+   error: it does not. */
+static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
+{
+    uint64_t most = commit->create + commit->move, moves = 0, least;
+    if (!gpuarena__is_scarce(arena, commit->create)) return 1;
+    if (commit->may_move) moves = gpuarena__movable(arena, commit, most, 0);
+    least = gpuarena__min(commit->create, most - moves);
+    return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
@@ -6793,16 +6837,12 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
    nothing is charged, and nothing has changed, except that large handles may have gone back. */
 static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, made = 0, most = commit->create + commit->move, more, lack;
-    int may = 1;
+    uint64_t page = arena->paged.page_bytes, made = 0, more, lack;
+    int may;
     if (!gpuarena__spares_reserve(arena, commit->create))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
-    if (gpuarena__is_scarce(arena, commit->create)) {        /* what must be new even if all move that may */
-        lack = most - (commit->may_move ? gpuarena__movable(arena, commit, most, 0) : 0);
-        lack = gpuarena__min(commit->create, lack);
-        may = !gpuarena__is_beyond(arena, lack) || gpuarena__ask_grant(arena, lack, error);
-    }
+    may = gpuarena__commit_granted(arena, commit, error);
     if (may) made = gpuarena__handles_create(arena, commit, error);
     lack = commit->create - made;
     if (!lack) return 1;
@@ -6858,6 +6898,18 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     return 1;
 }
 
+/* Undoes commit_map, which has mapped everything below `reached`; nothing, if that is not behind the place's
+   begin. Addresses that the driver fails to unmap cannot be used any more. */
+static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
+{
+    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
+    while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
+        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
+        hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
+        gpuarena__hole_make(arena, hole.index, 1);
+    }
+}
+
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
@@ -6881,9 +6933,8 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *comm
 }
 
 /* Maps the commit's pages and unmaps the moved ones from their old places. 0 and an error: nothing has
-   changed, except that new pages may be spare, and addresses that the driver failed to unmap cannot be used
-   any more. NONE: too few pages may move by now, since other threads have taken some while new ones were
-   created. */
+   changed, except that new pages may be spare. NONE: too few pages may move by now, since other threads have
+   taken some while new ones were created. */
 static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
@@ -6899,12 +6950,7 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     if (done) gpuarena__commit_enter(arena, commit);
     else {
         gpuarena__unclaim(arena, commit->claimed);
-        hole = gpuarena__holes_in(arena, commit->begin, reached);
-        while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
-            if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
-            hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
-            gpuarena__hole_make(arena, hole.index, 1);
-        }
+        gpuarena__commit_unmap(arena, commit, reached);
     }
     arena->nodes.kept_count -= count;
     return done;
@@ -6994,26 +7040,32 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     return 1;
 }
 
-/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. What
-   lies before the place is cut off if a room must follow the block; or if it is to be aligned, and there is
-   host memory: four nodes, one for this cut and three that take_found asks for. */
+/* Splits a free node that does not begin at this alignment, if the request fits behind that, and there is
+   host memory: four nodes, one for this cut and three that take_found asks for. Returns the part for the
+   request. */
+static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t alignment)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t lead = gpuarena__lead(node, alignment);
+    return lead && lead < gpuarena__node_bytes(node) && gpuarena__node_bytes(node) - lead >= bytes
+        && gpuarena__nodes_reserve(arena, 4) ? gpuarena__free_split(arena, index, lead) : index;
+}
+
+/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
-    const gpuarena__node *node;
     gpuarena__place place;
     uint32_t index;
-    int fresh = 0, cuts, found = gpuarena__place_have(arena, req, &place, &fresh, error);
+    int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
         if (gpuarena__commit_run(arena, place.begin, place.end, 1, req->stream, error)) {
             index = gpuarena__node_around(arena, place.begin);
-            if (!req->room) index = gpuarena__run_take(arena, req, index);
-            node = gpuarena__node_at(arena, index);
-            lead = req->room ? place.begin - node->address : gpuarena__lead(node, place.alignment);
-            cuts = index && lead && lead < gpuarena__node_bytes(node)
-                && (req->room || (gpuarena__node_bytes(node) - lead >= req->bytes
-                                  && gpuarena__nodes_reserve(arena, 4)));
-            if (index) return cuts ? gpuarena__free_split(arena, index, lead) : index;
+            lead = place.begin - gpuarena__node_at(arena, index)->address;
+            if (req->room)                       /* the hole that is its room lies behind the place */
+                return lead ? gpuarena__free_split(arena, index, lead) : index;
+            index = gpuarena__run_take(arena, req, index);
+            if (index) return gpuarena__free_align(arena, index, req->bytes, place.alignment);
             /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
@@ -7872,6 +7924,21 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
                  : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
+/* Packs all plans that serve. */
+static void gpuarena__plans_pack(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
+    gpuarena__earmarks_end(arena);
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
+            gpuarena__plan_fail(plan);
+    }
+    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+}
+
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
    freed. */
 static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena__sequence *fresh)
@@ -7933,23 +8000,15 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* After a plan has served steps throughout: packs all that serve, unless memory is within 1 % of the peak
-   anyway, and releases idle pages beyond the peak. A plan that was packed is improved again after a few
-   steps, since no block is left then that lay elsewhere. */
+/* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
+   releases idle pages beyond the peak. A plan that was packed is improved again after a few steps, since no
+   block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
-    gpuarena__plan *one = arena->plans.list, *end = one + GPUARENA__PLANS;
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t peak = gpuarena__peak(arena), past;
     plan->trimmed = 1;
-    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) {
-        gpuarena__earmarks_end(arena);
-        for (; one < end; one++) one->packed = 0;            /* no region is theirs now */
-        for (one = arena->plans.list; one < end; one++)
-            if (one->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, one))
-                gpuarena__plan_fail(one);
-        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-    }
+    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) gpuarena__plans_pack(arena);
     peak = gpuarena__peak(arena);
     past = arena->paged.past_peak_bytes;
     if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes
@@ -10072,13 +10131,11 @@ static int gpuarena__check_bins(gpuarena__audit *audit)
     return 1;
 }
 
-/* Checks plans, and stream records. */
-static int gpuarena__check_streams(const gpuarena__audit *audit)
+static int gpuarena__check_plans(const gpuarena__audit *audit)
 {
     const gpuarena *arena = audit->arena;
     const gpuarena__plans *plans = &arena->plans;
-    uint64_t refs = audit->ref_count + plans->region_count, uses = audit->use_count;
-    uint32_t at, captured = 0, reserved_uses = 0;
+    uint32_t at;
     GPUARENA__NEVER(audit->earmarked_count && !gpuarena__has_plan(arena), "memory is earmarked for no plan",
                     audit->earmarked_count);
     for (at = 0; at < GPUARENA__PLANS; at++)
@@ -10087,6 +10144,14 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
     for (at = 0; at < plans->region_count; at++)
         GPUARENA__NEVER(arena->streams.list[plans->regions[at].record].home,
                         "memory is earmarked for a capture set", at);
+    return 1;
+}
+
+static int gpuarena__check_streams(const gpuarena__audit *audit)
+{
+    const gpuarena *arena = audit->arena;
+    uint64_t refs = audit->ref_count + arena->plans.region_count, uses = audit->use_count;
+    uint32_t at, captured = 0, reserved_uses = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         GPUARENA__NEVER(stream->quiet > stream->recorded || stream->recorded > stream->ticket,
@@ -10280,9 +10345,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
     GPUARENA__SAME(at, arena->ranges.count, "segments are miscounted");
-    if (!gpuarena__check_bins(audit) || !gpuarena__check_streams(audit) || !gpuarena__check_known(audit)
-        || !gpuarena__check_tables(audit) || !gpuarena__check_sums(audit) || !gpuarena__check_tags(audit))
-        return 0;
+    if (!gpuarena__check_bins(audit) || !gpuarena__check_plans(audit) || !gpuarena__check_streams(audit)
+        || !gpuarena__check_known(audit) || !gpuarena__check_tables(audit) || !gpuarena__check_sums(audit)
+        || !gpuarena__check_tags(audit)) return 0;
     bytes = sizeof *arena + gpuarena__host_memory(gpuarena__self(arena), 0);
     GPUARENA__SAME(bytes, arena->host_bytes, "host memory does not add up");
     return 1;
@@ -12268,6 +12333,20 @@ static const struct gpuarena__stage {
     { gpuarena__stage_pressure,        GPUARENA__STAGE_ALWAYS }          /* 9 */
 };
 
+/* Tells whether a stage runs for a request, by its flags and the results of earlier stages. If
+   GPUARENA_ALLOC_TRY or a lost device forbids it, that becomes the error. */
+static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
+                                  gpuarena__miss *miss)
+{
+    if (flags & GPUARENA__STAGE_ALWAYS)
+        return flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
+    if (miss->over || gpuarena__is_lost(arena, &miss->error)) return 0;
+    if (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
+    if (req->flags & GPUARENA_ALLOC_TRY && !(flags & GPUARENA__STAGE_TRY))
+        return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TRY_ONLY);
+    return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
+}
+
 /* Gives a quiet free block in no bin a node from one pool, unless that is empty; its own goes to another
    pool. Returns the block's node. */
 static uint32_t gpuarena__node_replace(gpuarena *arena, uint32_t index, gpuarena__pool *from,
@@ -12346,27 +12425,17 @@ static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Runs the stages, but not those that their flags and the results of earlier stages leave out. If
-   GPUARENA_ALLOC_TRY or a lost device forbids one, that becomes the error. Returns the live node, or 0 with
-   the failure set. Ends: each repetition needs a new change. */
+/* Runs the stages. Returns the live node, or 0 with the failure set. Ends: each repetition needs a new
+   change. */
 static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
 {
     gpuarena__miss miss = GPUARENA_INIT;
-    uint32_t at = 0, index = 0, flags;
-    int may;
+    uint32_t at = 0, index = 0;
     miss.failure = failure;
     miss.pressure_changes = UINT64_MAX;
     while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
         const struct gpuarena__stage *stage = &gpuarena__stages[at++];
-        flags = stage->flags;
-        may = flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
-        if (!(flags & GPUARENA__STAGE_ALWAYS)) {
-            if (miss.over || gpuarena__is_lost(arena, &miss.error)
-                || (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW))
-                || (may && flags & GPUARENA__STAGE_SYNC && miss.error.result == GPUARENA_CAPTURE)) continue;
-            if (!may) gpuarena__set_reason(&miss.error, GPUARENA_REASON_TRY_ONLY);
-        }
-        if (!may) continue;
+        if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
         index = stage->run(arena, req, &miss);
         if (index) {
             index = gpuarena__take_found(arena, index, req, &miss.error);
@@ -12595,22 +12664,15 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
 }
 
 /* Takes a free block for a request of the recent stream, whose heap has not served it with its own lock, and
-   makes the next ones likelier to be served so: by a hint, and nodes if the heap lacks them and there is host
-   memory. Searches as stage_look does, as far as that needs the short lock alone. 0: there is none. */
+   makes the next ones likelier to be served so. Searches as stage_look does, as far as that needs the short
+   lock alone. 0: there is none. */
 GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t number = gpuarena__heap_of(arena, req->record, req->bytes), index = 0;
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
         gpuarena__hint_put(arena, arena->streams.recent.stream, number);
-        if (heap->unused.count < GPUARENA__HIT_NODES
-            && gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES))
-            while (heap->unused.count < GPUARENA__SUPPLY) {
-                uint32_t given = arena->nodes.unused.first;
-                gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-                node->record = 0;                /* of no other heap's stream: see heap_may_join */
-                gpuarena__node_drop(&heap->unused, given, node);
-            }
+        gpuarena__heap_supply(arena, heap);
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
     if (index) return index;

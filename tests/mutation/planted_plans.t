@@ -37,7 +37,7 @@ my @planted = (
     return region;@,
      q@while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;@,
      q@plans->region_count = 0;@,
-     q@audit->ref_count + plans->region_count@, q@audit->ref_count@],
+     q@audit->ref_count + arena->plans.region_count@, q@audit->ref_count@],
     ['a block is set aside when it is freed, after its plan has yielded',
      q@node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;@, q@node->size |= GPUARENA__PLANNED;@],
     ['what is free beside a planned place is listed as a hole',

@@ -27,7 +27,7 @@ my @planted = (
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit);@,
      q@failure->missing_bytes = gpuarena__above(kept + need, arena->limit) + GPUARENA__GRANULE;@],
     ['a pointer into a block is taken for one that was freed',
-     q@error.result = GPUARENA_INTERIOR_POINTER;@, q@error.result = GPUARENA_DOUBLE_FREE;@],
+     q@? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE@, q@? GPUARENA_DOUBLE_FREE : GPUARENA_DOUBLE_FREE@],
     ['host memory that fails is told as a failure of the driver',
      q@        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);@,
@@ -38,8 +38,8 @@ my @planted = (
     ['addresses of guarded blocks are used again soon', q@enum { GPUARENA__RETIRED = 256 };@,
      q@enum { GPUARENA__RETIRED = 3 };@],
     ['a guarded block does not end where its pages end',
-     q@lead = gpuarena__round_down(last, req->alignment)@,
-     q@lead = gpuarena__round_down(last - last % 4096, req->alignment)@],
+     q@begin = gpuarena__round_down(node->address + gpuarena__node_bytes(node) - req->bytes, req->alignment);@,
+     q@begin = gpuarena__round_down(node->address + gpuarena__node_bytes(node) - req->bytes, 4096);@],
     ['a guarded block goes back before its work is done',
      q@    if (range->guarded == GPUARENA__GUARDED
         && !GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) return 0;
