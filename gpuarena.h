@@ -10142,8 +10142,9 @@ static int gpuarena__check_plans(const gpuarena__audit *audit)
         GPUARENA__NEVER(plans->list[at].packed && plans->list[at].state != GPUARENA__PLAN_SERVES,
                         "a plan that does not serve has a region", at);
     for (at = 0; at < plans->region_count; at++)
-        GPUARENA__NEVER(arena->streams.list[plans->regions[at].record].home,
-                        "memory is earmarked for a capture set", at);
+        GPUARENA__NEVER(plans->regions[at].record >= arena->streams.count
+                        || arena->streams.list[plans->regions[at].record].home,
+                        "memory is earmarked for no ordinary stream", at);
     return 1;
 }
 

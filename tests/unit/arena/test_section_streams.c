@@ -227,7 +227,10 @@ static void test_plans(void)
     VIOLATE(arena, plans->region_count, 0, "a block is earmarked for no stream");
     VIOLATE(arena, plans->now->state, GPUARENA__PLAN_ENDS, "memory is earmarked for no plan");
     VIOLATE(arena, plans->list[GPUARENA__PLANS - 1].packed, 1, "a plan that does not serve has a region");
-    VIOLATE(arena, arena->streams.list[plans->regions[0].record].home, 1, "memory is earmarked for a capture set");
+    VIOLATE(arena, arena->streams.list[plans->regions[0].record].home, 1,
+            "memory is earmarked for no ordinary stream");
+    plans->regions[1].record = UINT32_MAX / 2;
+    VIOLATE(arena, plans->region_count, 2, "memory is earmarked for no ordinary stream");
     close_arena();
 }
 
