@@ -8710,11 +8710,11 @@ static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__
     return 1;
 }
 
-/* Writes 0.8 as 80%, exact to 15 digits, in any locale. */
+/* Writes 0.8 as 80%, exact to 15 digits, in any locale; what is less than the last digit as one of it. */
 static void gpuarena__put_share(gpuarena__text *out, double fraction)
 {
     const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
-    uint64_t share = fraction > 0 && fraction <= 1 ? (uint64_t)(fraction * 1e15 + 0.5) : 0,
+    uint64_t share = fraction > 0 && fraction <= 1 ? gpuarena__max((uint64_t)(fraction * 1e15 + 0.5), 1) : 0,
              part = share % one;
     uint32_t digits = 13;
     gpuarena__put(out, "%" PRIu64, share / one);

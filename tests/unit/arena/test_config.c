@@ -63,7 +63,7 @@ static gpuarena_config random_config(void)
     config.headroom_bytes = random_size();
     config.limit_base = (gpuarena_limit_base)(random_next() % 5);
     if (config.limit_base == GPUARENA_LIMIT_OF_TOTAL || config.limit_base == GPUARENA_LIMIT_OF_FREE)
-        config.limit_fraction = (double)(1 + random_next() % 1000000) / 1e6;
+        config.limit_fraction = random_next() % 9 ? (double)(1 + random_next() % 1000000) / 1e6 : 1e-16;
     else config.limit_bytes = config.limit_base ? random_size() | 1 : random_size();
     return config;
 }
