@@ -4171,17 +4171,20 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
    reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
    is lowered may be below what is reserved. */
 
-/* The arena, of this one and those above, whose limit leaves the least: *room. Under the registry's lock. */
+/* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most: *room. Under
+   the registry's lock. */
 static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
-    *room = UINT64_MAX;
+    int64_t least = INT64_MAX;
     for (at = arena; at; at = at->config.parent) {
-        uint64_t left = gpuarena__above(at->limit, at->family.reserved + at->family.growing);
-        if (left >= *room) continue;
-        *room = left;
+        int64_t left = (int64_t)gpuarena__min(at->limit, INT64_MAX)
+            - (int64_t)(at->family.reserved + at->family.growing);
+        if (left >= least) continue;
+        least = left;
         narrow = at;
     }
+    *room = least > 0 ? (uint64_t)least : 0;
     return narrow;
 }
 
