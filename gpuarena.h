@@ -9442,7 +9442,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
     if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover reserved memory */
-        failure.missing_bytes = !gpuarena__needs_new(req) && gpuarena__search(arena, req)
+        failure.missing_bytes = !gpuarena__needs_new(req)
+                && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC)
             ? over : gpuarena__max(failure.missing_bytes, over);
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
