@@ -332,6 +332,8 @@
      - All else holds as ever. The limit bounds the bytes requested of the driver: its rounding comes on top.
        GPUARENA_ALLOC_TRY has no effect. Memory of config.initial_bytes or gpuarena_reserve serves no block,
        and goes back when its room is needed.
+     - The driver must align memory of any size to config.alignment. CUDA promises 256 bytes; if it gives less
+       than a larger config.alignment, allocations fail with DRIVER_ERROR.
      - Each block costs two driver calls, and its free waits for the device, as cudaFree does. That hides work
        on a wrong stream which began before the free. With backing=async the free waits for its own stream
        alone, and hides nothing.
@@ -1010,7 +1012,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    of the tree may become quiet.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
-                which it must still grant. MANAGED memory needs no free memory.
+                which it must still grant, with addresses. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
