@@ -11,9 +11,9 @@ my ($operations, $most_ops) = (200_000, 12);
 
 my @planted = (
     ['growth passes the limit by a granule',
-     q@gpuarena__above(at->limit, at->family.reserved + at->family.growing);@,
-     q@gpuarena__above(at->limit, at->family.reserved + at->family.growing);
-        if (left && at->limit < GPUARENA__MAX_TOTAL) left += GPUARENA__GRANULE;@],
+     q@            - (int64_t)(at->family.reserved + at->family.growing);@,
+     q@            - (int64_t)(at->family.reserved + at->family.growing);
+        if (left > 0 && at->limit < GPUARENA__MAX_TOTAL) left += GPUARENA__GRANULE;@],
     ['the rung that gives idle segments back is skipped',
      q@return gpuarena__release_for(arena, req, 1, &miss->error);@, q@return 0;@,
      q@if (!index) index = gpuarena__release_for(arena, req, 0, error);@, q@@],
