@@ -332,8 +332,8 @@
      - All else holds as ever. The limit bounds the bytes requested of the driver: its rounding comes on top.
        GPUARENA_ALLOC_TRY has no effect. Memory of config.initial_bytes or gpuarena_reserve serves no block,
        and goes back when its room is needed.
-     - The driver must align memory of any size to config.alignment. CUDA promises 256 bytes; if it gives less
-       than a larger config.alignment, allocations fail with DRIVER_ERROR.
+     - The driver must align memory of any size to config.alignment. CUDA promises 256 bytes. With a larger
+       config.alignment an allocation fails with DRIVER_ERROR where it gets less.
      - Each block costs two driver calls, and its free waits for the device, as cudaFree does. That hides work
        on a wrong stream which began before the free. With backing=async the free waits for its own stream
        alone, and hides nothing.
@@ -1012,7 +1012,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    of the tree may become quiet.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
                 stream is captured; or growth is within the limit and the driver reports enough free memory,
-                which it must still grant, with addresses. MANAGED memory needs no free memory.
+                which it must still grant, and addresses for it. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
@@ -1830,7 +1830,7 @@ typedef struct gpuarena__range {
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
     struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint8_t *owners;                             /* the heap of each page's nodes, if one starts there */
+    uint8_t *owners;                             /* of a page in which a node starts: its nodes' heap */
     uint64_t *pages;                             /* at a handle's first page: the handle; NULL: a segment */
     uint32_t *parts;                             /* at a handle's first page: the number of its pages; at its
                                                     others: INSIDE + how many pages before lies the first.
@@ -1867,7 +1867,7 @@ typedef struct gpuarena__paged {
     uint64_t idle_count;                         /* pages whose handle lies inside one free block */
     uint64_t large_count;
     uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far */
-    uint64_t peak_bytes;                         /* of live, seen by growth since pages were given back; */
+    uint64_t peak_bytes;                         /* of live, as growth saw it since pages went back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
     gpuarena__handle *spare;                     /* handles that are mapped nowhere; */
     uint32_t spare_count, spare_room;
@@ -1893,7 +1893,8 @@ typedef enum gpuarena__stream_state {
 typedef struct gpuarena__stream {                /* what hits use is 40 bytes in a row, so that records side
                                                     by side have no cache line of it in common */
     gpuarena_stream handle;
-    uint64_t key;                                /* own stream: its thread; a set's home: its number; or 0 */
+    uint64_t key;                                /* a thread's own stream: its thread. A capture set's
+                                                    home: the set's number. Else 0 */
     uint64_t ticket;                             /* of the latest free */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
     uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
@@ -2146,7 +2147,7 @@ struct gpuarena {
     gpuarena__events events;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
-    uint64_t small_bytes;                        /* these and larger ones may hold whole pages, too */
+    uint64_t small_bytes;                        /* free blocks below are in no tree and hold no whole page */
     gpuarena__paged paged;
     gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
@@ -2158,7 +2159,8 @@ struct gpuarena {
     uint64_t other_free_count;                   /* parts of blocks freed, capture sets released */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when asked last */
     uint64_t growing;                            /* charged for growth in progress and unreturned_bytes */
-    uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may keep them */
+    uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may not have
+                                                    returned them yet */
     uint64_t step;                               /* the next step of growth DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
@@ -2192,7 +2194,7 @@ typedef struct gpuarena__request {
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t place;                              /* the tag's place; 0: not counted by tag */
-    uint32_t record, home;                       /* whose blocks serve it, beside quiet ones; 0: none */
+    uint32_t record, home;                       /* their blocks serve it, and quiet ones; 0: none */
 } gpuarena__request;
 
 /* The error of the last stage that failed. */
@@ -2623,10 +2625,10 @@ static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
     return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
 }
 
-static int gpuarena__node_serves(const gpuarena__node *node, const gpuarena__request *req)
+static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
 {
-    uint64_t lead = gpuarena__lead(node, req->alignment), size = gpuarena__node_bytes(node);
-    return lead <= size && size - lead >= req->bytes;
+    uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
+    return lead <= size && size - lead >= bytes;
 }
 
 /* ---- walks over blocks: for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) */
@@ -2881,7 +2883,7 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
     if (!at || node->as.tree.longest < req->bytes) return 0;
     found = gpuarena__tree_find(arena, node->as.tree.low, req);
     if (found) return found;
-    if (gpuarena__node_serves(node, req)) return at;
+    if (gpuarena__node_serves(node, req->bytes, req->alignment)) return at;
     return gpuarena__tree_find(arena, node->as.tree.high, req);
 }
 
@@ -3132,7 +3134,8 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             if (slot < 8) slot++;
             else listed = node->as.list.after;
-            if (taken && gpuarena__node_serves(node, req)) best = gpuarena__tighter(arena, best, candidate);
+            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
+                best = gpuarena__tighter(arena, best, candidate);
         }
     }
     best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
@@ -3425,7 +3428,7 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
      block_cut        makes two nodes of one; block_split, block_carve and block_slice use it
      block_absorb     makes one node of two: free ones, holes, or a live one that grows
      block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
-     block_use        makes a live block of a free one
+     block_use        makes a live block of a node that is in no bin
      block_free       makes a free block of a live one, which is then joined, or earmarked for a plan */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
@@ -4173,8 +4176,8 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
    reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
    is lowered may be below what is reserved. */
 
-/* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most: *room. Under
-   the registry's lock. */
+/* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most. *room: what
+   it leaves; 0 if it is exceeded. Under the registry's lock. */
 static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
@@ -5386,7 +5389,7 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     gpuarena__stream *stream = &arena->streams.list[at];
     uint32_t home = stream->home;
     stream->state = GPUARENA__CLOSED;
-    stream->ticket++;                            /* covers uses of blocks here until all captures end */
+    stream->ticket++;                            /* covers uses in this capture until all captures end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
     gpuarena__known_set(arena, stream->under);
     gpuarena__streams_changed(arena);
@@ -5607,7 +5610,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
-    if (wish > room) wish = gpuarena__max(need, room - room % need);     /* a multiple: no unusable rest */
+    if (wish > room) wish = gpuarena__max(need, room - room % need);     /* whole requests: no rest */
     while ((index = gpuarena__range_obtain(arena, wish, 0, stream, error)) == 0) {
         if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);    /* falls to the need */
@@ -5788,12 +5791,12 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
             rest = span;
             rest.address += gpuarena__node_bytes(node);
             rest.size -= gpuarena__node_bytes(node);
-            if (!gpuarena__node_serves(&rest, req)) break;
+            if (!gpuarena__node_serves(&rest, req->bytes, req->alignment)) break;
             if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
                 foreign -= gpuarena__node_bytes(node);
             first = node->next;
         }
-        if (!gpuarena__node_serves(&span, req) || foreign > search->foreign
+        if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > search->foreign
             || (foreign == search->foreign
                 && (span.size > search->bytes
                     || (span.size == search->bytes
@@ -5875,7 +5878,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
         record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (record) return record;
         span.size += gpuarena__node_bytes(at.node);
-        if (gpuarena__node_serves(&span, req)) return 0;
+        if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
     }
     return GPUARENA__MULTI_STREAM;
 }
@@ -5902,7 +5905,8 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
             (void)gpuarena__free_split(arena, index, end - node->address);   /* the quiet rest stays quiet */
         if (node->record != req->record)
             index = gpuarena__block_move(arena, index, req->record, foreign ? ticket : 0);
-        if (gpuarena__node_serves(gpuarena__node_at(arena, index), req)) return index;
+        if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
+            return index;
     }
 }
 
@@ -7052,8 +7056,8 @@ static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t b
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t lead = gpuarena__lead(node, alignment);
-    return lead && lead < gpuarena__node_bytes(node) && gpuarena__node_bytes(node) - lead >= bytes
-        && gpuarena__nodes_reserve(arena, 4) ? gpuarena__free_split(arena, index, lead) : index;
+    return lead && gpuarena__node_serves(node, bytes, alignment) && gpuarena__nodes_reserve(arena, 4)
+        ? gpuarena__free_split(arena, index, lead) : index;
 }
 
 /* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
@@ -7846,22 +7850,27 @@ static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gp
     return 1;
 }
 
-/* Makes a plan of a sequence that has come twice. Blocks are planned where they lay in the step that ends, if
-   that memory is still there; the others of their stream are packed between them. Pages moved in that step,
-   so few or none move now. 0: there is no plan; memory may be earmarked. */
+/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
+   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
+static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
+{
+    gpuarena__pack pack = GPUARENA_INIT;
+    uint32_t at;
+    for (at = 0; at < plan->seen.count; at++)
+        if (gpuarena__is_plannable(&plan->seen, at, record))
+            plan->seen.list[at].address = plan->fresh.list[at].address;
+    return gpuarena__pack_make(arena, &pack, plan, record, 1)
+        && (!pack.count || gpuarena__plan_settle(arena, plan, &pack, record));
+}
+
+/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (record = 1; record < arena->streams.count; record++) {
-        gpuarena__pack pack = GPUARENA_INIT;
-        if (!gpuarena__is_planned_stream(arena, record)) continue;
-        for (one = 0; one < plan->seen.count; one++)
-            if (gpuarena__is_plannable(&plan->seen, one, record))
-                plan->seen.list[one].address = plan->fresh.list[one].address;
-        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
-            || (pack.count && !gpuarena__plan_settle(arena, plan, &pack, record))) return 0;
-    }
+    for (record = 1; record < arena->streams.count; record++)
+        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
+            return 0;
     for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
     if (one == plan->seen.count) return 0;       /* no block can be planned */
     arena->stats.plan_count++;
@@ -8085,7 +8094,8 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
                                        gpuarena__error *refusal)
 {
     gpuarena__range *range, *list = NULL, **link;
-    gpuarena__range *covering = NULL;            /* what covers the excess, which falls; shortest first */
+    gpuarena__range *covering = NULL;            /* those that cover the excess, which only falls; the
+                                                    shortest first */
     uint32_t count = 0;
     for (range = arena->ranges.last; range && arena->stats.reserved_bytes > keep; range = range->before) {
         if (range->refused == arena->release_pass || !gpuarena__segment_idle(arena, range, quiet)) continue;
@@ -9382,7 +9392,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
         kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
         failure->missing_bytes = gpuarena__above(kept + need, arena->limit);
         return;
-    case GPUARENA_REASON_OVER_PARENT:            /* the arena whose limit leaves the least is named */
+    case GPUARENA_REASON_OVER_PARENT:            /* the arena above that leaves the least is named */
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
         gpuarena__detail(failure, "%s", narrow->config.name);
@@ -9443,10 +9453,13 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
-    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)        /* it must cover reserved memory */
-        failure.missing_bytes = !gpuarena__needs_new(req)
-                && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC)
-            ? over : gpuarena__max(failure.missing_bytes, over);
+    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT) {      /* it must cover reserved memory */
+        int free_serves = !gpuarena__needs_new(req)
+            && (gpuarena__search(arena, req)     /* a wait can make more free, but not during a capture */
+                || (!gpuarena__ask_capturing(arena, NULL)
+                    && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC)));
+        failure.missing_bytes = free_serves ? over : gpuarena__max(failure.missing_bytes, over);
+    }
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
         return failure;                     /* the arena has enough pages, but the driver does not map them */
@@ -9819,8 +9832,9 @@ typedef struct gpuarena__audit {
     size_t   anchor_count;                       /*   the pages in which a block starts */
 } gpuarena__audit;
 
-/* A function check_x returns 1; or it names the violated invariant and returns 0, by one of these macros:
-   something is wrong; what is found is not what is kept; an index from a link or a table is no node. */
+/* A function check_x returns 1; or it names the violated invariant and returns 0, by one of these macros.
+   NEVER: something is wrong. SAME: what is found is not what is kept. LINK: an index in a link or a table is
+   no node. */
 #define GPUARENA__NEVER(violated, name, where) \
     if (violated) return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, (uint64_t)(where))
 #define GPUARENA__SAME(found, kept, name) GPUARENA__NEVER((found) != (kept), name, found)
@@ -10285,7 +10299,7 @@ static int gpuarena__check_tags(const gpuarena__audit *audit)
     return 1;
 }
 
-/* The bytes of all host memory of an arena, its struct left out. ends 1: frees it all; no range is left. */
+/* The bytes of all host memory of an arena, its struct left out. ends 1: frees it; no range may be held. */
 static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
 {
     const gpuarena__range *range;
@@ -11038,7 +11052,7 @@ typedef struct gpuarena__reclaim {
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
     int races;                                   /* attempts that found too little while others freed */
     int alone;                                   /* 1: it holds the root's reclaim mutex, to its end */
-    int apart;                                   /* 1: sub-arenas, whose memory counts here, keep theirs */
+    int apart;                                   /* 1: sub-arenas keep theirs, which counts as its own */
     int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
 
@@ -11062,12 +11076,13 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
 /* What all arenas under `top` except `arena` have. They are looked at one after the other: a block that is
    freed in one after the look, while memory of another is taken before it, seems to be live in both. */
 typedef struct gpuarena__others {
-    uint64_t idle;                               /* bytes; with `most` all that is not live: no plan ends */
-    uint64_t stays;                              /* the bytes they hold beside that */
-    uint64_t frees;                              /* so far */
+    uint64_t idle;                               /* bytes that could be released */
+    uint64_t stays;                              /* bytes reserved beside those */
+    uint64_t frees;                              /* blocks freed since creation, whole or in part */
 } gpuarena__others;
 
-/* Growth in progress there is finished first. */
+/* Sums up the arenas under `top` except `arena`. most 1: all that is not live counts as idle, of which no
+   more can be, and no plan ends. Growth in progress in them is finished first. */
 static gpuarena__others gpuarena__family_look(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                               const gpuarena *top, int most)
 {
@@ -12036,12 +12051,12 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->record == GPUARENA__MULTI_STREAM
-        && !gpuarena__wait_device(arena, error)) {           /* nothing else can use it before */
+        && !gpuarena__wait_device(arena, error)) {           /* until then nobody else can use it */
         if (error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
         (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
-    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req)) return index;
+    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
     *error = longer;
     if (gpuarena__begins_segment(req)) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
     (void)gpuarena__segment_release(arena, range, req->stream, error);
@@ -12265,7 +12280,7 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     (void)req;
     if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
         || miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
-    if (arena->has_family && !gpuarena__is_tied()) {
+    if (arena->has_family && !gpuarena__is_tied()) {         /* with the locks open: other calls may go on */
         gpuarena__unlock_all(arena);
         changes += gpuarena__family_look(arena, &miss->reclaim, root, 1).frees
             + gpuarena__family_figures(arena, root).changes;
