@@ -20,8 +20,8 @@
    - Calls are counted from 1, all kinds of sim/base.h together, and findings say "op N" for the Nth.
    - Streams, events and captures are the simulated machine's (sim/work.h). Work takes virtual
      time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
-     fills are uses of device memory, by the cudaMalloc that it lies in: access.h judges their order. Without work=NS
-     streams are always idle, but for cudart_kernel's work.
+     fills are uses of device memory, by the request or reservation that it lies in: access.h judges their order.
+     Without work=NS streams are always idle, but for cudart_kernel's work.
    - Streams and events of a lost device answer its code, whichever device is current.
    - cudaStreamPerThread is a stream of each thread's own, and stream 0 of the names with _ptsz and _ptds is that one.
      A thread may be given the stream of one that has ended.

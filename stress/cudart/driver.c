@@ -458,7 +458,7 @@ DRIVER_FUNCTION(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool),
 
 typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
 
-/* The cudaMalloc or the one mapping that an address lies in. 0: neither. */
+/* The request (of cudaMalloc, or of a pool) or the one mapping that an address lies in. 0: neither. */
 static int pointer_find(const call *self, uint64_t address, pointer_place *found)
 {
     uint64_t offset;

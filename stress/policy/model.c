@@ -434,11 +434,11 @@ static void model_enter(model *self)
     self->failed = GPUARENA_OK;
 }
 
-static gpuarena_result model_leave(model *self, uint64_t bytes)
+static gpuarena_result model_leave(model *self, uint64_t bytes, model_refusal *refused)
 {
     gpuarena_result result = self->failed;
     if (result) {
-        model_refusal *refused = &self->refused;
+        *refused = self->refused;
         refused->requested_bytes = bytes;
         refused->reserved_bytes = self->reserved_bytes;
         refused->free_bytes = self->reserved_bytes - self->live_bytes;
@@ -472,7 +472,7 @@ static piece *model_find_room(model *self, uint64_t bytes, gpuarena_stream strea
     return self->failed ? NULL : found;
 }
 
-gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused)
 {
     piece *found = NULL;
     *ptr = NULL;
@@ -486,10 +486,10 @@ gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_st
         self->live_bytes += found->bytes;
         *ptr = (void *)(uintptr_t)found->address;
     }
-    return model_leave(self, bytes);
+    return model_leave(self, bytes, refused);
 }
 
-gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream)
+gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused)
 {
     uint64_t bytes = 0;
     if (!ptr) return GPUARENA_OK;
@@ -503,33 +503,33 @@ gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream)
     } else {
         model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "free", 0);
     }
-    return model_leave(self, bytes);
+    return model_leave(self, bytes, refused);
 }
 
-gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream)
+gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused)
 {
     if (!self->kind->use) return GPUARENA_OK;
     model_enter(self);
     piece *used = model_find(self, ptr);
     if (used) self->kind->use(self, used, stream);
     else model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "use", 0);
-    return model_leave(self, 0);
+    return model_leave(self, 0, refused);
 }
 
-gpuarena_result model_end_stream(model *self, gpuarena_stream stream)
+gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
 {
     model_enter(self);
     model_stream *gone = model_stream_of(self, stream);
     model_record_all(self, gone);
     gone->is_gone = 1;
-    return model_leave(self, 0);
+    return model_leave(self, 0, refused);
 }
 
-gpuarena_result model_trim(model *self)
+gpuarena_result model_trim(model *self, model_refusal *refused)
 {
     model_enter(self);
     self->kind->trim(self);
-    return model_leave(self, 0);
+    return model_leave(self, 0, refused);
 }
 
 uint64_t model_block_bytes(model *self, const void *ptr)

@@ -100,12 +100,12 @@ model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_
                   gpuarena_result *result);
 void   model_close(model *self);                 /* gives back all that it holds; NULL is fine */
 
-/* As pool_alloc and the others (policy.h); what fails is told by model.refused. Any thread. */
-gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
-gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream);
-gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream);
-gpuarena_result model_end_stream(model *self, gpuarena_stream stream);
-gpuarena_result model_trim(model *self);
+/* As pool_alloc and the others (policy.h). refused: filled by a failure. Any thread. */
+gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused);
+gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused);
+gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused);
+gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused);
+gpuarena_result model_trim(model *self, model_refusal *refused);
 uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
 
 void model_measure(model *self, memory_use *use);             /* what is live, free and pending */

@@ -57,7 +57,7 @@ typedef struct pool {                            /* a policy at work */
                                                     that this one does not come after, as is a free elsewhere */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
-    model_refusal   refused;                     /* neither arena nor model: the latest failure; requested_bytes: of
+    model_refusal   refused;                     /* no arena: the latest failure; requested_bytes: of
                                                     the block that it was about, 0: of none */
 } pool;
 

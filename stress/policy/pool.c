@@ -118,7 +118,7 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     int code = 0;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
     if (self->model) {
-        gpuarena_result result = model_alloc(self->model, ptr, bytes, stream);
+        gpuarena_result result = model_alloc(self->model, ptr, bytes, stream, &self->refused);
         if (!result) self->requested_bytes += bytes;
         return result;
     }
@@ -136,7 +136,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
     if (self->model) {
-        gpuarena_result result = model_free(self->model, ptr, stream);
+        gpuarena_result result = model_free(self->model, ptr, stream, &self->refused);
         if (!result && ptr) self->requested_bytes -= bytes;
         return result;
     }
@@ -154,7 +154,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream)
 {
-    if (self->model) return model_use(self->model, ptr, stream);
+    if (self->model) return model_use(self->model, ptr, stream, &self->refused);
     return self->arena ? gpuarena_use(self->arena, ptr, stream) : GPUARENA_OK;
 }
 
@@ -165,7 +165,7 @@ int pool_follows(const pool *self)
 
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 {
-    if (self->model) return model_end_stream(self->model, stream);
+    if (self->model) return model_end_stream(self->model, stream, &self->refused);
     return self->arena ? gpuarena_forget(self->arena, stream) : GPUARENA_OK;
 }
 
@@ -174,7 +174,7 @@ gpuarena_result pool_trim(pool *self)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
-    if (self->model) return model_trim(self->model);
+    if (self->model) return model_trim(self->model, &self->refused);
     int waits = self->memory == GPUARENA_MEMORY_ASYNC;
     int code = waits ? driver->events.device_wait(driver) : self->rival ? rival_trim(self->rival) : 0;
     return code ? pool_refused(self, waits ? "cudaDeviceSynchronize" : "FreeAllCached", 0, code) : GPUARENA_OK;
@@ -290,7 +290,7 @@ static void pool_arena_refusal(const pool *self, pool_refusal *refusal)
 
 void pool_last_refusal(pool *self, pool_refusal *refusal)
 {
-    const model_refusal *said = self->model ? &self->model->refused : &self->refused;
+    const model_refusal *said = &self->refused;
     memset(refusal, 0, sizeof *refusal);
     if (self->arena) {
         pool_arena_refusal(self, refusal);

@@ -65,7 +65,7 @@ void host_json(FILE *out, const char *const *argv)
     if (!parts || !strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", parts)) date[0] = '\0';
     host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", governor, sizeof governor);
     text_print(out, json_text, "{\"compiler\":%s,\"flags\":%s,\"cpu\":%s,\"governor\":%s,\"kernel\":%s,\"date\":%s,"
-               "\"argv\":[", HOST_COMPILER, GPUARENA_FLAGS, host_known(host_cpu(cpu, sizeof cpu)),
+               "\"argv\":[", HOST_COMPILER, host_known(GPUARENA_FLAGS), host_known(host_cpu(cpu, sizeof cpu)),
                host_known(governor), host_known(kernel), host_known(date));
     for (size_t at = 0; argv && argv[at]; at++) {
         if (at) fputc(',', out);

@@ -527,7 +527,7 @@ static const figure_type figure_types[] = {
 
 int figure_begins(const figure_sheet *sheet, size_t at)
 {
-    const figure *begun = &sheet->figures[at], *before = begun - 1;
+    const figure *begun = &sheet->figures[at], *before = at ? begun - 1 : begun;
     return !at || (!sheet->is_maps && (begun->first != before->first
         || figure_types[begun->kind].is_of_row != figure_types[before->kind].is_of_row));
 }

@@ -105,8 +105,8 @@ static int case_fits(const case_row *like, const case_row *other, const char *po
     if (strcmp(policy, case_policy(other))) return 0;
     for (int at = 0; at < COLUMN_COUNT; at++) {
         const row_column key = (row_column)at;
-        if (row_table[key].unit != UNIT_KEY || key == COLUMN_POLICY || case_is_same(like, other, key)) continue;
-        if (row_list_has(like->list, key) && row_list_has(other->list, key)) return 0;
+        if (row_table[key].unit == UNIT_KEY && key != COLUMN_POLICY && row_list_has(like->list, key)
+            && row_list_has(other->list, key) && !case_is_same(like, other, key)) return 0;
     }
     return 1;
 }

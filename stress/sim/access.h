@@ -15,13 +15,13 @@ typedef struct access_range {
     uint64_t captured_mapping;                   /* or if it was mapped anew: the machine's mapping_serial of then */
 } access_range;
 
-#define ACCESS_BY_OBTAIN ((uint64_t)1 << 63)     /* | address of an obtain: as owner; nobody's number */
+#define ACCESS_BY_OBTAIN ((uint64_t)1 << 63)     /* | address of a request: as owner; nobody's number */
 #define ACCESS_BY_CLEAR  ((uint64_t)3 << 62)     /* | serial of a clear: the same */
 
 /* The stream's latest command uses the range: not after all that others did to it, or not held, is a finding, one at
    most. The stream's device is lost, if these are reserved addresses that it may not use. */
 void access_use(sim_device *device, const stream_queue *by, const access_range *range);
-uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the obtain or reservation it lies in */
+uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the request or reservation it is in */
 
 /* Memory is about to go, and what is said of its touches with it. A use that the host does not know to be done is a
    finding. offset: of the device's addresses, mapped. */

@@ -72,8 +72,7 @@ stream_queue *streams_find(const streams *all, stream_kind kind, int device, uin
     return NULL;
 }
 
-/* The host knows that all is done. */
-static int streams_is_outlived(const streams *all, const stream_queue *self)
+int streams_is_outlived(const streams *all, const stream_queue *self)
 {
     return vclock_get(&self->done.seen, self->line) <= vclock_get(&all->host, self->line);
 }

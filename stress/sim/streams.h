@@ -59,6 +59,7 @@ void     streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64
 void     streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
 void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
 
+int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */
 /* The host has seen the mark, or all that the device was given, closed streams' work included, and when that ends. */
 void     streams_host_follow(streams *all, const stream_mark *mark);
 uint64_t streams_host_outlive(streams *all, int device);

@@ -338,13 +338,13 @@ static void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_
     *cost_ns = wait_ns > UINT64_MAX - *cost_ns ? UINT64_MAX : *cost_ns + wait_ns;
 }
 
-/* The host waits for a mark; cost_ns NULL: asks whether it is reached. */
-static int work_wait_mark(sim_device *device, const stream_mark *mark, uint64_t *cost_ns)
+/* The host waits for a mark; cost_ns NULL: asks whether it is reached. is_known 1: the host knew that it was. */
+static int work_wait_mark(sim_device *device, const stream_mark *mark, int is_known, uint64_t *cost_ns)
 {
     sim *machine = device->sim;
     if (!cost_ns && mark->end_ns > machine->now_ns) return SIM_NOT_READY;
     if (cost_ns) work_wait_until(machine, mark->end_ns, cost_ns);
-    streams_host_follow(&machine->streams, mark);
+    if (!is_known) streams_host_follow(&machine->streams, mark);
     if (cost_ns) mempools_settle(device);
     return SIM_SUCCESS;
 }
@@ -359,7 +359,7 @@ int work_wait_stream(sim_device *device, const void *handle, const char *action,
     code = capture_check_wait(device, found, action);
     if (code != SIM_SUCCESS) return code;
     if (found->kind == STREAM_LEGACY) streams_issue(&machine->streams, found, machine->now_ns, 0);
-    return work_wait_mark(device, &found->done, cost_ns);
+    return work_wait_mark(device, &found->done, streams_is_outlived(&machine->streams, found), cost_ns);
 }
 
 void work_drain_device(sim_device *device, uint64_t *cost_ns)
@@ -480,7 +480,7 @@ int event_wait(sim_device *device, const void *value, const char *action, uint64
         return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
     }
     code = capture_check_unsafe(device, action);
-    return code == SIM_SUCCESS && self->is_recorded ? work_wait_mark(device, &self->mark, cost_ns) : code;
+    return code == SIM_SUCCESS && self->is_recorded ? work_wait_mark(device, &self->mark, 0, cost_ns) : code;
 }
 
 int event_follow(sim_device *device, const void *handle, const void *value, const char *action)
