@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Plants one mistake after the other with exports, imports and peers in a copy of gpuarena.h, and demands that
-# tests/unit/arena/share.script and test_peers.c find each.
+# tests/unit/arena/share.script, peers.script and test_config.c find each.
 # It must not know the tests. Run: prove tests/mutation/planted_share.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
 use strict;
 use warnings;
@@ -52,9 +52,12 @@ my @peers = (
 @, q@@],
     ['a sub-arena has its own peers alone', q@    if (config->backing != GPUARENA_BACKING_ASYNC) config->peers |= parent->config.peers;
 @, q@@],
-    ['the parent\'s table with its peers is another', q@    given.peers |= parent->config.peers;@, q@    @],
     ['an arena is its own peer', q@config->peers &= ~((uint64_t)1 << device);@, q@(void)device;@],
+);
+my @tables = (
+    ['the parent\'s table with its peers is another', q@    given.peers |= parent->config.peers;@, q@    @],
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'share', mistakes => \@exports);
-planted(test => 'tests/unit/arena/test_peers.c', mistakes => \@peers);
+planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'peers', mistakes => \@peers);
+planted(test => 'tests/unit/arena/test_config.c', mistakes => \@tables);

@@ -257,16 +257,19 @@ static gpuarena_result do_thread(words *w)       /* thread NUMBER: who calls fro
 
 /* ---- device, arenas */
 
-static gpuarena_result do_device(words *w)     /* device SIZE [without GROUP] [chunk SIZE] [plain] .. */
+/* device SIZE [of COUNT] [without GROUP] [chunk SIZE] [plain] .. */
+static gpuarena_result do_device(words *w)
 {
     char word[WORD_BYTES];
+    uint64_t bytes;
     if (world.arena_count) {
         blame("the device comes before arenas");
         return GPUARENA_OK;
     }
     sim_destroy(device.machine);
     memset(world.stream_made, 0, sizeof world.stream_made);
-    device_open(read_sum(&w->in));
+    bytes = read_sum(&w->in);
+    device_open(bytes, take_word(&w->in, "of") ? read_sum(&w->in) : 1);
     while (!at_end(&w->in) && !place.trouble[0]) {
         if (take_word(&w->in, "without")) {
             if (!device_without(next_word(&w->in, word))) blame("without what? \"%s\"", word);
@@ -278,6 +281,7 @@ static gpuarena_result do_device(words *w)     /* device SIZE [without GROUP] [c
         } else if (take_word(&w->in, "rival")) sim_rival(device.machine, 0, read_sum(&w->in), 0);
         else if (take_word(&w->in, "shift")) device.shift = read_sum(&w->in);
         else if (take_word(&w->in, "reuse")) sim_reuse_handles(device.machine, 1);
+        else if (take_word(&w->in, "peers")) device.table.peers = read_sum(&w->in);
         else if (take_word(&w->in, "own")) device.table.null_is_per_thread = 1;
         else if (take_word(&w->in, "standing")) device.table.now_ns = device_standing_clock;
         else blame("not understood: \"%.40s\"", w->in.at);
@@ -889,20 +893,20 @@ static device_entry read_entry(reader *in)
 static gpuarena_result do_fail(words *w)
 {
     char word[WORD_BYTES];
-    device_fault fault = { ENTRY_COUNT, 0, 1, 1, 0, 999 };
+    device_fault meant = { ENTRY_COUNT, 0, 1, 1, 0, 999 };
     next_word(&w->in, word);
-    if (!strcmp(word, "every")) fault.length = UINT64_MAX;
+    if (!strcmp(word, "every")) meant.length = UINT64_MAX;
     else if (strcmp(word, "next")) {
         char *end;
-        fault.at = strtoull(word, &end, 10);
-        fault.length = *end == '+' ? UINT64_MAX : 1;
-        if (*end == 'x') fault.length = fault.at, fault.at = 1;
+        meant.at = strtoull(word, &end, 10);
+        meant.length = *end == '+' ? UINT64_MAX : 1;
+        if (*end == 'x') meant.length = meant.at, meant.at = 1;
         if (end == word) blame("`fail next|every|3|3+|3x ENTRY [CODE]` is expected");
     }
-    fault.entry = read_entry(&w->in);
-    if (take_word(&w->in, "above")) fault.above = read_sum(&w->in);
-    if (!at_end(&w->in)) fault.code = (int)read_sum(&w->in);
-    if (device.fault_count < DEVICE_FAULTS) device.faults[device.fault_count++] = fault;
+    meant.entry = read_entry(&w->in);
+    if (take_word(&w->in, "above")) meant.above = read_sum(&w->in);
+    if (!at_end(&w->in)) meant.code = (int)read_sum(&w->in);
+    if (device.fault_count < DEVICE_FAULTS) device.faults[device.fault_count++] = meant;
     else blame("too many faults");
     return GPUARENA_OK;
 }

@@ -6,6 +6,8 @@
 
 #include "host_memory.h"
 #include "sim_device.h"
+#include "stress/sim/engine.h"
+#include "stress/sim/vmem.h"
 
 /* X(NAME, member): the entries of the driver table. */
 #define DEVICE_TABLE(X) \
@@ -104,11 +106,11 @@ static int device_enter(device_entry entry, uint64_t bytes)
     if (entry != ENTRY_host) device.calls[ENTRY_COUNT]++;
     if (device.lost && entry != ENTRY_host) return entry == ENTRY_exchange_mode ? 0 : CODE_LOST;
     for (int at = 0; at < device.fault_count; at++) {
-        device_fault *fault = &device.faults[at];
-        if (fault->entry != entry && !(fault->entry == ENTRY_COUNT && entry != ENTRY_host)) continue;
-        if (bytes <= fault->above && fault->above) continue;
-        fault->seen++;
-        if (!code && fault->seen >= fault->at && fault->seen - fault->at < fault->length) code = fault->code;
+        device_fault *meant = &device.faults[at];
+        if (meant->entry != entry && !(meant->entry == ENTRY_COUNT && entry != ENTRY_host)) continue;
+        if (bytes <= meant->above && meant->above) continue;
+        meant->seen++;
+        if (!code && meant->seen >= meant->at && meant->seen - meant->at < meant->length) code = meant->code;
     }
     if (entry == ENTRY_host && (code || bytes == device.host_refused)) device.host_refused = code ? bytes : 0;
     if (!code) return 0;
@@ -347,9 +349,13 @@ static void device_wrap(void)
 #undef X
 }
 
-static void device_open(uint64_t capacity_bytes)
+/* The first of so many on a machine. */
+static void device_open(uint64_t capacity_bytes, uint64_t count)
 {
-    sim_bench bench = bench_open_sized(capacity_bytes, NULL);
+    sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
+    config.device_count = (uint32_t)count;
+    config.capacity_bytes = capacity_bytes;
+    sim_bench bench = bench_open(&config);
     memset(&device, 0, sizeof device);
     device.machine = bench.machine;
     device.host.refuses = device_host_refuses;

@@ -429,8 +429,8 @@ static void put_values(char line[LINE_BYTES], const script_case *self, const cha
 
 static void set_turn(uint64_t nth)
 {
-    device_fault fault = { turn.entry, 0, nth, turn.length, 0, turn.code };
-    if (turn.is_on && device.machine && !device.has_turn++) device.faults[device.fault_count++] = fault;
+    device_fault meant = { turn.entry, 0, nth, turn.length, 0, turn.code };
+    if (turn.is_on && device.machine && !device.has_turn++) device.faults[device.fault_count++] = meant;
 }
 
 /* Lines | are threads', || those of the one before: they run side by side, and what comes behind waits for all. */

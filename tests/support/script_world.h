@@ -161,12 +161,22 @@ static int failure_value(const gpuarena *arena, const char *name, uint64_t *valu
 
 #define BLOCK_FIELDS(X) X(serial) X(requested_bytes) X(bytes) X(resident_bytes) X(state) X(tag) X(memory)
 
+/* A bit for each device that may use it. */
+static uint64_t devices_of(const block_entry *block)
+{
+    uint64_t devices = 0;
+    for (int at = 0; at < device.machine->device_count; at++)
+        if (vmem_has_access(&device.machine->devices[0], bench_number(block->ptr), at)) devices |= (uint64_t)1 << at;
+    return devices;
+}
+
 static int block_value(const char *block_name, const char *name, uint64_t *value)
 {
     const block_entry *block = find_block(block_name);
     gpuarena_block found;
     if (!block) return 0;
     if (!strcmp(name, "at")) return *value = bench_number(block->ptr), 1;
+    if (!strcmp(name, "devices")) return *value = devices_of(block), 1;
     if (gpuarena_lookup(world.arenas[block->arena].ptr, block->ptr, &found)) return 0;
     if (!strcmp(name, "base")) return *value = bench_number(found.ptr), 1;
     if (!strcmp(name, "stream")) return *value = bench_number(found.stream), 1;
