@@ -17,7 +17,7 @@ ok(%found && !grep({ @$_ != @policies } values %found), 'verdicts are found, of 
 # A need, a file, and a text in it: the title of a case, or the first words about a test.
 my %answered = (
     report        => ['unit/arena/test_walk_report.c', 'static void test_text('],
-    events        => ['unit/arena/test_observe.c', 'static void test_segments('],
+    events        => ['unit/arena/observe.script', 'case Actions of segments'],
     threads       => ['support/thread_world.h', 'in each its limit holds'],
     'late-change' => ['unit/arena/sentences.golden', 'create ; zero_begin=1'],
     environment   => ['unit/arena/test_config.c', 'static void test_environment('],

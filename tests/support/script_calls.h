@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "all_calls.h"
 #include "script_world.h"
 
 enum { CALLBACK_BYTES = 1000 };
@@ -339,16 +340,54 @@ static char observer_text[CALLBACK_BYTES], within_text[CALLBACK_BYTES];
 static device_entry within_entry;                /* ENTRY_COUNT: any that changes memory */
 static int within_always;                        /* else in the next one alone */
 
+/* Actions are kept for `acted`. Calls inside leave a failure's record as it is. */
 static void call_observer(gpuarena *arena, const gpuarena_action *action, void *user)
 {
-    (void)action, (void)user;
+    gpuarena_stats stats;
+    (void)user;
+    gpuarena_get_stats(arena, &stats);
+    if (world.told_count < MOST_ACTIONS)
+        world.told[world.told_count++] = (told_action){ *action, stats.reserved_bytes };
     if (!call.is_inside) run_inside(observer_text, arena, 1);
+    int has_failed = action->kind == GPUARENA_ACTION_FAIL || action->kind == GPUARENA_ACTION_MISUSE;
+    if (has_failed ? !action->failure || !action->result || action->failure->result != action->result
+                   : action->failure || action->result) blame("an action's result, and whose failure it is");
 }
 
-static gpuarena_result do_observe(words *w)    /* observe COMMAND | ..: in each action */
+/* observe COMMAND | ..: in each action; before the first arena: of each, its creation included */
+static gpuarena_result do_observe(words *w)
 {
     read_rest(&w->in, observer_text);
-    return gpuarena_observe(calling(world.arena), call_observer, NULL);
+    world.told_count = world.acted_from = world.acted_to = 0;
+    world.is_observed = !world.arena_count;
+    return world.is_observed ? GPUARENA_OK : gpuarena_observe(calling(world.arena), call_observer, NULL);
+}
+
+/* acted KIND KIND ..: the actions since the last `acted`, which are numbered one behind the other */
+static gpuarena_result do_acted(words *w)
+{
+    static const char *const kinds[] = { "alloc", "free", "free_done", "use", "resize", "grow", "release", "remap",
+                                         "limit", "fail", "misuse" };
+    char word[WORD_BYTES];
+    int at = world.acted_to;
+    world.expected++;
+    for (; !at_end(&w->in) && !place.trouble[0]; at++) {
+        const char *kind = at < world.told_count ? kinds[world.told[at].action.kind] : "nothing";
+        if (strcmp(next_word(&w->in, word), kind)) blame("instead of `%s`: %s", word, kind);
+    }
+    if (at != world.told_count) blame("%d more actions, the first of them: %s", world.told_count - at,
+                                      kinds[world.told[at].action.kind]);
+    world.acted_from = world.acted_to;
+    world.acted_to = at;
+    return GPUARENA_OK;
+}
+
+/* reentrant NAME: all calls of the arena, those with this block too, answer so */
+static gpuarena_result do_reentrant(words *w)
+{
+    int number = all_calls_answer(arena_now(), w->ptr, GPUARENA_REENTRANT);
+    if (number) blame("number %d of all calls does not answer so", number);
+    return GPUARENA_OK;
 }
 
 static void call_within(device_entry entry)
@@ -412,6 +451,7 @@ static gpuarena_config config_of(const char *text, int parent)
     else config.parent = world.arenas[parent].ptr;
     host_serve(&device.host, &config);
     config.pressure = pressure_count ? call_pressure : NULL;
+    config.observe = world.is_observed ? call_observer : NULL;
     device.small_sizes |= config.debug != 0;
     return config;
 }
@@ -1108,7 +1148,8 @@ static const struct command {
     { "discard", "n", do_discard, 0 }, { "release", "", do_release, ASKS_MEMORY },
     { "fail", "", do_fail, 0 }, { "heal", "", do_heal, 0 }, { "lie", "", do_lie, 0 }, { "rival", "", do_rival, 0 },
     { "environment", "", do_environment, 0 }, { "pressure", "", do_pressure, 0 },
-    { "elsewhere", "", do_elsewhere, 0 }, { "observe", "", do_observe, 0 }, { "walk", "", do_walk, 0 },
+    { "elsewhere", "", do_elsewhere, 0 }, { "observe", "", do_observe, 0 },
+    { "acted", "", do_acted, 0 }, { "reentrant", "p", do_reentrant, 0 }, { "walk", "", do_walk, 0 },
     { "report", "", do_report, 0 }, { "within", "", do_within, 0 },
     { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, 0 },
     { "hold", "", do_hold, 0 },

@@ -145,6 +145,7 @@ static void judge_refusal(const char *text, gpuarena_result wanted)
 {
     gpuarena_failure failure, of_thread;
     int misuse = is_misuse(wanted), unrecorded = traits_of(text) & PREDICTS && !misuse;
+    if (observer_text[0] && !call.is_inside) return;         /* what its calls were refused was recorded later */
     if (call.arena < 0 || !is_exact()) {
         gpuarena_last_failure(NULL, &failure);
         if (failure.result != wanted) blame("the thread's record is another");

@@ -7,7 +7,7 @@
 #include "script_device.h"
 #include "script_text.h"
 
-enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, NAME_BYTES = 32 };
+enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, MOST_ACTIONS = 64, NAME_BYTES = 32 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
 typedef struct arena_entry { char name[NAME_BYTES]; gpuarena *ptr; int is_over; } arena_entry;
@@ -32,6 +32,9 @@ typedef struct walked {                          /* what a walk has seen */
     const char *wrong;
 } walked;
 
+/* An action that an observer was told of, and what its arena had reserved then. */
+typedef struct told_action { gpuarena_action action; uint64_t reserved; } told_action;
+
 static struct {
     arena_entry arenas[DEVICE_ARENAS];
     int arena_count, arena;                      /* arena: that of commands which name none */
@@ -46,6 +49,9 @@ static struct {
     int set_count;
     value_entry values[MOST_VALUES];
     int value_count;
+    told_action told[MOST_ACTIONS];
+    int is_observed;                             /* new arenas are */
+    int told_count, acted_from, acted_to;        /* from, to: those of the latest `acted` */
     uint64_t owner, op, expected, released;      /* expected: how often the script said what it expects */
 } world;
 
@@ -170,6 +176,28 @@ static uint64_t devices_of(const block_entry *block)
     return devices;
 }
 
+static int found_value(const gpuarena_block *found, const char *name, uint64_t *value)
+{
+    if (!strcmp(name, "base")) return *value = bench_number(found->ptr), 1;
+    if (!strcmp(name, "stream")) return *value = bench_number(found->stream), 1;
+#define X(field) if (is_field(name, #field)) return *value = (uint64_t)found->field, 1;
+    BLOCK_FIELDS(X)
+#undef X
+    return 0;
+}
+
+/* `action1.FIELD`: of the first of the latest `acted`; `by` is the stream of the call. */
+static int action_value(const char *number, const char *name, uint64_t *value)
+{
+    int at = world.acted_from + atoi(number) - 1;
+    if (at < world.acted_from || at >= world.acted_to) return 0;
+    const told_action *told = &world.told[at];
+    if (!strcmp(name, "number")) return *value = told->action.serial, 1;
+    if (!strcmp(name, "by")) return *value = bench_number(told->action.stream), 1;
+    if (!strcmp(name, "reserved")) return *value = told->reserved, 1;
+    return found_value(&told->action.block, name, value);
+}
+
 static int block_value(const char *block_name, const char *name, uint64_t *value)
 {
     const block_entry *block = find_block(block_name);
@@ -177,13 +205,8 @@ static int block_value(const char *block_name, const char *name, uint64_t *value
     if (!block) return 0;
     if (!strcmp(name, "at")) return *value = bench_number(block->ptr), 1;
     if (!strcmp(name, "devices")) return *value = devices_of(block), 1;
-    if (gpuarena_lookup(world.arenas[block->arena].ptr, block->ptr, &found)) return 0;
-    if (!strcmp(name, "base")) return *value = bench_number(found.ptr), 1;
-    if (!strcmp(name, "stream")) return *value = bench_number(found.stream), 1;
-#define X(field) if (is_field(name, #field)) return *value = (uint64_t)found.field, 1;
-    BLOCK_FIELDS(X)
-#undef X
-    return 0;
+    if (!strcmp(name, "owned")) return *value = gpuarena_owner(block->ptr) == world.arenas[block->arena].ptr, 1;
+    return !gpuarena_lookup(world.arenas[block->arena].ptr, block->ptr, &found) && found_value(&found, name, value);
 }
 
 static int device_value(const char *name, uint64_t *value)
@@ -336,6 +359,7 @@ static int dotted_value(const char *first, const char *second, uint64_t *value)
     if (!strcmp(first, "thread")) return failure_value(NULL, second, value);
     if (!strcmp(first, "walk")) return walk_value(second, value);
     if (!strcmp(first, "device")) return device_value(second, value);
+    if (!strncmp(first, "action", 6)) return action_value(first + 6, second, value);
     if (!strncmp(first, "tag_", 4)) return tag_value(first + 4, second, value);
     if (first[0] == 's' && !strcmp(second, "busy") && strtol(first + 1, &end, 10) > 0 && !*end) {
         int code = sim_stream_query(device.machine, 0, stream_handle(stream_number(first)));

@@ -90,30 +90,6 @@ static void test_no_arena(void)
     state_end(other, &other_device, "the other arena lives on");
 }
 
-static gpuarena_result inside_result;
-
-static void create_inside(gpuarena *parent, const gpuarena_action *action, void *user)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    gpuarena *child = NULL;
-    (void)action, (void)user;
-    config.parent = parent;
-    config.environment = "";
-    inside_result = gpuarena_create(&config, &child);
-}
-
-/* A callback holds the lock that its arena's sub-arena would need. */
-static void test_create_inside(void)
-{
-    open_both();
-    gpuarena_observe(arena, create_inside, NULL);
-    void *ptr = state_alloc(arena, 1000);
-    gpuarena_observe(arena, NULL, NULL);
-    CHECK_INT(inside_result, ==, GPUARENA_REENTRANT);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    close_both();
-}
-
 static void test_create(void)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -153,6 +129,5 @@ int main(void)
     test_nowhere_to_write();
     test_no_arena();
     test_create();
-    test_create_inside();
     return tap_done();
 }
