@@ -9,7 +9,7 @@
 #define GPUARENA_TEST_LOCK "tests/schedule/schedule_lock.h"
 #include "schedule.h"
 #include "gpuarena.h"
-#include "script_run.h"
+#include "script_files.h"
 
 typedef struct own_state {                       /* what a thread has of its own */
     const gpuarena__frame *frames;

@@ -7,7 +7,8 @@
 #include "script_device.h"
 #include "script_text.h"
 
-enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, MOST_ACTIONS = 64, NAME_BYTES = 32 };
+enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, MOST_ACTIONS = 64 };
+enum { NAME_BYTES = 32 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
 typedef struct arena_entry { char name[NAME_BYTES]; gpuarena *ptr; int is_over; } arena_entry;

@@ -1,4 +1,5 @@
-/* Imports that scripts cannot ask for: of no pages, by no descriptor, with a driver that lies. Others: share.script. */
+/* Imports that scripts cannot ask for: of no pages, by no descriptor, with a driver that lies. Others:
+   share.script. */
 #include "sim_device.h"
 
 #include <limits.h>

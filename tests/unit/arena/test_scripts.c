@@ -1,6 +1,6 @@
 /* The header by example: calls and expected answers as text. It runs the scripts that are named, or all *.script in
    two folders, or those whose names have a given part. tests/README.md has the language. */
-#include "script_run.h"
+#include "script_files.h"
 
 int main(int argc, char **argv)
 {

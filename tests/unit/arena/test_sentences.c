@@ -5,9 +5,10 @@
      create TEXT; NAME=..   an arena of TEXT and of fields named below, on a device of 8 GiB
      plain TEXT; NAME=..    the same on a device of 1 GiB without pages and events
      record RESULT REASON NAME=..  gpuarena_failure_text of a record of this
+     script COMMANDS        the last failure of commands as in scripts, on the world of open_world below
    The calls that follow in the file are those of CALLS below. Other tests ask for results, reasons and numbers. */
-#include "sim_device.h"
 #include "arena_state.h"
+#include "script_run.h"
 
 #ifndef TESTS_FOLDER
 #define TESTS_FOLDER "tests"
@@ -209,11 +210,11 @@ static void answer_create_paged(char *text)
 
 static void answer_create_plain(char *text)
 {
-    static fake_device device;
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
+    static fake_device plain;
+    fake_open(&plain, GIB(1));
+    gpuarena_config config = fake_config(&plain);
     answer_create(text, &config);
-    if (!fake_close(&device)) strcpy(answer, "memory is left");
+    if (!fake_close(&plain)) strcpy(answer, "memory is left");
 }
 
 #define MEMBER(name, member) { #name, offsetof(gpuarena_failure, member), sizeof ((gpuarena_failure *)0)->member }
@@ -244,88 +245,42 @@ static void answer_record(char *text)
     say(&failure);
 }
 
-/* ---- calls that are refused, each on two arenas of its own, on one device */
+/* ---- calls that are refused, on two arenas of one device: as scripts, or what scripts cannot say */
 
-static sim_bench machine;
-static gpuarena *mine, *other;
-static gpuarena_stream one;
-static char *block, *theirs, *freed;
-static uint64_t set;
+/* Of `mine` block 1 lives and block 2 is freed; block 3 is `other`'s. */
+static void open_world(void)
+{
+    place.file = "sentences";
+    run_line("device 8G; arena mine backing=paged; arena other backing=segments, limit=8M; a 3 1000; in mine;"
+             "a 1 1000; a 2 1000; f 2", ';');
+}
 
-static gpuarena *open_arena(const char *name, const char *text, gpuarena *parent, const gpuarena_driver *driver)
+/* A script that did not do as it says answers so. */
+static void close_world(void)
+{
+    world.expected++;
+    end_world();
+    if (place.trouble[0]) snprintf(answer, sizeof answer, "%s", place.trouble);
+    place.trouble[0] = '\0';
+    drop_world();
+}
+
+static void answer_script(char *text)
+{
+    open_world();
+    run_line(text, ';');
+    last_said(NULL);
+    close_world();
+}
+
+static gpuarena_result create_under(gpuarena *parent, const gpuarena_driver *driver)
 {
     gpuarena_config config = GPUARENA_INIT;
-    gpuarena *arena = NULL;
-    config.driver = driver;
+    gpuarena *made = NULL;
     config.parent = parent;
+    config.driver = driver;
     config.environment = "";
-    strcpy(config.name, name);
-    if (gpuarena_config_parse(text, &config, NULL, 0) || gpuarena_create(&config, &arena)) return NULL;
-    return arena;
-}
-
-static void *of_tag(gpuarena *arena, uint64_t bytes, const char *tag)
-{
-    gpuarena_request request = GPUARENA_INIT;
-    void *ptr = NULL;
-    request.bytes = bytes;
-    request.tag = *tag ? gpuarena_tag(tag) : 0;
-    (void)gpuarena_alloc_ex(arena, &ptr, &request);
-    return ptr;
-}
-
-static gpuarena_result ask(gpuarena *arena, uint64_t bytes, uint64_t alignment, uint32_t flags, uint64_t room)
-{
-    gpuarena_request request = GPUARENA_INIT;
-    void *ptr = NULL;
-    request.bytes = bytes;
-    request.alignment_bytes = alignment;
-    request.flags = flags;
-    request.room_bytes = room;
-    return gpuarena_alloc_ex(arena, &ptr, &request);
-}
-
-/* Captures a stream, and ends that too where it is told so. */
-static gpuarena_result capture(int ends)
-{
-    gpuarena_result result = gpuarena_capture_begin(mine, one, &set);
-    return ends && result == GPUARENA_OK ? gpuarena_capture_end(mine, one) : result;
-}
-
-/* Destroys an arena with live blocks of this many sizes, the last of which is a number's. */
-static gpuarena_result leak(uint32_t sizes)
-{
-    gpuarena_request request = GPUARENA_INIT;
-    void *ptr;
-    (void)gpuarena_reset(mine, GPUARENA_ANY_STREAM);
-    of_tag(mine, MIB(4), "kv"), of_tag(mine, MIB(4), "kv"), of_tag(mine, 512, "");
-    for (uint32_t at = 1; at < sizes; at++) {
-        request.bytes = KIB(1) + at % 3;
-        request.tag = at % 2 ? 0 : 9;
-        (void)gpuarena_alloc_ex(mine, &ptr, &request);
-    }
-    return gpuarena_destroy(mine);
-}
-
-/* Asks for more than the limit, with blocks of so many tags live. */
-static gpuarena_result run_short(int tags)
-{
-    static const struct { uint64_t bytes; const char *tag; } blocks[] = {
-        { MIB(4), "" }, { MIB(32), "weights" }, { MIB(11) + KIB(512), "kv" }, { KIB(2), "a" }, { KIB(1), "b" } };
-    void *ptr;
-    (void)gpuarena_set_limit(mine, MIB(64));
-    for (int at = 0; at <= tags; at++) of_tag(mine, blocks[at].bytes, blocks[at].tag);
-    return gpuarena_alloc(mine, &ptr, MIB(100), NULL);
-}
-
-static gpuarena_result child_of(gpuarena *parent, const char *text, const gpuarena_driver *driver)
-{
-    gpuarena *child = open_arena("child", text, parent, driver);
-    gpuarena_failure failure;
-    (void)gpuarena_reset(other, NULL);
-    if (child) return gpuarena_destroy(parent) + gpuarena_destroy(child);
-    gpuarena_last_failure(NULL, &failure);
-    return failure.result;
+    return gpuarena_create(&config, &made);
 }
 
 static gpuarena_result visit(const gpuarena_block *at, void *user) { return (void)at, (void)user, GPUARENA_OK; }
@@ -334,6 +289,7 @@ static gpuarena_result no_page(const char *text, size_t bytes, void *user)
     return (void)text, (void)bytes, (void)user, GPUARENA_STOPPED;
 }
 
+static gpuarena *mine, *other;
 static void *out;
 static gpuarena_tag_stats tag_stats;
 static gpuarena_block found;
@@ -345,33 +301,8 @@ static gpuarena_block found;
     X(gpuarena_alloc(mine, NULL, 1, NULL)) \
     X(gpuarena_alloc_ex(mine, &out, NULL)) \
     X(gpuarena_can_alloc(mine, NULL)) \
-    X(ask(mine, 1, 3, 0, 0)) \
-    X(ask(mine, 1, 0, 4, 0)) \
-    X(ask(mine, 1, 0, GPUARENA_ALLOC_DEDICATED, 1)) \
-    X(ask(mine, 1, MIB(4), GPUARENA_ALLOC_DEDICATED, 0)) \
-    X(ask(other, 1, 0, 0, MIB(4))) \
-    X(gpuarena_alloc(mine, &out, 1, GPUARENA_OWN_STREAM)) \
-    X(gpuarena_free(mine, freed, NULL)) \
-    X(gpuarena_free(mine, block + 5, NULL)) \
-    X(gpuarena_free(mine, &out, NULL)) \
-    X(gpuarena_free(mine, theirs, NULL)) \
-    X(gpuarena_resize(mine, NULL, 1, NULL)) \
-    X(gpuarena_resize(mine, block, 0, NULL)) \
-    X(gpuarena_resize(other, theirs, MIB(4), NULL)) \
-    X(gpuarena_use(mine, block, GPUARENA_ANY_STREAM)) \
-    X(gpuarena_forget(mine, GPUARENA_OWN_STREAM)) \
-    X(gpuarena_capture_begin(mine, one, NULL)) \
-    X(capture(0) + gpuarena_capture_begin(mine, one, &set)) \
-    X((set = 77, gpuarena_capture_begin(mine, one, &set))) \
-    X(capture(0) + gpuarena_forget(mine, one)) \
-    X(gpuarena_capture_end(mine, one)) \
-    X(gpuarena_capture_release(mine, 77, one)) \
-    X(capture(0) + gpuarena_capture_release(mine, set, NULL)) \
-    X(capture(1) + gpuarena_capture_release(mine, set, GPUARENA_OWN_STREAM)) \
-    X(capture(1) + gpuarena_reset(mine, NULL) + gpuarena_destroy(mine)) \
-    X(gpuarena_free_since(mine, 77, 0, NULL)) \
-    X(gpuarena_lookup(mine, block, NULL)) \
-    X(gpuarena_lookup(mine, theirs, &found)) \
+    X(gpuarena_lookup(mine, find_block("1")->ptr, NULL)) \
+    X(gpuarena_lookup(mine, find_block("3")->ptr, &found)) \
     X(gpuarena_walk(mine, NULL, NULL)) \
     X(gpuarena_walk(NULL, visit, NULL)) \
     X(gpuarena_report(mine, GPUARENA_FORMAT_TEXT, NULL, NULL)) \
@@ -384,16 +315,8 @@ static gpuarena_block found;
     X(gpuarena_config_parse(NULL, NULL, NULL, 0)) \
     X(gpuarena_config_parse("", NULL, NULL, 0)) \
     X(gpuarena_driver_cuda(0, NULL)) \
-    X(run_short(0)) \
-    X(run_short(2)) \
-    X(run_short(4)) \
-    X(leak(1)) \
-    X(leak(300)) \
-    X(child_of(other, "limit=2M", NULL)) \
-    X(child_of(other, "limit=9M", NULL)) \
-    X(child_of(other, "backing=pinned,limit=2M", NULL)) \
-    X(child_of((gpuarena *)(void *)&machine, "limit=2M", NULL)) \
-    X(child_of(other, "limit=2M", &(gpuarena_driver){ .device = 7 }))
+    X(create_under((gpuarena *)(void *)&found, NULL)) \
+    X(create_under(other, &(gpuarena_driver){ .device = 7 }))
 
 static gpuarena_result make_call(int number)
 {
@@ -404,35 +327,24 @@ static gpuarena_result make_call(int number)
     return GPUARENA_OK;
 }
 
-/* A stream, a live block and a freed one of `mine`, and a block of `other`, which is `mine`'s neighbour. */
 static void answer_call(int number)
 {
     gpuarena_failure failure;
-    machine = bench_open_sized(GIB(8), NULL);
-    (void)sim_stream_create(machine.machine, 0, 1, &one);
-    mine = open_arena("mine", "backing=paged", NULL, &machine.driver);
-    other = open_arena("other", "backing=segments,limit=8M", NULL, &machine.driver);
-    block = of_tag(mine, 1000, "");
-    freed = of_tag(mine, 1000, "");
-    theirs = of_tag(other, 1000, "");
-    (void)gpuarena_free(mine, freed, NULL);
-    set = 0;
+    open_world();
+    mine = world.arenas[0].ptr;
+    other = world.arenas[1].ptr;
     gpuarena_result result = make_call(number);
     gpuarena_last_failure(NULL, &failure);
     last_said(NULL);
     if (result != failure.result) snprintf(answer, sizeof answer, "result %d, recorded %d", result, failure.result);
-    (void)gpuarena_capture_end(mine, one);
-    (void)gpuarena_capture_release(mine, set, GPUARENA_ANY_STREAM);
-    (void)gpuarena_reset(mine, GPUARENA_ANY_STREAM);
-    (void)gpuarena_reset(other, GPUARENA_ANY_STREAM);
-    if (gpuarena_destroy(mine) || gpuarena_destroy(other)) strcpy(answer, "not destroyed");
-    bench_close(&machine);
+    close_world();
 }
 
 /* ---- the file */
 
 static const struct { const char *word; void (*answers)(char *text); } kinds[] = {
-    { "record ", answer_record }, { "create ", answer_create_paged }, { "plain ", answer_create_plain } };
+    { "record ", answer_record }, { "create ", answer_create_paged }, { "plain ", answer_create_plain },
+    { "script ", answer_script } };
 
 static int answer_line(char *line)
 {
@@ -471,7 +383,7 @@ static int answer_all(FILE *file)
 }
 
 /* Compares the file's lines with what is said now. Returns how many differ. */
-static int compare(FILE *file)
+static int compare_lines(FILE *file)
 {
     char line[2048], before[2048] = "";
     const char *at = whole;
@@ -500,7 +412,7 @@ int main(void)
         CHECK_MSG(file && fwrite(whole, 1, length, file) == length, "written");
     } else if (file) {
         rewind(file);
-        CHECK_MSG(compare(file) == 0, "what is said is what the file has; `make golden` rewrites it");
+        CHECK_MSG(compare_lines(file) == 0, "what is said is what the file has; `make golden` rewrites it");
     }
     if (file) fclose(file);
     return tap_done();
