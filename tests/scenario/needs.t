@@ -20,7 +20,7 @@ my %answered = (
     events        => ['unit/arena/observe.script', 'case Actions of segments'],
     threads       => ['support/thread_world.h', 'in each its limit holds'],
     'late-change' => ['unit/arena/sentences.golden', 'create ; zero_begin=1'],
-    environment   => ['unit/arena/test_config.c', 'static void test_environment('],
+    environment   => ['unit/arena/growth.script', 'case The environment fills fields'],
     steps         => ['unit/arena/growth.script', 'case Steps of 64M, of 6M, and exact'],
     pressure      => ['unit/arena/streams_pressure.script', 'case Served with what is freed'],
     tenants       => ['unit/arena/tenants.script', 'case Two tenants share a device'],

@@ -1,17 +1,15 @@
-/* Sections >>nodes, >>lookup and >>block of the header, from inside: the table of live blocks under collisions, and
-   any address to its block through the anchors, against a search through all blocks. Of >>stream: the table of
-   streams.
-   It must not know policies. */
+/* Sections >>nodes, >>lookup and >>stream of the header, from inside: chunks, the table of live blocks under
+   collisions, and the table of streams. It must not know policies. */
 #include "section.h"
 
 static fake_device device;
-static gpuarena *open_arena(gpuarena_growth growth, uint64_t limit_bytes)
+
+static gpuarena *open_arena(void)
 {
     gpuarena *arena = NULL;
     fake_open(&device, (uint64_t)1 << 36);
     gpuarena_config config = fake_config(&device);
-    config.growth = growth;
-    config.limit_bytes = limit_bytes;
+    config.growth = GPUARENA_GROWTH_EXACT;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
     return arena;
 }
@@ -19,7 +17,7 @@ static gpuarena *open_arena(gpuarena_growth growth, uint64_t limit_bytes)
 /* Chunks are never moved: a node keeps its place while thousands are added. */
 static void test_nodes(void)
 {
-    gpuarena *arena = open_arena(GPUARENA_GROWTH_EXACT, 0);
+    gpuarena *arena = open_arena();
     const gpuarena__node *first = gpuarena__node_at(arena, 1);
     CHECK(gpuarena__nodes_reserve(arena, 10000));
     CHECK(gpuarena__node_at(arena, 1) == first);
@@ -34,7 +32,7 @@ static void test_nodes(void)
 /* Addresses whose homes are one slot: probing must find each, and removal must not hide those behind. */
 static void test_collisions(void)
 {
-    gpuarena *arena = open_arena(GPUARENA_GROWTH_EXACT, 0);
+    gpuarena *arena = open_arena();
     uint32_t capacity = arena->lookup.mask + 1, made = 0, nodes[40];
     uint64_t addresses[40];
     int wrong = 0;
@@ -61,56 +59,6 @@ static void test_collisions(void)
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
-/* The block around an address, by looking at all of them. */
-typedef struct around { uint64_t address; gpuarena_block found; } around;
-
-static gpuarena_result around_visit(const gpuarena_block *block, void *user)
-{
-    around *search = user;
-    uint64_t base = (uint64_t)(uintptr_t)block->ptr;
-    if (search->address < base || search->address - base >= block->bytes) return GPUARENA_OK;
-    search->found = *block;
-    return GPUARENA_STOPPED;
-}
-
-static int around_agrees(const gpuarena *arena, uint64_t address)
-{
-    around search = { address, GPUARENA_INIT };
-    uint32_t index = gpuarena__node_around(arena, address);
-    if (gpuarena_walk(arena, around_visit, &search) == GPUARENA_OK) return index == 0;
-    return index && gpuarena__node_at(arena, index)->address == (uint64_t)(uintptr_t)search.found.ptr;
-}
-
-/* Blocks of 256 B to 8 MiB come and go in segments; every edge and drawn addresses inside and outside are asked. */
-static void test_anchors(gpuarena_growth growth)
-{
-    enum { BLOCKS = 300 };
-    gpuarena *arena = open_arena(growth, (uint64_t)256 << 20);
-    void *blocks[BLOCKS] = { NULL };
-    uint64_t sizes[BLOCKS] = { 0 };
-    int wrong = 0, asked = 0;
-    for (int round = 0; round < 20000; round++) {
-        uint32_t which = (uint32_t)(section_draw() % BLOCKS);
-        if (blocks[which]) {
-            wrong += gpuarena_free(arena, blocks[which], NULL) != GPUARENA_OK;
-            blocks[which] = NULL;
-        } else {
-            sizes[which] = 1 + section_draw() % ((uint64_t)256 << section_draw() % 16);
-            if (gpuarena_alloc(arena, &blocks[which], sizes[which], NULL)) blocks[which] = NULL;
-        }
-        if (round % 50 || !blocks[which]) continue;
-        uint64_t base = (uint64_t)(uintptr_t)blocks[which];
-        const uint64_t offsets[] = { 0, 1, sizes[which] - 1, sizes[which] + 255, section_draw() % (16 << 20),
-                                     UINT64_MAX };
-        for (size_t offset = 0; offset < sizeof offsets / sizeof *offsets; offset++, asked++)
-            wrong += !around_agrees(arena, base + offsets[offset]);
-        wrong += gpuarena_check(arena, NULL, 0) != GPUARENA_OK;
-    }
-    CHECK_MSG(wrong == 0, "growth %d: %d addresses found their blocks: %d wrong", (int)growth, asked, wrong);
-    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-}
-
 /* How many entries are looked at for a stream. */
 static uint32_t probes(const gpuarena *arena, gpuarena_stream stream)
 {
@@ -126,7 +74,7 @@ static uint32_t probes(const gpuarena *arena, gpuarena_stream stream)
 static void test_streams(unsigned shift)
 {
     enum { STREAMS = 2000 };
-    gpuarena *arena = open_arena(GPUARENA_GROWTH_EXACT, 0);
+    gpuarena *arena = open_arena();
     uint64_t known = 0, unknown = 0;
     uint32_t longest = 0;
     int wrong = 0;
@@ -163,7 +111,5 @@ int main(void)
     test_streams(40);
     test_nodes();
     test_collisions();
-    test_anchors(GPUARENA_GROWTH_FIXED);
-    test_anchors(GPUARENA_GROWTH_DOUBLE);
     return tap_done();
 }
