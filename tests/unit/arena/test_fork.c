@@ -93,14 +93,6 @@ static int child_forks_again(gpuarena *arena, void *block)
     return gpuarena_destroy(own) ? 4 : 0;
 }
 
-/* Two more arenas: every one is marked, not the first alone. */
-static int child_is_refused_by_all(gpuarena *arena, void *block)
-{
-    gpuarena *const *others = block;
-    (void)arena;
-    return gpuarena_reserve(others[0], 1) != GPUARENA_FORKED || gpuarena_reserve(others[1], 1) != GPUARENA_FORKED;
-}
-
 /* A tree: no new arena goes under one of the parent's, and the child has none of them. */
 static int child_is_refused_by_tree(gpuarena *arena, void *block)
 {
@@ -126,20 +118,6 @@ static void test_tree(void)
     for (int at = 3; at-- > 0;) CHECK_INT(gpuarena_destroy(arenas[at]), ==, GPUARENA_OK);
 }
 
-static void test_several(void)
-{
-    static fake_device devices[2];
-    gpuarena *arenas[2];
-    for (int at = 0; at < 2; at++) {
-        fake_open(&devices[at], GIB(1));
-        gpuarena_config config = fake_config(&devices[at]);
-        arenas[at] = state_arena(&config);
-    }
-    CHECK_INT(in_child(child_is_refused_by_all, arenas[0], arenas), ==, 0);
-    CHECK_INT(gpuarena_destroy(arenas[0]), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arenas[1]), ==, GPUARENA_OK);
-}
-
 static void test_child(void)
 {
     fake_open(&device, GIB(1));
@@ -148,7 +126,6 @@ static void test_child(void)
     void *block = state_alloc(arena, MIB(5));
     arena_state before, after;
     state_take(arena, &before);
-    CHECK_INT(in_child(child_is_refused, arena, block), ==, 0);
     CHECK_INT(in_child(child_makes_no_driver_call, arena, block), ==, 0);
     CHECK_INT(in_child(child_reads_nothing, arena, block), ==, 0);
     CHECK_INT(in_child(child_makes_its_own, arena, block), ==, 0);
@@ -308,7 +285,6 @@ int main(void)
 {
     pthread_atfork(program_before, program_after, program_after);
     test_child();
-    test_several();
     test_tree();
     test_handlers_of_others();
     test_return_from_callback();
