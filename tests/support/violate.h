@@ -1,15 +1,39 @@
-/* For tests of gpuarena_check: one field is put wrong, which the check must name, and right again.
-   It must not know any field. */
+/* For tests of gpuarena_check: an arena of pages on a simulated device, of which one field is put wrong, which the
+   check must name, and right again. It must not know any field. */
 #ifndef TESTS_VIOLATE_H
 #define TESTS_VIOLATE_H
 
 #include "gpuarena.h"
-#include "tap.h"
+#include "sim_device.h"
 
-#include <string.h>
+static sim_bench bench;
+static gpuarena *arena;                          /* what is checked */
+
+static void open_paged(uint64_t device_bytes, const char *text)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    bench = bench_open_sized(device_bytes, NULL);
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
+    config.environment = "";
+    config.driver = &bench.driver;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+}
+
+static void close_paged(void)
+{
+    CHECK_INT(gpuarena_reset(arena, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_U64(bench_counters(&bench).held_bytes + sim_finding_count(bench.machine), ==, 0);
+    bench_close(&bench);
+}
+
+static gpuarena__node *node_of(const void *block)
+{
+    return gpuarena__node_at(arena, gpuarena__node_around(arena, gpuarena__address(block)));
+}
 
 /* Puts a value into a field of 4 or 8 bytes, expects the complaint, and puts the old value back. */
-static inline void violate(const gpuarena *arena, void *field, size_t size, uint64_t value, const char *complaint)
+static void violate(void *field, size_t size, uint64_t value, const char *complaint)
 {
     unsigned char old[8];
     uint32_t narrow = (uint32_t)value;
@@ -23,6 +47,6 @@ static inline void violate(const gpuarena *arena, void *field, size_t size, uint
     if (gpuarena_check(arena, message, sizeof message)) CHECK_MSG(0, "mended, but: %s", message);
 }
 
-#define VIOLATE(arena, field, value, complaint) violate(arena, &(field), sizeof(field), (uint64_t)(value), complaint)
+#define VIOLATE(field, value, complaint) violate(&(field), sizeof(field), (uint64_t)(value), complaint)
 
 #endif

@@ -3,10 +3,7 @@
    back. */
 #include "section.h"
 #include "arena_state.h"
-#include "sim_device.h"
 #include "violate.h"
-
-static gpuarena *arena;                          /* what is checked */
 
 /* ---- segments */
 
@@ -41,54 +38,52 @@ static void open_segments(void)
 static void test_blocks(void)
 {
     gpuarena__node *live = gpuarena__node_at(arena, live_node), *idle = gpuarena__node_at(arena, free_node);
-    VIOLATE(arena, live->address, live->address + 256, "blocks do not tile a segment");
-    VIOLATE(arena, live->prev, 0, "blocks do not tile a segment");
-    VIOLATE(arena, live->next, 0, "blocks end before their segment does");
-    VIOLATE(arena, live->next, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
-    VIOLATE(arena, arena->limit, arena->limit - 1, "the limit is not the configuration's");
-    VIOLATE(arena, arena->fast.plain_limit, 0, "frees take another way than their releases need");
-    VIOLATE(arena, arena->release_due, 1000, "the next release is due too late");
-    VIOLATE(arena, arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
-    VIOLATE(arena, live->size, SECTION_LIVE, "a block has a size that cannot be");
-    VIOLATE(arena, live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
-    VIOLATE(arena, live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
-    VIOLATE(arena, live->size, live->size | 4, "a block has a state that cannot be");
-    VIOLATE(arena, live->size, live->size | 8 | 16, "a block has a state that cannot be");
-    VIOLATE(arena, gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
-    VIOLATE(arena, arena->unit, 512, "the unit is not the alignment");
-    VIOLATE(arena, live->as.live.requested, 0, "a live block is smaller than its request");
-    VIOLATE(arena, live->as.live.requested, 65537, "a live block is smaller than its request");
-    VIOLATE(arena, live->as.live.serial, 0, "a live block's serial was never given");
-    VIOLATE(arena, live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
+    VIOLATE(live->address, live->address + 256, "blocks do not tile a segment");
+    VIOLATE(live->prev, 0, "blocks do not tile a segment");
+    VIOLATE(live->next, 0, "blocks end before their segment does");
+    VIOLATE(live->next, 0x7fffffff, "a link leads to no block");
+    VIOLATE(idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
+    VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
+    VIOLATE(arena->fast.plain_limit, 0, "frees take another way than their releases need");
+    VIOLATE(arena->release_due, 1000, "the next release is due too late");
+    VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
+    VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
+    VIOLATE(live->size, live->size | 4, "a block has a state that cannot be");
+    VIOLATE(live->size, live->size | 8 | 16, "a block has a state that cannot be");
+    VIOLATE(gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
+    VIOLATE(arena->unit, 512, "the unit is not the alignment");
+    VIOLATE(live->as.live.requested, 0, "a live block is smaller than its request");
+    VIOLATE(live->as.live.requested, 65537, "a live block is smaller than its request");
+    VIOLATE(live->as.live.serial, 0, "a live block's serial was never given");
+    VIOLATE(live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
     uint32_t *place = gpuarena__lookup_find(arena, live->address);
-    VIOLATE(arena, *place, 0, "a live block is not found by its address");
-    VIOLATE(arena, idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
-    VIOLATE(arena, idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
-    VIOLATE(arena, idle->as.slot, idle->as.slot | 1, "a free block is not in its slot");
+    VIOLATE(*place, 0, "a live block is not found by its address");
+    VIOLATE(idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
+    VIOLATE(idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
+    VIOLATE(idle->as.slot, idle->as.slot | 1, "a free block is not in its slot");
 }
 
 static void test_ranges(void)
 {
     gpuarena__range *range = arena->ranges.last;
-    VIOLATE(arena, range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
-    VIOLATE(arena, range->bytes, 0 - SECTION_GRANULE, "a segment has a size or base that cannot be");
-    VIOLATE(arena, range->address, range->address + 1, "a segment has a size or base that cannot be");
-    VIOLATE(arena, range->address, arena->ranges.first->address, "segments overlap or are out of order");
-    VIOLATE(arena, range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
-    VIOLATE(arena, range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
-    VIOLATE(arena, arena->ranges.first->anchors[0], 0, "an anchor is wrong");
-    VIOLATE(arena, arena->ranges.first->anchors[1], live_node, "an anchor is wrong");
-    VIOLATE(arena, arena->ranges.first->anchors[3], live_node, "an anchor is left over");
-    VIOLATE(arena, arena->ranges.count, 1, "segments are miscounted");
-    VIOLATE(arena, range->height, arena->ranges.root == range ? 0 : UINT32_MAX,
-            "a segment is not found by its address");
-    VIOLATE(arena, arena->ranges.root, 0, "a segment is not found by its address");
-    VIOLATE(arena, arena->ranges.last, gpuarena__address(arena->ranges.first),
-            "a segment is not found by its address");
+    VIOLATE(range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
+    VIOLATE(range->bytes, 0 - SECTION_GRANULE, "a segment has a size or base that cannot be");
+    VIOLATE(range->address, range->address + 1, "a segment has a size or base that cannot be");
+    VIOLATE(range->address, arena->ranges.first->address, "segments overlap or are out of order");
+    VIOLATE(range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
+    VIOLATE(range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
+    VIOLATE(arena->ranges.first->anchors[0], 0, "an anchor is wrong");
+    VIOLATE(arena->ranges.first->anchors[1], live_node, "an anchor is wrong");
+    VIOLATE(arena->ranges.first->anchors[3], live_node, "an anchor is left over");
+    VIOLATE(arena->ranges.count, 1, "segments are miscounted");
+    VIOLATE(range->height, arena->ranges.root == range ? 0 : UINT32_MAX, "a segment is not found by its address");
+    VIOLATE(arena->ranges.root, 0, "a segment is not found by its address");
+    VIOLATE(arena->ranges.last, gpuarena__address(arena->ranges.first), "a segment is not found by its address");
     uint32_t last = range->first;
     while (gpuarena__node_at(arena, last)->next) last = gpuarena__node_at(arena, last)->next;
-    VIOLATE(arena, gpuarena__node_at(arena, last)->next, live_node, "blocks go past the end of their segment");
+    VIOLATE(gpuarena__node_at(arena, last)->next, live_node, "blocks go past the end of their segment");
 }
 
 static void test_bins(void)
@@ -97,41 +92,41 @@ static void test_bins(void)
     uint64_t *digests = &arena->bins.digests[number];
     uint32_t *nodes = &arena->bins.nodes[number * 8], *overflow = &arena->bins.overflow[number];
     gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
-    VIOLATE(arena, nodes[0], 0x7fffffff, "a free block is not in its slot");
-    VIOLATE(arena, *overflow, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, listed->as.list.after, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, arena->multi_stream, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
-    VIOLATE(arena, arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
+    VIOLATE(nodes[0], 0x7fffffff, "a free block is not in its slot");
+    VIOLATE(*overflow, 0x7fffffff, "a link leads to no block");
+    VIOLATE(listed->as.list.after, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena->multi_stream, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
+    VIOLATE(arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
             "a class's bit is wrong");
-    VIOLATE(arena, *digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
-    VIOLATE(arena, *digests, *digests + 1, "a digest is wrong");
-    VIOLATE(arena, arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
-    VIOLATE(arena, listed->as.list.before, live_node, "a bin's list is broken");
-    VIOLATE(arena, *overflow, listed->as.list.after, "a bin's list is ");
-    VIOLATE(arena, *overflow, live_node, "a bin's list is broken");
-    VIOLATE(arena, *overflow, free_node, "a bin's list is broken");
-    VIOLATE(arena, listed->as.list.number, number + 1, "a bin's list is broken");
+    VIOLATE(*digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
+    VIOLATE(*digests, *digests + 1, "a digest is wrong");
+    VIOLATE(arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
+    VIOLATE(listed->as.list.before, live_node, "a bin's list is broken");
+    VIOLATE(*overflow, listed->as.list.after, "a bin's list is ");
+    VIOLATE(*overflow, live_node, "a bin's list is broken");
+    VIOLATE(*overflow, free_node, "a bin's list is broken");
+    VIOLATE(listed->as.list.number, number + 1, "a bin's list is broken");
     uint32_t other = 0;
     while (!arena->bins.digests[other] || other == number) other++;
-    VIOLATE(arena, arena->bins.overflow[other], listed_node, "a bin's list is broken");
-    VIOLATE(arena, arena->bins.root[0], free_node, "a tree holds what it should not");
+    VIOLATE(arena->bins.overflow[other], listed_node, "a bin's list is broken");
+    VIOLATE(arena->bins.root[0], free_node, "a tree holds what it should not");
 }
 
 static void test_sums(void)
 {
-    VIOLATE(arena, arena->stats.live_bytes, 1, "live bytes do not add up");
-    VIOLATE(arena, arena->stats.requested_bytes, 1, "requested bytes do not add up");
-    VIOLATE(arena, arena->stats.reserved_bytes, arena->stats.reserved_bytes - 1, "reserved bytes do not add up");
-    VIOLATE(arena, arena->stats.live_count, 1, "live blocks are miscounted");
-    VIOLATE(arena, arena->stats.requested_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena, arena->stats.live_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena, arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena, arena->growing, 2, "growth is claimed that is not under way");
-    VIOLATE(arena, arena->nodes.unused.count, 0, "unused nodes are miscounted");
-    VIOLATE(arena, arena->nodes.unused.first, UINT32_MAX, "a link leads to no block");
-    VIOLATE(arena, arena->nodes.unused.first, 0, "unused nodes are miscounted");
-    VIOLATE(arena, arena->lookup.shift, 60, "a live block is not found by its address");
+    VIOLATE(arena->stats.live_bytes, 1, "live bytes do not add up");
+    VIOLATE(arena->stats.requested_bytes, 1, "requested bytes do not add up");
+    VIOLATE(arena->stats.reserved_bytes, arena->stats.reserved_bytes - 1, "reserved bytes do not add up");
+    VIOLATE(arena->stats.live_count, 1, "live blocks are miscounted");
+    VIOLATE(arena->stats.requested_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->stats.live_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->growing, 2, "growth is claimed that is not under way");
+    VIOLATE(arena->nodes.unused.count, 0, "unused nodes are miscounted");
+    VIOLATE(arena->nodes.unused.first, UINT32_MAX, "a link leads to no block");
+    VIOLATE(arena->nodes.unused.first, 0, "unused nodes are miscounted");
+    VIOLATE(arena->lookup.shift, 60, "a live block is not found by its address");
 }
 
 /* More fields than one are wrong. */
@@ -168,13 +163,13 @@ static void test_tables(void)
 {
     uint32_t slot = 0;
     while (arena->lookup.table[slot]) slot++;
-    VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks is incomplete");
-    VIOLATE(arena, arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
-    VIOLATE(arena, arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
+    VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks is incomplete");
+    VIOLATE(arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
+    VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
     uint32_t *place = gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address);
                                                  /* the walk looks there */
-    VIOLATE(arena, *place, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, *place, arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
+    VIOLATE(*place, 0x7fffffff, "a link leads to no block");
+    VIOLATE(*place, arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused.first;
     (void)gpuarena__node_take(arena, &arena->nodes.unused);
     expect_complaint("nodes are lost");
@@ -210,15 +205,15 @@ static void test_surplus(void)
     for (int at = 0; at < 400; at += 2) CHECK(gpuarena_free(arena, blocks[at], NULL) == GPUARENA_OK);
     gpuarena__bins *bins = &arena->bins;
     gpuarena__node *root = gpuarena__node_at(arena, bins->root[1]);
-    VIOLATE(arena, bins->root[1], gpuarena__node_around(arena, gpuarena__address(blocks[1])),
+    VIOLATE(bins->root[1], gpuarena__node_around(arena, gpuarena__address(blocks[1])),
             "a tree holds what it should not");
-    VIOLATE(arena, bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds what it should not");
+    VIOLATE(bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds what it should not");
     CHECK(root->as.tree.low && root->as.tree.high);
     uint32_t low = root->as.tree.low, high = root->as.tree.high;
     int is_higher = gpuarena__tree_height(low) > gpuarena__tree_height(high);
     gpuarena__node *lower = gpuarena__node_at(arena, is_higher ? high : low);
-    if (is_higher) VIOLATE(arena, lower->as.tree.low, low, "a tree is out of order");
-    else VIOLATE(arena, lower->as.tree.high, high, "a tree is out of order");
+    if (is_higher) VIOLATE(lower->as.tree.low, low, "a tree is out of order");
+    else VIOLATE(lower->as.tree.high, high, "a tree is out of order");
     state_end(arena, &device, "surplus");
 }
 
@@ -247,18 +242,12 @@ static void test_arguments(void)
 
 enum { PAGES_HOLE = 4, PAGES_KEPT = 8, PAGES_OWN = 16 };         /* state bits of a node's size */
 
-static sim_bench simulated;
 static void *blocks[16];
 static gpuarena__node *roomy, *room, *stuck, *open_hole, *root, *child, *plain;
 
 static gpuarena__node *node_at(uint32_t index)
 {
     return gpuarena__node_at(arena, index);
-}
-
-static gpuarena__node *node_of(void *block)
-{
-    return node_at(gpuarena__node_around(arena, bench_number(block)));
 }
 
 static void *take(uint64_t bytes, uint64_t room_bytes)
@@ -291,24 +280,6 @@ static gpuarena__node *find_hole(uint64_t bits, int behind_roomy)
     exit(1);
 }
 
-static void open_paged(uint64_t device_bytes, const char *text)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    simulated = bench_open_sized(device_bytes, NULL);
-    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
-    config.environment = "";
-    config.driver = &simulated.driver;
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-}
-
-static void close_paged(void)
-{
-    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    CHECK_U64(bench_counters(&simulated).held_bytes + sim_finding_count(simulated.machine), ==, 0);
-    bench_close(&simulated);
-}
-
 /* A block with room; addresses that are stuck, for the driver did not unmap what had moved; open holes; three free
    blocks in a tree, idle pages. */
 static void open_pages(void)
@@ -318,9 +289,9 @@ static void open_pages(void)
     roomy = node_of(take(MIB(1), MIB(4)));
     room = node_at(roomy->next);
     for (int at = 0; at < 8; at += 2) drop(blocks[at]);
-    sim_fail_call(simulated.machine, SIM_CALL_VM_UNMAP, 1, 0, SIM_UNKNOWN);
+    sim_fail_call(bench.machine, SIM_CALL_VM_UNMAP, 1, 0, SIM_UNKNOWN);
     (void)take(MIB(7), 0);
-    CHECK(sim_fail_fired(simulated.machine));
+    CHECK(sim_fail_fired(bench.machine));
     for (int at = 0; at < 6; at++) blocks[8 + at] = take(at % 2 ? KIB(300) : KIB(1100 + 100 * at), 0);
     for (int at = 8; at < 14; at += 2) drop(blocks[at]);
     drop(blocks[1]);
@@ -336,24 +307,24 @@ static void open_pages(void)
 static void test_holes(void)
 {
     uint32_t self = arena->paged.holes;
-    VIOLATE(arena, open_hole->record, 1, "a hole waits for something");
-    VIOLATE(arena, open_hole->use_at, 1, "a free block in a bin waits for several streams");
-    VIOLATE(arena, open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
-    VIOLATE(arena, open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
-    VIOLATE(arena, open_hole->size, open_hole->size | SECTION_LIVE, "a block has a state that cannot be");
-    VIOLATE(arena, open_hole->size, open_hole->size | SECTION_OVERFLOW, "a block has a state that cannot be");
-    VIOLATE(arena, stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
-    VIOLATE(arena, stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
-    VIOLATE(arena, plain->size, plain->size | PAGES_HOLE, "a block has a state that cannot be");
-    VIOLATE(arena, plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)SECTION_LIVE,
+    VIOLATE(open_hole->record, 1, "a hole waits for something");
+    VIOLATE(open_hole->use_at, 1, "a free block in a bin waits for several streams");
+    VIOLATE(open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
+    VIOLATE(open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
+    VIOLATE(open_hole->size, open_hole->size | SECTION_LIVE, "a block has a state that cannot be");
+    VIOLATE(open_hole->size, open_hole->size | SECTION_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
+    VIOLATE(stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
+    VIOLATE(plain->size, plain->size | PAGES_HOLE, "a block has a state that cannot be");
+    VIOLATE(plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)SECTION_LIVE,
             "a hole waits for something");
-    VIOLATE(arena, arena->paged.holes, 0, "holes are missing in their list");
-    VIOLATE(arena, arena->paged.holes, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, arena->paged.holes, gpuarena__node_around(arena, plain->address), "the holes' list holds another");
-    VIOLATE(arena, node_at(self)->as.list.after, self, "holes are missing in their list");
-    VIOLATE(arena, arena->paged.unmap_failed_count, arena->paged.unmap_failed_count + 1,
+    VIOLATE(arena->paged.holes, 0, "holes are missing in their list");
+    VIOLATE(arena->paged.holes, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena->paged.holes, gpuarena__node_around(arena, plain->address), "the holes' list holds another");
+    VIOLATE(node_at(self)->as.list.after, self, "holes are missing in their list");
+    VIOLATE(arena->paged.unmap_failed_count, arena->paged.unmap_failed_count + 1,
             "holes that failed to unmap are miscounted");
-    VIOLATE(arena, arena->paged.unmap_failed_count, 0, "holes that failed to unmap are miscounted");
+    VIOLATE(arena->paged.unmap_failed_count, 0, "holes that failed to unmap are miscounted");
 }
 
 /* A hole in two halves. */
@@ -378,16 +349,15 @@ static void test_neighbours(void)
 
 static void test_rooms(void)
 {
-    VIOLATE(arena, roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "holes that failed to unmap are miscounted");
-    VIOLATE(arena, room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
-    VIOLATE(arena, plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
-    VIOLATE(arena, plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
-    VIOLATE(arena, arena->ranges.first->pages, 0, "a hole is not of whole pages");
-    VIOLATE(arena, arena->ranges.first->bytes, arena->ranges.first->bytes + 1, "a segment has a size");
-    VIOLATE(arena, arena->paged.page_bytes, arena->paged.page_bytes * 64,
-            "a segment has a size or base that cannot be");
-    VIOLATE(arena, arena->paged.page_bytes, arena->paged.page_bytes * 2, "a hole is not of whole pages");
-    VIOLATE(arena, roomy->next, 0, "a block has no room behind it");
+    VIOLATE(roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "holes that failed to unmap are miscounted");
+    VIOLATE(room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
+    VIOLATE(plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
+    VIOLATE(plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
+    VIOLATE(arena->ranges.first->pages, 0, "a hole is not of whole pages");
+    VIOLATE(arena->ranges.first->bytes, arena->ranges.first->bytes + 1, "a segment has a size");
+    VIOLATE(arena->paged.page_bytes, arena->paged.page_bytes * 64, "a segment has a size or base that cannot be");
+    VIOLATE(arena->paged.page_bytes, arena->paged.page_bytes * 2, "a hole is not of whole pages");
+    VIOLATE(roomy->next, 0, "a block has no room behind it");
 }
 
 static void test_pages(void)
@@ -395,28 +365,28 @@ static void test_pages(void)
     gpuarena__paged *paged = &arena->paged;
     uint32_t *parts = arena->ranges.first->parts, at = 0;
     while (parts[at] != 1) at++;
-    VIOLATE(arena, parts[at], 0, "a handle has no pages, or too many");
-    VIOLATE(arena, parts[at], 1 << 20, "a handle has no pages, or too many");
-    VIOLATE(arena, paged->large_count, paged->large_count + 1, "large handles are miscounted");
-    VIOLATE(arena, paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
-    VIOLATE(arena, paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
-    VIOLATE(arena, paged->spare_pages, paged->spare_pages + 1, "reserved bytes do not add up");
-    VIOLATE(arena, paged->spare_room, paged->spare_room * 2, "host memory does not add up");
-    VIOLATE(arena, arena->stats.reserved_bytes, arena->stats.reserved_bytes - MIB(2), "reserved bytes do not add up");
-    VIOLATE(arena, arena->growing, MIB(2), "growth is claimed that is not under way");
+    VIOLATE(parts[at], 0, "a handle has no pages, or too many");
+    VIOLATE(parts[at], 1 << 20, "a handle has no pages, or too many");
+    VIOLATE(paged->large_count, paged->large_count + 1, "large handles are miscounted");
+    VIOLATE(paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
+    VIOLATE(paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
+    VIOLATE(paged->spare_pages, paged->spare_pages + 1, "reserved bytes do not add up");
+    VIOLATE(paged->spare_room, paged->spare_room * 2, "host memory does not add up");
+    VIOLATE(arena->stats.reserved_bytes, arena->stats.reserved_bytes - MIB(2), "reserved bytes do not add up");
+    VIOLATE(arena->growing, MIB(2), "growth is claimed that is not under way");
 }
 
 static void test_trees(void)
 {
     gpuarena__bins *bins = &arena->bins;
-    VIOLATE(arena, bins->root[0], 0, "free blocks and bins differ in number");
-    VIOLATE(arena, bins->root[0], 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena, root->as.tree.longest, root->as.tree.longest + 256, "a tree's longest block is another");
-    VIOLATE(arena, child->as.tree.longest, 0, "a tree's longest block is another");
-    VIOLATE(arena, root->as.tree.low, root->as.tree.high, "a tree is out of order");
-    VIOLATE(arena, root->as.tree.high, bins->root[0], "a tree has no end");
-    VIOLATE(arena, bins->root[0], gpuarena__node_around(arena, plain->address), "a tree holds what it should not");
-    VIOLATE(arena, arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
+    VIOLATE(bins->root[0], 0, "free blocks and bins differ in number");
+    VIOLATE(bins->root[0], 0x7fffffff, "a link leads to no block");
+    VIOLATE(root->as.tree.longest, root->as.tree.longest + 256, "a tree's longest block is another");
+    VIOLATE(child->as.tree.longest, 0, "a tree's longest block is another");
+    VIOLATE(root->as.tree.low, root->as.tree.high, "a tree is out of order");
+    VIOLATE(root->as.tree.high, bins->root[0], "a tree has no end");
+    VIOLATE(bins->root[0], gpuarena__node_around(arena, plain->address), "a tree holds what it should not");
+    VIOLATE(arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
 
 static gpuarena_result append(const char *text, size_t bytes, void *user)
@@ -448,7 +418,7 @@ static void test_large(void)
     const gpuarena__range *range = arena->ranges.first;
     uint32_t first = 0, at;
     while (range->parts[first] == 1) first++;
-    VIOLATE(arena, range->parts[first + 1], 0, "a large handle is in pieces");
+    VIOLATE(range->parts[first + 1], 0, "a large handle is in pieces");
     uint32_t hole = range->first;
     while (!(node_at(hole)->size & PAGES_HOLE)) hole = node_at(hole)->next;
     at = (uint32_t)((node_at(hole)->address - range->address) / arena->paged.page_bytes);

@@ -4,38 +4,14 @@
 #define GPUARENA_STATIC
 #include <pthread.h>
 
-#include "sim_device.h"
 #include "violate.h"
 
 enum { STREAMS = 5, PLACE = 1 };
 
-static sim_bench bench;
-static gpuarena *arena, *family;
+static gpuarena *family;
 static gpuarena_stream streams[STREAMS];
 static uint64_t set;
 static gpuarena__node *used, *tagged, *pending, *multi, *quiet;
-
-static void open_arena(const char *text)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    bench = bench_open_sized(GIB(1), NULL);
-    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
-    config.environment = "";
-    config.driver = &bench.driver;
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-}
-
-static void close_arena(void)
-{
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    CHECK_U64(bench_counters(&bench).held_bytes + sim_finding_count(bench.machine), ==, 0);
-    bench_close(&bench);
-}
-
-static gpuarena__node *node_of(const void *ptr)
-{
-    return gpuarena__node_at(arena, gpuarena__node_around(arena, gpuarena__address(ptr)));
-}
 
 static void *take(uint64_t bytes, int stream, const char *tag)
 {
@@ -65,7 +41,7 @@ static void set_up(void)
     gpuarena_config config = GPUARENA_INIT;
     pthread_t thread;
     void *ptr;
-    open_arena("backing=paged,limit=512M,alignment=512");
+    open_paged(GIB(1), "backing=paged,limit=512M,alignment=512");
     for (int at = 0; at < STREAMS; at++) CHECK_INT(sim_stream_create(bench.machine, 0, 0, &streams[at]), ==, 0);
     used = node_of(ptr = take(MIB(1), 0, NULL));
     CHECK_INT(gpuarena_use(arena, ptr, streams[1]), ==, GPUARENA_OK);
@@ -108,20 +84,19 @@ static void set_up(void)
 static void test_uses(void)
 {
     gpuarena__node *use = gpuarena__node_at(arena, used->use_at);
-    VIOLATE(arena, used->record, arena->streams.count, "a block is of no stream that there is");
-    VIOLATE(arena, used->ticket, UINT64_MAX, "a block is of no stream that there is");
-    VIOLATE(arena, used->use_at, 0x7fffffff, "a block's uses lead nowhere");
-    VIOLATE(arena, use->next, used->use_at, "a block's uses lead nowhere");
-    VIOLATE(arena, use->record, arena->streams.count, "a use is of no stream");
-    VIOLATE(arena, use->ticket, 1, "a use is of no stream");
-    VIOLATE(arena, used->use_at, 0, "uses of streams' records do not add up");
-    VIOLATE(arena, multi->as.list.after, gpuarena__node_around(arena, multi->address),
+    VIOLATE(used->record, arena->streams.count, "a block is of no stream that there is");
+    VIOLATE(used->ticket, UINT64_MAX, "a block is of no stream that there is");
+    VIOLATE(used->use_at, 0x7fffffff, "a block's uses lead nowhere");
+    VIOLATE(use->next, used->use_at, "a block's uses lead nowhere");
+    VIOLATE(use->record, arena->streams.count, "a use is of no stream");
+    VIOLATE(use->ticket, 1, "a use is of no stream");
+    VIOLATE(used->use_at, 0, "uses of streams' records do not add up");
+    VIOLATE(multi->as.list.after, gpuarena__node_around(arena, multi->address),
             "free blocks and bins differ in number");
-    VIOLATE(arena, arena->multi_stream, 0, "free blocks and bins differ in number");
-    VIOLATE(arena, quiet->record, GPUARENA__MULTI_STREAM,
-            "blocks that wait for several streams are miscounted");
-    VIOLATE(arena, used->size, used->size + 256, "a block has a size that cannot be");
-    VIOLATE(arena, arena->stats.pending_bytes, 1, "pending bytes do not add up");
+    VIOLATE(arena->multi_stream, 0, "free blocks and bins differ in number");
+    VIOLATE(quiet->record, GPUARENA__MULTI_STREAM, "blocks that wait for several streams are miscounted");
+    VIOLATE(used->size, used->size + 256, "a block has a size that cannot be");
+    VIOLATE(arena->stats.pending_bytes, 1, "pending bytes do not add up");
 }
 
 static void test_records(void)
@@ -130,38 +105,36 @@ static void test_records(void)
     gpuarena__stream *one = &all->list[pending->record];
     gpuarena__known *known = all->known;
     while (!known->used || known->record != pending->record) known++;
-    VIOLATE(arena, one->quiet, one->recorded + 1, "a stream's tickets are out of order");
-    VIOLATE(arena, one->recorded, one->ticket + 1, "a stream's tickets are out of order");
-    VIOLATE(arena, one->home, all->count, "a capture's record leads nowhere");
-    VIOLATE(arena, one->under, all->count, "a capture's record leads nowhere");
-    VIOLATE(arena, all->list[all->count - 1].heap, GPUARENA__HEAPS, "a stream has a heap that there is not");
-    VIOLATE(arena, one->ref_count, one->ref_count + 1, "uses of streams' records do not add up");
-    VIOLATE(arena, one->use_count, one->use_count + 1, "what waits for streams does not add up");
-    VIOLATE(arena, one->state, GPUARENA__CLOSED, "a known stream has another's record");
-    VIOLATE(arena, one->handle, NULL, "a known stream has another's record");
-    VIOLATE(arena, one->key, 1, "a known stream has another's record");
-    VIOLATE(arena, known->record, all->count, "a known stream has another's record");
-    VIOLATE(arena, known->record, 0, "a stream with an open record is not known");
-    VIOLATE(arena, known->handle, NULL,
-            "a known stream is not found");
-    VIOLATE(arena, all->known_count, all->known_count + 1, "known streams are miscounted");
-    VIOLATE(arena, all->captured, all->captured + 1, "captured streams are miscounted");
-    VIOLATE(arena, arena->nodes.kept_count, 0, "uses are not reserved for what captures may free");
-    VIOLATE(arena, arena->nodes.kept_count, UINT32_MAX,
-            "uses are not reserved for what captures may free");
+    VIOLATE(one->quiet, one->recorded + 1, "a stream's tickets are out of order");
+    VIOLATE(one->recorded, one->ticket + 1, "a stream's tickets are out of order");
+    VIOLATE(one->home, all->count, "a capture's record leads nowhere");
+    VIOLATE(one->under, all->count, "a capture's record leads nowhere");
+    VIOLATE(all->list[all->count - 1].heap, GPUARENA__HEAPS, "a stream has a heap that there is not");
+    VIOLATE(one->ref_count, one->ref_count + 1, "uses of streams' records do not add up");
+    VIOLATE(one->use_count, one->use_count + 1, "what waits for streams does not add up");
+    VIOLATE(one->state, GPUARENA__CLOSED, "a known stream has another's record");
+    VIOLATE(one->handle, NULL, "a known stream has another's record");
+    VIOLATE(one->key, 1, "a known stream has another's record");
+    VIOLATE(known->record, all->count, "a known stream has another's record");
+    VIOLATE(known->record, 0, "a stream with an open record is not known");
+    VIOLATE(known->handle, NULL, "a known stream is not found");
+    VIOLATE(all->known_count, all->known_count + 1, "known streams are miscounted");
+    VIOLATE(all->captured, all->captured + 1, "captured streams are miscounted");
+    VIOLATE(arena->nodes.kept_count, 0, "uses are not reserved for what captures may free");
+    VIOLATE(arena->nodes.kept_count, UINT32_MAX, "uses are not reserved for what captures may free");
 }
 
 static void test_tags(void)
 {
     gpuarena__tags *tags = &arena->tags;
     uint32_t place = gpuarena__place_of(tagged);
-    VIOLATE(arena, tagged->as.live.tag, 0, "a live block has a tag that there is not");
-    VIOLATE(arena, tags->room, place, "a live block has a tag that there is not");
-    VIOLATE(arena, tags->list[place].live_peak_bytes, 0, "a tag's peak or count is too small");
-    VIOLATE(arena, tags->list[place].alloc_count, 0, "a tag's peak or count is too small");
-    VIOLATE(arena, tags->list[place].live_bytes, 512, "tags do not add up");
-    VIOLATE(arena, tags->live_bytes, 512, "tags do not add up");
-    VIOLATE(arena, tags->peak_bytes, 1, "untagged blocks' peak is not watched");
+    VIOLATE(tagged->as.live.tag, 0, "a live block has a tag that there is not");
+    VIOLATE(tags->room, place, "a live block has a tag that there is not");
+    VIOLATE(tags->list[place].live_peak_bytes, 0, "a tag's peak or count is too small");
+    VIOLATE(tags->list[place].alloc_count, 0, "a tag's peak or count is too small");
+    VIOLATE(tags->list[place].live_bytes, 512, "tags do not add up");
+    VIOLATE(tags->live_bytes, 512, "tags do not add up");
+    VIOLATE(tags->peak_bytes, 1, "untagged blocks' peak is not watched");
 }
 
 static void test_heaps(void)
@@ -170,18 +143,17 @@ static void test_heaps(void)
     gpuarena__range *range = arena->ranges.first;
     uint32_t slot = 0;
     while (heap->lookup.table[slot]) slot++;
-    VIOLATE(arena, heap->lookup.table[slot], gpuarena__node_around(arena, used->address),
+    VIOLATE(heap->lookup.table[slot], gpuarena__node_around(arena, used->address),
             "a heap's live blocks are miscounted");
-    VIOLATE(arena, range->owners[0], GPUARENA__HEAPS, "a page belongs to no heap that there is");
-    VIOLATE(arena, gpuarena__node_at(arena, arena->nodes.unused.first)->next,
+    VIOLATE(range->owners[0], GPUARENA__HEAPS, "a page belongs to no heap that there is");
+    VIOLATE(gpuarena__node_at(arena, arena->nodes.unused.first)->next,
             arena->nodes.unused.first, "unused nodes are miscounted");
-    VIOLATE(arena, arena->family.reserved, 0, "what sub-arenas reserve does not add up");
-    VIOLATE(arena, arena->family.growing, 1, "what sub-arenas claim does not add up");
-    VIOLATE(arena, gpuarena__node_at(arena, 0)->as.tree.longest, 1, "the sentinel is free");
-    VIOLATE(arena, arena->fast.max_bytes, 1, "a short way is open that should be closed, or closed");
-    VIOLATE(arena, arena->fast.hit_max_bytes, 1, "a short way is open that should be closed, or closed");
-    VIOLATE(arena, arena->fast.slow_free_flags, 0,
-            "a short way is open that should be closed, or closed");
+    VIOLATE(arena->family.reserved, 0, "what sub-arenas reserve does not add up");
+    VIOLATE(arena->family.growing, 1, "what sub-arenas claim does not add up");
+    VIOLATE(gpuarena__node_at(arena, 0)->as.tree.longest, 1, "the sentinel is free");
+    VIOLATE(arena->fast.max_bytes, 1, "a short way is open that should be closed, or closed");
+    VIOLATE(arena->fast.hit_max_bytes, 1, "a short way is open that should be closed, or closed");
+    VIOLATE(arena->fast.slow_free_flags, 0, "a short way is open that should be closed, or closed");
 }
 
 /* Segments, in a tree. */
@@ -197,8 +169,8 @@ static void test_ranges(void)
         if (range->low) low = range->low;
         if (range->high) high = range->high;
     }
-    VIOLATE(arena, low->height, UINT32_MAX, "a segment is not found by its address");
-    VIOLATE(arena, high->height, UINT32_MAX, "a segment is not found by its address");
+    VIOLATE(low->height, UINT32_MAX, "a segment is not found by its address");
+    VIOLATE(high->height, UINT32_MAX, "a segment is not found by its address");
 }
 
 static void step(uint32_t kind)
@@ -210,7 +182,7 @@ static void step(uint32_t kind)
 static void test_plans(void)
 {
     void *first, *second, *third;
-    open_arena("backing=paged");
+    open_paged(GIB(1), "backing=paged");
     streams[0] = NULL;
     for (int round = 0; round < 8; round++) {
         step(1);
@@ -224,14 +196,13 @@ static void test_plans(void)
     step(1);
     CHECK(arena->plans.now->state == GPUARENA__PLAN_SERVES && arena->plans.region_count == 1);
     gpuarena__plans *plans = &arena->plans;
-    VIOLATE(arena, plans->region_count, 0, "a block is earmarked for no stream");
-    VIOLATE(arena, plans->now->state, GPUARENA__PLAN_ENDS, "memory is earmarked for no plan");
-    VIOLATE(arena, plans->list[GPUARENA__PLANS - 1].packed, 1, "a plan that does not serve has a region");
-    VIOLATE(arena, arena->streams.list[plans->regions[0].record].home, 1,
-            "memory is earmarked for no ordinary stream");
+    VIOLATE(plans->region_count, 0, "a block is earmarked for no stream");
+    VIOLATE(plans->now->state, GPUARENA__PLAN_ENDS, "memory is earmarked for no plan");
+    VIOLATE(plans->list[GPUARENA__PLANS - 1].packed, 1, "a plan that does not serve has a region");
+    VIOLATE(arena->streams.list[plans->regions[0].record].home, 1, "memory is earmarked for no ordinary stream");
     plans->regions[1].record = UINT32_MAX / 2;
-    VIOLATE(arena, plans->region_count, 2, "memory is earmarked for no ordinary stream");
-    close_arena();
+    VIOLATE(plans->region_count, 2, "memory is earmarked for no ordinary stream");
+    close_paged();
 }
 
 int main(void)
@@ -245,8 +216,7 @@ int main(void)
     CHECK_INT(gpuarena_destroy(family), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_capture_end(arena, streams[3]), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_capture_release(arena, set, streams[0]), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_reset(arena, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
-    close_arena();
+    close_paged();
     test_plans();
     return tap_done();
 }
