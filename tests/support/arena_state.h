@@ -78,6 +78,14 @@ static inline gpuarena *state_arena(const gpuarena_config *config)
     return arena;
 }
 
+/* Opens a device of 1 GiB, and an arena of it with all at its default. */
+static inline gpuarena *state_open(fake_device *device)
+{
+    fake_open(device, (uint64_t)1 << 30);
+    gpuarena_config config = fake_config(device);
+    return state_arena(&config);
+}
+
 /* Allocates, or NULL after a failed check. */
 static inline void *state_alloc(gpuarena *arena, uint64_t bytes)
 {

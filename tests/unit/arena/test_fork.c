@@ -120,9 +120,7 @@ static void test_tree(void)
 
 static void test_child(void)
 {
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    gpuarena *arena = state_arena(&config);
+    gpuarena *arena = state_open(&device);
     void *block = state_alloc(arena, MIB(5));
     arena_state before, after;
     state_take(arena, &before);
@@ -156,9 +154,7 @@ static void test_busy_locks(void)
 {
     pthread_t worker;
     int good = 0;
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    busy_arena = state_arena(&config);
+    busy_arena = state_open(&device);
     void *block = state_alloc(busy_arena, 100);
     CHECK_INT(pthread_create(&worker, NULL, keep_busy, NULL), ==, 0);
     for (int round = 0; round < FORK_COUNT; round++) good += in_child(child_is_refused, busy_arena, block) == 0;
@@ -195,9 +191,7 @@ static void test_handlers_of_others(void)
 {
     pthread_t worker;
     int good = 0;
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    gpuarena *arena = state_arena(&config);
+    gpuarena *arena = state_open(&device);
     busy_end = 0;
     CHECK_INT(pthread_create(&worker, NULL, call_under_lock, NULL), ==, 0);
     alarm(60);                                   /* a deadlock ends here */
@@ -219,9 +213,7 @@ static void fork_inside(gpuarena *arena, const gpuarena_action *action, void *us
 
 static void test_inside_callback(void)
 {
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    gpuarena *arena = state_arena(&config);
+    gpuarena *arena = state_open(&device);
     void *block = state_alloc(arena, 100), *ptr = NULL;
     gpuarena_observe(arena, fork_inside, block);
     CHECK_INT(gpuarena_alloc(arena, &ptr, 100, NULL), ==, GPUARENA_OK);

@@ -5,18 +5,15 @@ enum { ARENA_COUNT = 100 };
 
 static fake_device device, second_device;
 
-static gpuarena *open_named(fake_device *on, const char *name)
+static gpuarena *open_on(fake_device *on)
 {
     gpuarena_config config = fake_config(on);
-    snprintf(config.name, sizeof config.name, "%s", name);
     return state_arena(&config);
 }
 
 static void test_owner(void)
 {
-    fake_open(&device, GIB(1));
-    fake_open(&second_device, GIB(1));
-    gpuarena *first = open_named(&device, "first"), *second = open_named(&second_device, "second");
+    gpuarena *first = state_open(&device), *second = state_open(&second_device);
     char *mine = state_alloc(first, 1000), *theirs = state_alloc(second, 1000);
     CHECK_MSG(gpuarena_owner(mine) == first && gpuarena_owner(mine + 999) == first, "owner: a live block");
     CHECK_MSG(gpuarena_owner(mine + MIB(1)) == first, "owner: free memory too");
@@ -42,9 +39,7 @@ static void test_many(void)
     int wrong = 0;
     fake_open(&device, GIB(4));
     for (int index = 0; index < ARENA_COUNT; index++) {
-        char name[32];
-        snprintf(name, sizeof name, "arena %d", index);
-        arenas[index] = open_named(&device, name);
+        arenas[index] = open_on(&device);
         blocks[index] = state_alloc(arenas[index], 1000);
     }
     for (int round = 0; round < ARENA_COUNT; round++) {
@@ -76,7 +71,7 @@ static void test_next(void)
     gpuarena_config config = GPUARENA_INIT;
     fake_open(&device, GIB(1));
     CHECK(is_listed(NULL, 0));
-    arenas[0] = open_named(&device, "0");
+    arenas[0] = open_on(&device);
     config.environment = "";
     for (int at = 1; at < 5; at++) {
         config.parent = arenas[at % 2 ? 0 : at - 1];

@@ -220,9 +220,7 @@ static void test_surplus(void)
 /* The message ends within its bounds, and a check changes nothing. */
 static void test_arguments(void)
 {
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    arena = state_arena(&config);
+    arena = state_open(&device);
     arena_state before, after;
     char message[2] = "x";
     state_alloc(arena, 1000);

@@ -26,9 +26,7 @@ static void test_names(void)
 /* Last: there is no way back. */
 static void test_full(void)
 {
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    gpuarena *arena = state_arena(&config);
+    gpuarena *arena = state_open(&device);
     gpuarena_request request = GPUARENA_INIT;
     void *ptr;
     gpuarena_failure failure;

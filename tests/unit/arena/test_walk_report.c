@@ -71,9 +71,7 @@ static void test_walk(void)
     gpuarena_last_failure(arena, &after);
     CHECK_MSG(before.serial == after.serial, "a visitor's answer is recorded nowhere");
     state_end(arena, &device, "walk");
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    arena = state_arena(&config);
+    arena = state_open(&device);
     visits none = { 0, 0, GPUARENA_OK, 0, 0 };
     CHECK_INT(gpuarena_walk(arena, visit, &none), ==, GPUARENA_OK);
     CHECK_INT(none.calls, ==, 0);
@@ -172,15 +170,11 @@ static void test_tags(void)
     gpuarena_request request = GPUARENA_INIT;
     char line[200];
     void *ptr;
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    gpuarena *arena = state_arena(&config);
+    gpuarena *arena = state_open(&device);
     state_alloc(arena, KIB(1));
     CHECK_MSG(!strstr(report(arena, GPUARENA_FORMAT_JSON), "\"tags\""), "JSON: no tags where none was used");
     state_end(arena, &device, "no tags");
-    fake_open(&device, GIB(1));
-    config = fake_config(&device);
-    arena = state_arena(&config);
+    arena = state_open(&device);
     request.bytes = KIB(2);
     request.tag = gpuarena_tag("a \"b\" \\");
     CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
