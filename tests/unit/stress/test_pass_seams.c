@@ -8,6 +8,7 @@ static struct seam {
     int             is_unjudged, lies;           /* lies: every allocation is the first one's stream's */
     gpuarena_stream first, forgotten[SEAM_STREAMS];
     size_t          alloc_count, forgotten_count, gone_count;        /* gone: destroyed before */
+    uint64_t        thread, threads;             /* the device's, now; at each allocation, a digit each */
 } seam;
 
 static device *seam_device_open(const device_config *config, problem *trouble)
@@ -16,9 +17,16 @@ static device *seam_device_open(const device_config *config, problem *trouble)
     return device_open(config, trouble);
 }
 
+static void seam_device_thread(device *self, uint64_t thread)
+{
+    seam.thread = thread;
+    device_thread(self, thread);
+}
+
 static gpuarena_result seam_pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (!seam.alloc_count++) seam.first = stream;
+    seam.threads = 10 * seam.threads + seam.thread;
     return pool_alloc(self, ptr, bytes, seam.lies ? seam.first : stream);
 }
 
@@ -29,11 +37,13 @@ static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
     return pool_forget(self, stream);
 }
 
-#define device_open seam_device_open
-#define pool_alloc  seam_pool_alloc
-#define pool_forget seam_pool_forget
+#define device_open   seam_device_open
+#define device_thread seam_device_thread
+#define pool_alloc    seam_pool_alloc
+#define pool_forget   seam_pool_forget
 #include "stress/run/pass.c"
 #undef device_open
+#undef device_thread
 #undef pool_alloc
 #undef pool_forget
 
@@ -85,6 +95,20 @@ static void test_forgotten(void)
     }
 }
 
+/* A default stream may be each thread's own: the device hears whose op it is, before the policy does. */
+static void test_threads(void)
+{
+    static uint8_t threads[] = { 0, 2, 1, 0, 2 };
+    bench bed;
+    add_blocks(&bed);
+    CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
+    CHECK_MSG(seam.threads == 0, "one thread: the device's own");
+    bed.stream.threads = threads;
+    bed.stream.thread_count = 3;
+    CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
+    CHECK_U64(seam.threads, ==, 1321);
+}
+
 /* A policy that hands one stream's memory to another is found out, by the work that the pass adds where a thread's
    ops have none, whatever another thread's have. Where none has any it is not the workload's mistake. */
 static void test_lie(int others_have_kernels)
@@ -117,6 +141,7 @@ int main(void)
 {
     test_unjudged();
     test_forgotten();
+    test_threads();
     test_lie(0);
     test_lie(1);
     CHECK_MSG(why.exit_code == 0, "no problem is left: %s", why.text);
