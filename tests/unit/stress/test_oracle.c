@@ -1,14 +1,11 @@
-/* The oracle is fed wrong answers of every kind, and must name each; and right ones, and must be silent.
+/* The oracle is fed wrong answers of every kind, and must name each; and right ones, and must be silent. Contents that
+   CUDA cannot write or read back: tests/cli/cases/cuda.case.
    It must not use a policy: answers are made up here, on memory of a simulated device. */
 #include <stdlib.h>
 
 #include "stress/run/oracle.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
-
-#ifndef GPUARENA_NO_CUDA
-#include "stress/cudart/cudart.h"
-#endif
 
 enum { BLOCKS = 200 };
 #define MIB ((uint64_t)1 << 20)
@@ -176,50 +173,6 @@ static void test_statistics(void)
     }
 }
 
-#ifdef GPUARENA_NO_CUDA
-static void test_stuck(void)
-{
-    SKIP("an oracle that is stuck: this build is without CUDA, and a simulated device's contents never fail");
-}
-#else
-
-/* Contents that cannot be written, or cannot be read back, on CUDA: faults of the substitute. */
-static void stick(const char *faults, int is_filled, const char *expected)
-{
-    sim_config machine;
-    device_config config;
-    void *memory = NULL;
-    memset(&machine, 0, sizeof machine);
-    memset(&config, 0, sizeof config);
-    machine.device_count = 1;
-    machine.faults = faults;
-    config.is_cuda = 1;
-    sim *served = sim_create(&machine, &why);
-    cudart_attach(served);
-    device *opened = device_open(&config, &why);
-    const gpuarena_driver *driver = device_driver(opened);
-    driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0 };
-    oracle *judge = oracle_create(&settings);
-    CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000, NULL), ==, is_filled ? 0 : -1);
-    CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
-    if (is_filled) CHECK_INT(oracle_free(judge, 4, 7), ==, -1);
-    CHECK_INT(oracle_is_stuck(judge), ==, 1);
-    CHECK_STR(oracle_violation(judge) ? oracle_violation(judge) : "(nothing)", expected);
-    oracle_destroy(judge);
-    device_close(opened, NULL);
-    cudart_attach(NULL);
-    sim_destroy(served);
-}
-
-static void test_stuck(void)
-{
-    stick("cudaMemset:1", 0, "op 3: unverified: block 7: cudaMemset: cudaErrorUnknown (999)");
-    stick("cudaMemcpy:2", 0, "op 3: unverified: block 7: cudaMemcpy to the device: cudaErrorUnknown (999)");
-    stick("cudaMemcpy:3", 1, "op 4: unverified: block 7: cudaMemcpy from the device: cudaErrorUnknown (999)");
-}
-#endif
-
 /* From inside a callback an arena refuses to be checked: an answer of gpuarena_check that is not OK. */
 static void check_inside(gpuarena *arena, const gpuarena_action *action, void *user)
 {
@@ -274,7 +227,6 @@ int main(void)
 {
     for (size_t at = 0; at < sizeof trials / sizeof trials[0]; at++) test_trial(at);
     test_statistics();
-    test_stuck();
     test_check();
     test_map();
     return tap_done();
