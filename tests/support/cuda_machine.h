@@ -46,6 +46,18 @@ static inline void cudart_close(sim *machine)
     sim_destroy(machine);
 }
 
+/* Each test on a machine of its own: cudart_machine(), of devices of 1 GiB. */
+typedef struct machine_test { void (*run)(void); uint32_t devices; const char *faults; } machine_test;
+
+static inline void machine_tests(const machine_test *tests, size_t count)
+{
+    for (size_t at = 0; at < count; at++) {
+        sim *machine = cudart_open(tests[at].devices, GIB(1), tests[at].faults);
+        tests[at].run();
+        cudart_close(machine);
+    }
+}
+
 /* Two devices of 1 GiB. */
 static inline sim *machine_attach(const char *fault_text)
 {

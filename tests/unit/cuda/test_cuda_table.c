@@ -39,7 +39,6 @@ static gpuarena *arena_of(gpuarena_config config)
 
 static void test_devices(void)
 {
-    sim *machine = machine_attach(NULL);
     gpuarena_driver driver = GPUARENA_INIT, untouched = GPUARENA_INIT;
     CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
     CHECK_INT(driver.device, ==, 1);
@@ -59,14 +58,12 @@ static void test_devices(void)
     CHECK(untouched.classify == NULL);
     CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_INT(cudaPeekAtLastError(), ==, cudaSuccess);
-    cudart_close(machine);
 }
 
 /* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and is not forgotten by
    one that fails. */
 static void test_last_error(void)
 {
-    sim *machine = machine_attach(NULL);
     const gpuarena_config plain = GPUARENA_INIT;
     gpuarena *arena = arena_of(plain);
     void *ptr = NULL;
@@ -84,13 +81,11 @@ static void test_last_error(void)
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    cudart_close(machine);
 }
 
 /* As the simulator's table of codes says, but that a device in use (46) is no lack of support. */
 static void test_codes(void)
 {
-    sim *machine = machine_attach(NULL);
     gpuarena_driver driver = GPUARENA_INIT;
     int wrong_code = -2;
     gpuarena_driver_cuda(0, &driver);
@@ -102,13 +97,11 @@ static void test_codes(void)
     CHECK_STR(driver.code_name(&driver, 2), "cudaErrorMemoryAllocation");
     CHECK_STR(driver.code_name(&driver, 700), "cudaErrorIllegalAddress");
     CHECK_STR(driver.code_name(&driver, -1), "the caller's device could not be made current again");
-    cudart_close(machine);
 }
 
 /* The caller's own error is kept when the driver table cannot be had. */
 static void test_error_before_absence(void)
 {
-    sim *machine = machine_attach("cudaGetDeviceCount:1=999;cudaGetDeviceCount:2=999");
     gpuarena_driver driver = GPUARENA_INIT;
     CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
@@ -116,7 +109,6 @@ static void test_error_before_absence(void)
     CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
     CHECK(driver.classify == NULL);
-    cudart_close(machine);
 }
 
 typedef struct absence { const char *faults; int code; gpuarena_result result; const char *says; } absence;
@@ -157,7 +149,6 @@ static void test_absence(void)
 /* What is wrong with the caller's device is not wrong with the arena's. */
 static void test_wrong_caller(void)
 {
-    sim *machine = machine_attach("cudaSetDevice:4=2");
     const gpuarena_config plain = GPUARENA_INIT;
     gpuarena *arena = arena_of(plain);
     void *ptr = NULL;
@@ -167,7 +158,6 @@ static void test_wrong_caller(void)
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    cudart_close(machine);
 }
 
 /* A program's copy, on its memory's device: paged memory is no other's. */
@@ -207,25 +197,23 @@ static uint64_t left_behind(gpuarena_scrub scrub, gpuarena_backing backing)
 static void test_scrub(void)
 {
     static const gpuarena_backing backings[] = { GPUARENA_BACKING_SEGMENTS, GPUARENA_BACKING_PAGED };
-    sim *machine = machine_attach(NULL);
     for (int at = 0; at < 2; at++) {
         CHECK_U64(left_behind(GPUARENA_SCRUB_OFF, backings[at]), ==, 100000);
         CHECK_U64(left_behind(GPUARENA_SCRUB_FREE, backings[at]), ==, 0);
         CHECK_U64(left_behind(GPUARENA_SCRUB_ALLOC, backings[at]), ==, 0);
     }
-    CHECK(sim_finding(machine, 0) == NULL);
-    cudart_close(machine);
+    CHECK(sim_finding(cudart_machine(), 0) == NULL);
 }
 
 static void run(void)
 {
-    test_devices();
-    test_last_error();
-    test_codes();
+    static const machine_test tests[] = {
+        { test_devices, 2, NULL }, { test_last_error, 2, NULL }, { test_codes, 2, NULL },
+        { test_wrong_caller, 2, "cudaSetDevice:4=2" }, { test_scrub, 2, NULL },
+        { test_error_before_absence, 2, "cudaGetDeviceCount:1=999;cudaGetDeviceCount:2=999" }
+    };
+    machine_tests(tests, COUNT(tests));
     test_absence();
-    test_wrong_caller();
-    test_error_before_absence();
-    test_scrub();
 }
 #endif
 

@@ -198,7 +198,6 @@ static int is_whole(const gpuarena_driver *driver)
 
 static void test_filling(void)
 {
-    sim *machine = machine_attach(NULL);
     int current = -1;
     gpuarena_driver driver = fill();
     CHECK(is_whole(&driver) && driver.fd.from_page && driver.fd.to_page && driver.peer);
@@ -206,8 +205,7 @@ static void test_filling(void)
     CHECK_U64(driver.peers, ==, 0);
     CHECK(!cudaGetDevice(&current) && current == 0);
     CHECK_DONE(cudaGetLastError());
-    CHECK_MSG(sim_now_ns(machine) < 1000000, "filling a table makes no context");
-    cudart_close(machine);
+    CHECK_MSG(sim_now_ns(cudart_machine()) < 1000000, "filling a table makes no context");
 }
 
 static void test_devices_without(void)
@@ -230,7 +228,7 @@ static void test_devices_without(void)
 /* Whichever device is current, pages are the table's device's; only reserve makes that current, and so a context. */
 static void test_current_device(void)
 {
-    sim *machine = machine_attach(NULL);
+    sim *machine = cudart_machine();
     gpuarena_driver driver = fill();
     uint64_t page = 0;
     CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
@@ -240,7 +238,6 @@ static void test_current_device(void)
     CHECK_MSG(sim_now_ns(machine) < 1000000, "no context was made");
     CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK(sim_finding(machine, 0) == NULL);
-    cudart_close(machine);
 }
 
 /* Whatever fails when the table is filled leaves it without the groups that need it, and an error of the caller's, or
@@ -274,7 +271,6 @@ static void test_filling_fails(void)
 /* An error of the caller's outlives calls of ours, whether they succeed or not: the driver knows no slot. */
 static void test_the_callers_error(void)
 {
-    sim *machine = machine_attach(NULL);
     gpuarena_driver driver = fill();
     uint64_t page;
     CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
@@ -282,22 +278,19 @@ static void test_the_callers_error(void)
     CHECK_INT(driver.vm.create(&driver, &page, MIB(2), 0), ==, 0);
     CHECK_INT(driver.vm.destroy(&driver, page, MIB(2)), ==, 0);
     CHECK_CODE(cudaGetLastError(), cudaErrorInvalidDevice);
-    cudart_close(machine);
 }
 
 static void run(void)
 {
-    sim *machine = cudart_open(2, GIB(1), NULL);
-    test_what_is_not_found();
-    test_what_filling_asks();
-    test_access();
-    cudart_close(machine);
+    static const machine_test faked[] = { { test_what_is_not_found, 2, NULL }, { test_what_filling_asks, 2, NULL },
+                                          { test_access, 2, NULL } };
+    static const machine_test real[] = { { test_filling, 2, NULL }, { test_current_device, 2, NULL },
+                                         { test_the_callers_error, 2, NULL } };
+    machine_tests(faked, COUNT(faked));
     is_real = 1;
-    test_filling();
+    machine_tests(real, COUNT(real));
     test_devices_without();
-    test_current_device();
     test_filling_fails();
-    test_the_callers_error();
 }
 #endif
 

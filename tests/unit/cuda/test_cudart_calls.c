@@ -6,7 +6,6 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
-
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
@@ -17,7 +16,6 @@ static unsigned char host[3 << 20], back[3 << 20];
 
 static void test_round_trips(void)
 {
-    sim *machine = cudart_open(2, GIB(1), NULL);
     char *block, *piece, *other;
     for (size_t i = 0; i < sizeof host; i++) host[i] = (unsigned char)(i * 7 + (i >> 11) + 1);
     CHECK_DONE(cudaMalloc((void **)&block, MIB(7)));
@@ -43,15 +41,13 @@ static void test_round_trips(void)
     CHECK_DONE(cudaMemcpy(back, host, 100000, cudaMemcpyHostToHost));
     CHECK_DONE(cudaMemcpy(back + 100000, host + 100000, 100000, cudaMemcpyDefault));
     CHECK(memcmp(host, back, 200000) == 0);
-    CHECK_U64(sim_finding_count(machine), ==, 0);
-    cudart_close(machine);
+    CHECK_U64(sim_finding_count(cudart_machine()), ==, 0);
 }
 
 /* Blocks of the host are found by any address in them, in whatever order they go. */
 static void test_pinned_memory(void)
 {
     enum { BLOCKS = 100 };
-    sim *machine = cudart_open(1, GIB(1), NULL);
     struct cudaPointerAttributes is;
     void *blocks[BLOCKS];
     int wrong = 0;
@@ -65,14 +61,13 @@ static void test_pinned_memory(void)
     }
     for (int i = 0; i < BLOCKS; i++) wrong += cudaFreeHost(blocks[i * 37 % BLOCKS]) != cudaSuccess;
     CHECK_INT(wrong, ==, 0);
-    CHECK_U64(sim_finding_count(machine), ==, 0);
-    cudart_close(machine);
+    CHECK_U64(sim_finding_count(cudart_machine()), ==, 0);
 }
 
 /* Sixteen devices have the addresses in which a program itself lies: they are no device's. */
 static void test_the_host_among_sixteen_devices(void)
 {
-    sim *machine = cudart_open(16, GIB(1), NULL);
+    sim *machine = cudart_machine();
     unsigned char here[16] = { 1 }, *heap = calloc(1, 16);
     char *block;
     void *const all_kinds[] = { here, heap, host, &machine };
@@ -88,14 +83,13 @@ static void test_the_host_among_sixteen_devices(void)
                   "no address of the host is told");
     }
     free(heap);
-    cudart_close(machine);
 }
 
 /* ---- devices */
 
 static void test_contexts_cost_time(void)
 {
-    sim *machine = cudart_open(2, GIB(1), NULL);
+    sim *machine = cudart_machine();
     int count;
     CHECK_DONE(cudaGetDeviceCount(&count));
     CHECK_MSG(sim_now_ns(machine) == 0, "counting devices creates no context");
@@ -104,24 +98,22 @@ static void test_contexts_cost_time(void)
     CHECK_DONE(cudaSetDevice(1));
     CHECK_DONE(cudaDeviceSynchronize());
     CHECK_U64(sim_now_ns(machine), ==, 2 * 150000000 + 300 + 5000);
-    cudart_close(machine);
 }
 
 static void test_attributes_and_properties(void)
 {
-    sim *machine = cudart_open(2, GIB(24), NULL);
     struct cudaDeviceProp first, second;
     int value = -1, wrong = 0;
     char text[64];
     CUuuid uuid;
-    sim_fail_call(machine, SIM_CALL_GET_DEVICE_PROPERTIES, 1, 0, SIM_UNKNOWN);
+    sim_fail_call(cudart_machine(), SIM_CALL_GET_DEVICE_PROPERTIES, 1, 0, SIM_UNKNOWN);
     CHECK_CODE(cudaGetDeviceProperties(&first, 0), cudaErrorUnknown);
     CHECK_DONE(cudaGetDeviceProperties(&first, 0));
     CHECK_DONE(cudaGetDeviceProperties(&second, 1));
     CHECK_CODE(cudaGetDeviceProperties(&first, 2), cudaErrorInvalidDevice);
     CHECK_CODE(cudaGetDeviceProperties(NULL, 0), cudaErrorInvalidValue);
     CHECK_STR(first.name, "gpuarena simulated device");
-    CHECK(first.totalGlobalMem == GIB(24) && first.major == 9 && first.minor == 0 && first.warpSize == 32);
+    CHECK(first.totalGlobalMem == GIB(1) && first.major == 9 && first.minor == 0 && first.warpSize == 32);
     CHECK(first.maxThreadsDim[2] == 64 && first.maxGridSize[0] == INT32_MAX && first.maxGridSize[2] == 65535);
     CHECK_MSG(memcmp(&first.uuid, &second.uuid, sizeof first.uuid) != 0 && first.pciBusID != second.pciBusID,
               "devices are told apart");
@@ -136,44 +128,38 @@ static void test_attributes_and_properties(void)
     CHECK(!cuDeviceGetName(text, sizeof text, 1) && strcmp(text, second.name) == 0);
     CHECK(!cuDeviceGetUuid(&uuid, 1) && memcmp(&uuid, &second.uuid, sizeof uuid) == 0);
     CHECK(!cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 1) && value == second.major);
-    cudart_close(machine);
 }
 
 static void test_pushed_contexts(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     CUcontext context;
     int wrong = cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS;
     for (int i = 0; i < 32; i++) wrong += cuCtxPushCurrent(context) != CUDA_SUCCESS;
     CHECK_INT(wrong, ==, 0);
     CHECK_MSG(cuCtxPushCurrent(context) == CUDA_ERROR_NOT_SUPPORTED, "so deep is no program");
-    cudart_close(machine);
 }
 
 /* ---- events */
 
 static void test_elapsed(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     cudaEvent_t start, end;
     float milliseconds = -1;
     CHECK_DONE(cudaEventCreate(&start));
     CHECK_DONE(cudaEventCreate(&end));
     CHECK_DONE(cudaEventRecord(start, NULL));
-    sim_advance(machine, 2500000);
+    sim_advance(cudart_machine(), 2500000);
     CHECK_DONE(cudaEventRecord(end, NULL));
     CHECK_DONE(cudaEventElapsedTime(&milliseconds, start, end));
     CHECK_MSG(milliseconds > 2.4999f && milliseconds < 2.51f, "the virtual clock's: %f ms", (double)milliseconds);
     CHECK_DONE(cudaEventElapsedTime(&milliseconds, end, start));
     CHECK(milliseconds < -2.4999f);
-    cudart_close(machine);
 }
 
 static void test_many_handles(void)
 {
     enum { MOST = 1000 };
     static cudaEvent_t events[MOST];
-    sim *machine = cudart_open(1, GIB(1), NULL);
     int wrong = 0;
     for (int i = 0; i < MOST; i++) wrong += cudaEventCreate(&events[i]) != cudaSuccess;
     for (int i = 0; i < MOST; i += 2) wrong += cudaEventDestroy(events[i]) != cudaSuccess;
@@ -182,7 +168,6 @@ static void test_many_handles(void)
     for (int i = 0; i < MOST; i += 2) wrong += cudaEventCreate(&events[i]) != cudaSuccess;
     for (int i = 0; i < MOST; i++) wrong += cudaEventDestroy(events[i]) != cudaSuccess;
     CHECK_INT(wrong, ==, 0);
-    cudart_close(machine);
 }
 
 /* ---- functions that are looked up */
@@ -204,7 +189,7 @@ static int look_up(const char *name, void **found, unsigned long long flags, cud
 
 static void test_entry_points(void)
 {
-    sim *machine = cudart_open(2, GIB(1), NULL);
+    sim *machine = cudart_machine();
     cudaError_t code;
     void *found = NULL, *kept = machine;
     CUresult (*count)(int *);
@@ -226,12 +211,10 @@ static void test_entry_points(void)
     CHECK(cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text) == CUDA_SUCCESS && strcmp(text, "out of memory") == 0);
     CHECK(cuGetErrorName(CUDA_ERROR_NO_DEVICE, &text) == CUDA_SUCCESS && strcmp(text, "CUDA_ERROR_NO_DEVICE") == 0);
     CHECK(cuGetErrorName((CUresult)998, &text) == CUDA_ERROR_INVALID_VALUE && text == NULL);
-    cudart_close(machine);
 }
 
 static void test_look_up_by_libcuda(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     void *found = NULL, *refused = NULL;
 #if CUDA_VERSION >= 12000
     CUdriverProcAddressQueryResult told = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
@@ -256,7 +239,6 @@ static void test_look_up_by_libcuda(void)
     CUresult (*call)(void);
     memcpy(&call, &refused, sizeof call);
     CHECK_INT(call(), ==, CUDA_ERROR_NOT_SUPPORTED);
-    cudart_close(machine);
 }
 
 static void test_what_is_not_there(void)
@@ -278,10 +260,9 @@ static void CUDART_CB count_host_call(void *count)
 
 static void test_host_functions(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     cudaStream_t stream;
     CHECK_DONE(cudaStreamCreate(&stream));
-    sim_fail_call(machine, SIM_CALL_LAUNCH_HOST_FUNC, 1, 0, SIM_UNKNOWN);
+    sim_fail_call(cudart_machine(), SIM_CALL_LAUNCH_HOST_FUNC, 1, 0, SIM_UNKNOWN);
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorUnknown);
     CHECK_INT(host_calls, ==, 0);
     CHECK_DONE(cudaLaunchHostFunc(stream, count_host_call, &host_calls));
@@ -290,7 +271,6 @@ static void test_host_functions(void)
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
     CHECK_INT(host_calls, ==, 1);
     CHECK_CODE(cudaHostRegister(&host_calls, sizeof host_calls, 0), cudaErrorNotSupported);
-    cudart_close(machine);
 }
 
 /* What nvcc's code calls by itself; the toolkit declares it for its own compiler alone. */
@@ -310,7 +290,6 @@ static char kernel;                              /* its address is the host's na
 
 static void test_registration(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     void **module = __cudaRegisterFatBinary(&kernel), *found = NULL;
     CHECK(module != NULL);
     __cudaRegisterFunction(module, &kernel, &kernel, "kernel", -1, NULL, NULL, NULL, NULL, NULL);
@@ -321,12 +300,10 @@ static void test_registration(void)
     CHECK(found != NULL);
     __cudaUnregisterFatBinary(module);
     CHECK_DONE(cudaGetLastError());
-    cudart_close(machine);
 }
 
 static void test_configurations_nest(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     dim3 grid = { 0, 0, 0 }, block = grid;
     size_t shared_bytes = 0;
     cudaStream_t stream = NULL;
@@ -343,14 +320,12 @@ static void test_configurations_nest(void)
     }
     CHECK_CODE(__cudaPopCallConfiguration(&grid, &block, &shared_bytes, &stream), cudaErrorMissingConfiguration);
     CHECK_CODE(cudaGetLastError(), cudaErrorMissingConfiguration);
-    cudart_close(machine);
 }
 
 /* ---- errors */
 
 static void test_last_error(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     void *ptr;
     CHECK_DONE(cudaGetLastError());
     CHECK_CODE(cudaMalloc(&ptr, GIB(2)), cudaErrorMemoryAllocation);
@@ -361,7 +336,6 @@ static void test_last_error(void)
     CHECK_CODE(cudaSetDevice(7), cudaErrorInvalidDevice);
     CHECK_MSG(cudaGetLastError() == cudaErrorInvalidDevice, "the last one counts");
     CHECK_DONE(cudaPeekAtLastError());
-    cudart_close(machine);
 }
 
 static void test_names_and_texts(void)
@@ -427,23 +401,16 @@ static void test_meanings(void)
 
 static void run(void)
 {
-    test_round_trips();
-    test_pinned_memory();
-    test_the_host_among_sixteen_devices();
-    test_contexts_cost_time();
-    test_attributes_and_properties();
-    test_pushed_contexts();
-    test_elapsed();
-    test_many_handles();
-    test_entry_points();
-    test_look_up_by_libcuda();
-    test_what_is_not_there();
-    test_host_functions();
-    test_registration();
-    test_configurations_nest();
-    test_last_error();
-    test_names_and_texts();
-    test_meanings();
+    static const machine_test tests[] = {
+        { test_round_trips, 2, NULL }, { test_pinned_memory, 1, NULL },
+        { test_the_host_among_sixteen_devices, 16, NULL }, { test_contexts_cost_time, 2, NULL },
+        { test_attributes_and_properties, 2, NULL }, { test_pushed_contexts, 1, NULL }, { test_elapsed, 1, NULL },
+        { test_many_handles, 1, NULL }, { test_entry_points, 2, NULL }, { test_look_up_by_libcuda, 1, NULL },
+        { test_what_is_not_there, 1, NULL }, { test_host_functions, 1, NULL }, { test_registration, 1, NULL },
+        { test_configurations_nest, 1, NULL }, { test_last_error, 1, NULL }, { test_names_and_texts, 1, NULL },
+        { test_meanings, 1, NULL }
+    };
+    machine_tests(tests, COUNT(tests));
 }
 #endif
 

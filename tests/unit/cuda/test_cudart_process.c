@@ -352,68 +352,6 @@ static void test_ends(void)
                 "|some: 999 999 999 0; then 0\n|no host memory left to simulate cudaMemcpy2D\n");
 }
 
-static void write_costs(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-    if (!out || fputs(text, out) < 0 || fclose(out)) CHECK_MSG(0, "cannot write %s", path);
-}
-
-static void test_costs(void)
-{
-    char path[512], text[600];
-    snprintf(path, sizeof path, "%s.costs", program);
-    snprintf(text, sizeof text, "costs=%s,device=1G", path);
-    write_costs(path, "context 1000000 0\ninfo 5000 0\nmalloc_block 2000 500\n");
-    expect("describe", text, 0, "count 0:1 info 0 free 1024M total 1024M malloc 0 0 at 1011 us\n");
-    write_costs(path, "context x\n");
-    expect("describe", text, 2, "|:1: found \"x\", expected fixed_ns");
-    remove(path);
-    expect("describe", text, 2, "|expected a file of costs");
-}
-
-/* A bad text: status 2, one line that begins like this and has that. */
-static void test_bad_texts(void)
-{
-    static const struct { const char *text, *key, *allowed; } rows[] = {
-        { "device", "device", "device=SIZE[*COUNT]" }, { "device=", "device", "SIZE[*COUNT] up to 4T" },
-        { "device=x", "device", "SIZE" }, { "device=0", "device", "SIZE" }, { "device=5T", "device", "up to 4T" },
-        { "device=24x", "device", "SIZE" }, { "device=24G*33", "device", "COUNT from 0 to 32" },
-        { "device=24G*", "device", "COUNT" }, { "device=24G*2*2", "device", "COUNT" },
-        { "device=*2", "device", "SIZE" },
-        { "device=24G*4294967297", "device", "COUNT from 0 to 32" }, { "device=1G,device=1G", "device", "once" },
-        { "context=", "context", "context=SIZE" }, { "context=-1", "context", "SIZE" },
-        { "context=2G,device=1G", "context", "at most the device's" }, { "fail=", "fail", "fail=faults" },
-        { "fail=cudaNothing:1", "faults: part \"cudaNothing:1\"", "cudaSetDevice:N" },
-        { "fail=obtain:0", "faults: part \"obtain:0\"", "N from 1" },
-        { "fail=any:1+=10000", "faults", "CODE to 9999" },
-        { "device=1G*0,fail=x", "faults: part \"x\"", "expected" }, { "costs=", "costs", "the name of a file" },
-        { "vm=1", "vm", "vm=on or off" }, { "vm=off,vm=off", "vm", "once" },
-        { "mappings=0", "mappings", "such as 523000" }, { "mappings=4294967296", "mappings", "such as 523000" },
-        { "rival=1", "\"rival\"",
-          "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, work=NS, vm=off, "
-                                  "mappings=N, kernels=skip, findings=pass or report=FILE" },
-        { "kernels=run", "kernels", "refuse or skip" }, { "findings=", "findings", "fail or pass" },
-        { "report=", "report", "the name of a file" },
-        { "work=", "work", "work=virtual nanoseconds" }, { "work=5us", "work", "up to 1000 s" },
-        { "work=1000000000001", "work", "up to 1000 s" },
-        { ",", "\"\"", "expected device=" }, { "device=1G,", "\"\"", "expected device=" },
-        { "device=1G;fail=any:1", "device", "SIZE" }, { "\n\x01", "\"\\x0a\\x01\"", "expected" },
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char start[128];
-        int status = cudart_run_again(program, "describe", rows[i].text, said, sizeof said);
-        snprintf(start, sizeof start, "gpuarena sim: GPUARENA_SIM: %s", rows[i].key);
-        const char *newline = strchr(said, '\n'), *name = i + 1 < COUNT(rows) ? rows[i].text : "control characters";
-        int one_line = newline && newline[1] == '\0';
-        if (!CHECK_MSG(status == 2 && strstr(said, start) == said && strstr(said, rows[i].allowed) && one_line,
-                       "refused: %s", name))
-            printf("#   status %d, said: %s\n", status, said);
-    }
-    static char longest[6000] = "fail=";
-    memset(longest + 5, '1', sizeof longest - 6);
-    expect("describe", longest, 2, "|GPUARENA_SIM: fail: expected fail=");
-}
-
 /* ---- threads and machines of this process */
 
 /* Blocks of one thread are written and read back by it alone; all share one machine. */
@@ -438,7 +376,7 @@ static void *work_in_a_thread(void *number)
 static void test_threads(void)
 {
     enum { THREADS = 8 };
-    sim *machine = cudart_open(2, GIB(1), NULL);
+    sim *machine = cudart_machine();
     pthread_t threads[THREADS];
     int numbers[THREADS], wrong = 0;
     for (int i = 0; i < THREADS; i++) {
@@ -457,7 +395,6 @@ static void test_threads(void)
         CHECK(counters.held_bytes == 0 && counters.calls[SIM_CALL_OBTAIN] == THREADS / 2 * 100);
     }
     CHECK_U64(sim_finding_count(machine), ==, 0);
-    cudart_close(machine);
 }
 
 /* What each thread has of its own: a current device, a last error, a context. */
@@ -479,7 +416,6 @@ static void *ask_in_a_thread(void *unused)
 
 static void test_what_each_thread_has(void)
 {
-    sim *machine = cudart_open(3, GIB(1), NULL);
     pthread_t thread;
     void *told = NULL;
     int device = -1;
@@ -493,7 +429,6 @@ static void test_what_each_thread_has(void)
     CHECK(found[4] == cudaErrorMemoryAllocation && found[5] == cudaErrorMemoryAllocation);
     CHECK_CODE(cudaGetLastError(), cudaErrorInvalidDevice);
     CHECK(cudaGetDevice(&device) == cudaSuccess && device == 1);
-    cudart_close(machine);
 }
 
 /* One by sim_thread's word is one for streams alone; this one is real. */
@@ -505,7 +440,6 @@ static void *query_own_stream(void *code)
 
 static void test_streams_of_threads(void)
 {
-    sim *machine = cudart_open(1, GIB(1), NULL);
     int code = -1;
     void *block;
     pthread_t thread;
@@ -515,7 +449,6 @@ static void test_streams_of_threads(void)
     CHECK_CODE(cudaStreamQuery(cudaStreamPerThread), cudaErrorNotReady);
     if (pthread_create(&thread, NULL, query_own_stream, &code) == 0) pthread_join(thread, NULL);
     CHECK_MSG(code == cudaSuccess, "another thread's stream has no work");
-    cudart_close(machine);
 }
 
 /* A new machine: no thread has an error or a current device left from the last one. */
@@ -547,15 +480,13 @@ static void test_another_machine_starts_afresh(void)
 
 int main(int count, char **arguments)
 {
+    static const machine_test tests[] = { { test_threads, 2, NULL }, { test_what_each_thread_has, 3, NULL },
+                                          { test_streams_of_threads, 1, NULL } };
     program = arguments[0];
     for (size_t i = 0; count > 1 && i < COUNT(cases); i++)
         if (strcmp(arguments[1], cases[i].name) == 0) return cases[i].run();
     test_ends();
-    test_costs();
-    test_bad_texts();
-    test_threads();
-    test_what_each_thread_has();
-    test_streams_of_threads();
+    machine_tests(tests, COUNT(tests));
     test_another_machine_starts_afresh();
     return tap_done();
 }
