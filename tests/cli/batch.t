@@ -90,14 +90,4 @@ my $one = run_row('-w', "$tiny,batch=$thrice->{largest}", '-p', 'raw', '--device
 is(join(' ', @$once{qw(repeats largest)}, @$thrice{qw(repeats largest driver_calls)}),
    join(' ', 1, $once->{largest}, 3, $once->{largest}, 3 * $one->{ops} + 2 * (2 * $one->{allocs} - $one->{ops})), 'three times the calls, and what is live is freed twice');
 
-# ---- failures: exit codes, and a line that shows it again
-for my $case ([ 'overlap', 3, qw(--faults overlap:100) ], [ 'lost device', 4, qw(--faults obtain:3=700) ]) {
-    my ($name, $code, @faults) = @$case;
-    my $failed = stress('batch', '-w', 'train:layers=2,steps=2', '-p', 'raw', '--device', 'sim:4G', '--repeat', 2, '-q', @faults);
-    my ($line) = $failed->{err} =~ /^repro: (.*)$/m;
-    ok(defined $line && $line =~ / batch -w .*--repeat 2/, "$name: a repro line: " . ($line // ''));
-    qx{$line -q 2>&1 >/dev/null} if defined $line;
-    is("$failed->{code} " . ($? >> 8), "$code $code", "$name: it ends with $code, and alike");
-}
-
 done();

@@ -45,22 +45,6 @@ for my $rate (1, 1000000000) {
 }
 ok($waits{1} == 0 && $waits{1000000000} > 0, "at the rate at which they come: $waits{1} waits, and $waits{1000000000}");
 
-# ---- failures of the run without a limit, of the run that counts, of a probe
-sub fails {
-    my ($name, $code, $pattern, @words) = @_;
-    my $run = stress('capacity', @words, '-q');
-    is($run->{code}, $code, "$name: exit $code");
-    ok($run->{err} =~ $pattern, "$name: is told") or print "#   $_\n" for split /\n/, $run->{err};
-    my ($line) = $run->{err} =~ /^repro: (.*)$/m;
-    return ok(0, "$name: a repro line") if !defined $line;
-    qx{$line -q 2>&1 >/dev/null};
-    is($? >> 8, $code, "$name: the repro line ends alike: $line");
-}
-fails('overlap', 3, qr/verify_failed: op \d+: \w+: block/, qw(-w uniform:n=500 -p raw --faults overlap:100));
-fails('lost device', 4, qr/error: .*device_lost/, qw(-w uniform:n=500 -p segments --faults obtain:3=700));
-fails('a fault that only smaller limits meet', 4, qr/driver_error/,
-      qw(-w train:steps=2,layers=6 -p segments:growth=exact --verify off --faults), 'give_back:1+');
-
 # ---- real traces
 my $pangu = "$traces/intervals/somas_pangu_2.6B.csv";
 if (-r $pangu) {

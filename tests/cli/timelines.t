@@ -103,9 +103,4 @@ python_agrees('an early end', rows(slurp("$folder/csv")));
 
 my @rounds = run_timelines('rounds', 0, '-w', 'train:layers=1,hidden=256,batch=1,steps=1', '-p', 'segments,paged', '--rounds', 3);
 python_agrees('rounds', @rounds);
-for my $kind (qw(perfetto memviz)) {
-    stress('run', '-w', 'uniform:n=300', '-p', 'segments,paged', qw(--no-timing -q --out), "$kind=$folder/$_.$kind") for 1, 2;
-    ok(slurp("$folder/1.$kind") eq slurp("$folder/2.$kind") && -s "$folder/1.$kind", "$kind: the same bytes every time");
-}
-refused(2, qr/--out/, 'capacity', '-w', 'uniform:n=10', '-p', 'segments', '--out', "memviz=$folder/x");
 done();

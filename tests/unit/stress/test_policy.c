@@ -1,4 +1,4 @@
-/* Models at work on a simulated device, and a rival that is not there. Others: tests/cli/cases.
+/* Models at work on a simulated device. Other policies: tests/cli/cases; a rival that is not there: cub.t.
    It must not know of workloads or rows. */
 #include "stress/policy/policy.h"
 #include "tap.h"
@@ -53,18 +53,6 @@ static void test_model_at_work(device *on, const model_kind *kind)
     CHECK_MSG(counters.held_bytes == 0, "%s: closing with a live block leaves nothing held", kind->name);
 }
 
-/* Where the library is not: the name, what is missing and where it would come from. */
-static void test_rival_absent(device *on)
-{
-    policy made;
-    pool opened;
-    CHECK_INT(parse("cub-library", 0, &made), ==, 0);
-    CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
-    CHECK_INT(why.exit_code, ==, EXIT_NO_DEVICE);
-    CHECK(strstr(why.text, "policy 'cub-library': libcub-sim.so: not found; make builds it where a C++17 compiler"));
-    why.exit_code = 0;
-}
-
 int main(void)
 {
     device_config config;
@@ -74,10 +62,7 @@ int main(void)
     device *on = device_open(&config, &why);
     CHECK(on != NULL);
     if (on) {
-        for (size_t at = 0; policy_kind_at(at, &kind); at++) {
-            if (kind.model) test_model_at_work(on, kind.model);
-        }
-        if (!rival_present()) test_rival_absent(on);
+        for (size_t at = 0; policy_kind_at(at, &kind); at++) if (kind.model) test_model_at_work(on, kind.model);
     }
     device_close(on, NULL);
     return tap_done();

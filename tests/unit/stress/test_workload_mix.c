@@ -1,5 +1,5 @@
 /* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar.
-   Knows families by name alone. */
+   What the command line shows of it: tests/cli/cases/recordings_and_specs.case. Knows families by name alone. */
 #include "stress/workload/workload.h"
 #include "workload_text.h"
 
@@ -214,22 +214,6 @@ static void test_most(void)
     check_most(spec, &options, "its threads make more than 80 touches of blocks together, expected fewer");
 }
 
-/* Numbers of streams that have no room for those of others. */
-static void test_large_streams(void)
-{
-    static const char trace[] = "gpuarena-trace 1\na 1 5 9223372036854775808\nf 1\n";
-    char spec[64];
-    op_stream stream;
-    const workload_options two = { .threads_given = 1, .threads = 2 }, one = { .threads_given = 1, .threads = 1 };
-    write_trace(trace, sizeof trace - 1);
-    snprintf(spec, sizeof spec, "replay:%s", trace_path);
-    CHECK_INT(mix_make(spec, &one, &stream, &why), ==, 0);
-    op_stream_free(&stream);
-    why.exit_code = 0;
-    CHECK_INT(mix_make(spec, &two, &stream, &why), ==, -1);
-    CHECK_MSG(strstr(why.text, "stream 9223372036854775808, expected below 2^64 / 2"), "%s", why.text);
-}
-
 int main(void)
 {
     test_threads("uniform:n=40", 3);
@@ -241,6 +225,5 @@ int main(void)
     test_turns();
     test_grammar();
     test_most();
-    test_large_streams();
     return tap_done();
 }
