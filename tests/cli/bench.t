@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# build/bench: that it runs, the shape of what it writes, and its mistakes. What it measures is never a test.
-# It must not test instructions: instructions.t does.
+# build/bench: that it runs, and the shape of what it writes. What it measures is never a test.
+# Its mistakes: cases/cli.case. It must not test instructions: instructions.t does.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
@@ -56,18 +56,4 @@ is(join('', map { @$_{qw(ns_per_pair against_ns_per_pair ratio instructions_per_
    'and those cells stay empty');
 ok(stress('--no-timing', '--out', 'csv=-')->{err} =~ /^case +policy/m, 'the table goes where the file does not');
 
-# ---- mistakes
-sub wrong {
-    my ($code, $pattern, @words) = @_;
-    my $run = stress(@words);
-    ok($run->{code} eq $code && $run->{err} =~ /\Abench: [^\n]*\n\z/ && $run->{err} =~ $pattern && $run->{out} eq '',
-       "exit $code: @words") or print "#   $run->{code}: $run->{err}\n";
-}
-wrong(2, qr/--workload means nothing to bench/, '-w', 'train');
-wrong(2, qr/unexpected argument 'all'/, 'all');
-wrong(2, qr/unknown option '--quik', did you mean '--quick'/, '--quik');
-wrong(2, qr/--out: expected KIND=PATH with csv, found 'json'/, '--out', 'json=-');
-wrong(2, qr/two outputs to stdout/, '--out', 'csv=-', '--out', 'csv=-');
-wrong(4, qr/cannot be written/, '--out', "csv=$folder/no/such/folder");
-ok(stress('--help')->{out} =~ /^Usage: bench .*--instructions/, '--help');
 done();

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # The policy cub-library: CUB's own allocator among the others, on a simulated device and on the libcudart substitute.
-# What its rows say: cases/passes.case. It must not test CUB's bins and cache call by call: cases/models.case does.
+# What its rows say, and what is said where it is not: cases/passes.case. It must not test CUB's bins and cache call by call: cases/models.case does.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -16,20 +16,6 @@ sub figures {
     return rows(stress('run', @_, @csv)->{out});
 }
 
-# ---- where the library is not: one clear line, and the list says so
-{
-    local $stress = "$folder/alone/stress";
-    local $ENV{LD_LIBRARY_PATH} = '';
-    mkdir "$folder/alone";
-    copy("$build/stress", $stress) && chmod 0755, $stress or die "$stress: $!";
-    my $absent = "policy 'cub-library': libcub-sim.so: not found; make builds it where a C++17 compiler and the CUDA "
-        . 'Toolkit are (libcub-sim.so: ';
-    refused(77, qr/\Q$absent\E/, qw(run -w uniform:n=100 -p raw,cub-library));
-    refused(2, qr/unknown policy 'nope'/, qw(run -w uniform:n=100 -p cub-library,nope));
-    refused(2, qr/'nope > 1'/, qw(run -w uniform:n=100 -p cub-library --fail-if), 'nope > 1');
-    ok(stress(qw(list policies))->{out} =~ /^  cub-library .*; --limit does not bind it \(not in this build\)$/m,
-       'the list says that it is not in this build');
-}
 # ---- the first table does not wait for it
 {
     delete local $ENV{MAKEFLAGS};
@@ -37,7 +23,6 @@ sub figures {
     is(join(' ', map { scalar(() = /libcub-sim\.so/g) ? 'cub' : 'none' } @made), built_with_cuda() ? 'none none cub' : 'none none none', 'make run builds it where it is asked for');
     ok($made[1] =~ m{^building \S+/stress \.\.$|^.*echo 'building}m && $made[1] !~ /CUDA Toolkit:/, '.. and says in a line that it builds');
 }
-refused(2, qr/unknown policy 'cub-librari', did you mean 'cub-library'/, qw(run -w uniform -p cub-librari));
 
 if (!built_with_cuda() || !-e "$build/libcub-sim.so") {
     skip('libcub-sim.so is not in this build: it needs a C++17 compiler and the CUDA Toolkit');
@@ -48,7 +33,8 @@ ok(stress(qw(list policies))->{out} =~ /^  cub-library  +CUB's .*bin_growth 8, m
 
 # ---- a library of another build has another machine in mind
 {
-    mkdir "$folder/stale";
+    mkdir "$folder/$_" for qw(stale alone);
+    copy("$build/stress", "$folder/alone/stress") && chmod 0755, "$folder/alone/stress" or die "a copy: $!";
     my $calls = join '', map { "int cub_library_$_(void) { return 0; }\n" } qw(open close alloc free trim measure);
     for my $build_of ('', "const char *cudart_build(void) { return \"0.0.1 8 8 8 8\"; }\n") {
         my $source = spew('stale.c', $calls . "int cudart_attach(void) { return 0; }\n" . $build_of);

@@ -57,12 +57,4 @@ my $record = JSON::PP->new->utf8->decode(stress(qw(run -w uniform:n=100 -p segme
 ok(exists $record->{other_processes} && !defined $record->{other_processes} && time - $start < 30, 'an nvidia-smi that hangs is not waited for');
 $ENV{PATH} = $path;
 
-# ---- costs of a CUDA device
-my $costs = stress('costs', '--device', 'cuda:0', '--out', "costs=$folder/costs");
-is($costs->{code}, 0, 'costs --device cuda:0') or print "#   $costs->{err}\n";
-my $file = slurp("$folder/costs");
-ok($file =~ /^# cuda:0: /m, 'the file names the device');
-is(scalar(grep { length > 118 } split /\n/, $file), 0, 'in lines that can be read');
-ok($file =~ /^$_ \d+ \d+ /m, "it has $_") for qw(malloc_slab malloc_block free_slab free_block info);
-is(stress(qw(run -w uniform:n=100 -p raw -q --costs), "$folder/costs")->{code}, 0, 'and --costs reads it');
 done();

@@ -62,16 +62,6 @@ my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
 if ($rival->{code} == 77) { skip('cub-library is not in this build') }
 else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
 
-# ---- CUDA, as the substitute has it
-if (built_with_cuda()) {
-    local $ENV{LD_LIBRARY_PATH} = ($ENV{BUILD} || 'build') . '/sim:' . ($ENV{LD_LIBRARY_PATH} // '');
-    my ($cuda, @there) = csv(qw(-w larson:blocks=10,uniform:n=200 --threads 3 -p raw,segments,paged --device cuda:0));
-    is($cuda->{code} . join('', map { " $_->{status}" } @there), '0' . ' ok' x 6, 'threads on a CUDA device');
-    ok((grep { $_->{host_ns_per_op} eq '' } @there) == 0, 'and their times');
-} else {
-    skip('no CUDA in this build');
-}
-
 # ---- real traces
 my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
 if (-r $gpt && -r $pangu) {
