@@ -19,9 +19,10 @@ typedef struct bench {
 
 static problem why;
 
-static void bench_open(bench *bed, const char *text, uint64_t threads)
+/* ops 0: all there are. */
+static void bench_open(bench *bed, const char *text, uint64_t threads, uint64_t ops)
 {
-    const workload_options options = { .threads_given = threads > 0, .threads = threads };
+    const workload_options options = { .threads_given = 1, .threads = threads, .ops_given = ops > 0, .ops = ops };
     memset(bed, 0, sizeof *bed);
     bed->quiet = progress_start("never", 1, 1);
     bed->settings.device.sim.capacity_bytes = 8192 * MIB;
@@ -31,50 +32,56 @@ static void bench_open(bench *bed, const char *text, uint64_t threads)
     if (mix_make(text, &options, &bed->stream, &why)) give_up(why.text);
 }
 
-static policy policy_of(const char *text)
+static pass_threads_result bench_run(const bench *bed, const char *text, latencies *timing)
 {
-    policy made;
-    if (policy_parse(text, 0, &made, &why)) give_up(why.text);
-    return made;
+    policy chosen;
+    pass_threads_result result;
+    if (policy_parse(text, 0, &chosen, &why)) give_up(why.text);
+    pass_threads_run(&bed->settings, &bed->stream, &chosen, timing, &result);
+    return result;
 }
 
-static void test_runs(const char *text, uint64_t threads, const char *policy_text)
+static void test_runs(void)
 {
-    bench bed;
-    pass_threads_result whole, each;
+    static const struct { const char *text; uint64_t threads; const char *policy; } rows[] = {
+        { "larson:blocks=50", 4, "paged" }, { "larson:blocks=50", 4, "segments" }, { "larson:blocks=20", 8, "raw" },
+        { "uniform:n=500", 3, "paged" }, { "train:layers=2,steps=2+uniform:n=500", 2, "segments" },
+        { "uniform:n=500,max=1+producer:n=50,steps=2,consumers=2", 4, "paged:limit=2G" },
+        { "uniform:n=300", 1, "segments" }
+    };
     static latencies timing;
     const histogram *allocs = &timing.allocs, *hits = &timing.hits, *misses = &timing.misses;
-    const policy chosen = policy_of(policy_text);
-    memset(&timing, 0, sizeof timing);
-    bench_open(&bed, text, threads);
-    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &whole);
-    pass_threads_run(&bed.settings, &bed.stream, &chosen, &timing, &each);
-    CHECK_MSG(whole.status == PASS_OK && each.status == PASS_OK, "%s on %s: %s%s", text, policy_text, whole.message,
-              each.message);
-    CHECK_U64(whole.ops, ==, bed.stream.alloc_count + bed.stream.free_count);
-    CHECK_U64(each.ops, ==, whole.ops);
-    CHECK_U64(allocs->count, ==, bed.stream.alloc_count);
-    CHECK_U64(timing.frees.count, ==, bed.stream.free_count);
-    CHECK_U64(hits->count + misses->count, ==, allocs->count);
-    CHECK_U64(hits->sum + misses->sum, ==, allocs->sum);
-    if (chosen.family == POLICY_RAW) CHECK_U64(misses->count, ==, allocs->count);
-    else CHECK_MSG(misses->count > 0 && misses->count < allocs->count / 2, "%s on %s: %d misses", text, policy_text,
-                   (int)misses->count);
-    CHECK(whole.wall_ns > 0 && each.wall_ns > 0);
-    op_stream_free(&bed.stream);
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        bench bed;
+        memset(&timing, 0, sizeof timing);
+        bench_open(&bed, rows[at].text, rows[at].threads, 0);
+        const pass_threads_result whole = bench_run(&bed, rows[at].policy, NULL);
+        const pass_threads_result each = bench_run(&bed, rows[at].policy, &timing);
+        const int is_raw = !strcmp(rows[at].policy, "raw");
+        CHECK_MSG(whole.status == PASS_OK && each.status == PASS_OK, "%s on %s: %s%s", rows[at].text,
+                  rows[at].policy, whole.message, each.message);
+        CHECK_U64(whole.ops, ==, bed.stream.alloc_count + bed.stream.free_count);
+        CHECK_U64(each.ops, ==, whole.ops);
+        CHECK_U64(allocs->count, ==, bed.stream.alloc_count);
+        CHECK_U64(timing.frees.count, ==, bed.stream.free_count);
+        CHECK_U64(hits->count + misses->count, ==, allocs->count);
+        CHECK_U64(hits->sum + misses->sum, ==, allocs->sum);
+        CHECK_MSG(is_raw ? misses->count == allocs->count : misses->count > 0 && misses->count < allocs->count / 2,
+                  "%s on %s: %d misses", rows[at].text, rows[at].policy, (int)misses->count);
+        CHECK(whole.wall_ns > 0 && each.wall_ns > 0);
+        op_stream_free(&bed.stream);
+    }
 }
 
 static void test_refusal(void)
 {
     bench bed;
-    pass_threads_result stopped, skipped;
-    const policy chosen = policy_of("paged:limit=64M");
-    bench_open(&bed, "uniform:n=1000", 4);
-    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &stopped);
+    bench_open(&bed, "uniform:n=1000", 4, 0);
+    const pass_threads_result stopped = bench_run(&bed, "paged:limit=64M", NULL);
     CHECK_MSG(stopped.status == PASS_OOM, "a limit is met: %s", stopped.message);
     CHECK(stopped.ops < bed.stream.alloc_count + bed.stream.free_count);
     bed.settings.skip_oom = 1;
-    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &skipped);
+    const pass_threads_result skipped = bench_run(&bed, "paged:limit=64M", NULL);
     CHECK_MSG(skipped.status == PASS_OOM, "and again and again: %s", skipped.message);
     CHECK_MSG(skipped.ops > bed.stream.alloc_count, "all allocations are asked for, and what there is is freed");
     CHECK(skipped.ops < bed.stream.alloc_count + bed.stream.free_count);
@@ -83,24 +90,20 @@ static void test_refusal(void)
 
 static void test_failures(void)
 {
+    static const struct { const char *faults; uint32_t without_vm; const char *policy, *begins, *says; } rows[] = {
+        { "give_back:50", 0, "raw", "thread ", ": free: driver_error" },
+        { "obtain:1=700", 0, "segments", "thread ", ": alloc: device_lost" },
+        { NULL, 1, "paged", "", "policy 'paged'" }
+    };
     bench bed;
-    pass_threads_result result;
-    const policy raw = policy_of("raw"), paged = policy_of("paged"), segments = policy_of("segments");
-    bench_open(&bed, "larson:blocks=20", 4);
-    bed.settings.device.sim.faults = "give_back:50";
-    pass_threads_run(&bed.settings, &bed.stream, &raw, NULL, &result);
-    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": free: driver_error"), "a free that fails: %s",
-              result.message);
-    CHECK_INT(strncmp(result.message, "thread ", 7), ==, 0);
-    bed.settings.device.sim.faults = "obtain:1=700";
-    pass_threads_run(&bed.settings, &bed.stream, &segments, NULL, &result);
-    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": alloc: device_lost"),
-              "a device that is lost: %s", result.message);
-    bed.settings.device.sim.faults = NULL;
-    bed.settings.device.sim.without_vm = 1;
-    pass_threads_run(&bed.settings, &bed.stream, &paged, NULL, &result);
-    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, "policy 'paged'"),
-              "a policy that is not to be had: %s", result.message);
+    bench_open(&bed, "larson:blocks=20", 4, 0);
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
+        bed.settings.device.sim.faults = rows[at].faults;
+        bed.settings.device.sim.without_vm = rows[at].without_vm;
+        const pass_threads_result result = bench_run(&bed, rows[at].policy, NULL);
+        CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, rows[at].begins) == result.message &&
+                  strstr(result.message, rows[at].says), "%s: %s", rows[at].says, result.message);
+    }
     op_stream_free(&bed.stream);
 }
 
@@ -108,14 +111,9 @@ static void test_failures(void)
 static void test_left_live(void)
 {
     bench bed;
-    pass_threads_result result;
-    const policy chosen = policy_of("segments");
-    const workload_options cut = { .threads_given = 1, .threads = 3, .ops_given = 1, .ops = 700 };
-    bench_open(&bed, "uniform:n=2", 2);
-    op_stream_free(&bed.stream);
-    if (mix_make("uniform:n=1000", &cut, &bed.stream, &why)) give_up(why.text);
+    bench_open(&bed, "uniform:n=1000", 3, 700);
     CHECK(bed.stream.alloc_count > bed.stream.free_count);
-    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &result);
+    const pass_threads_result result = bench_run(&bed, "segments", NULL);
     CHECK_MSG(result.status == PASS_OK, "blocks left live are counted: %s", result.message);
     op_stream_free(&bed.stream);
 }
@@ -126,20 +124,13 @@ static void test_waiting(void)
     static op ops[] = { { MIB, 1, 0, 0, OP_ALLOC }, { 0, 1, 0, 0, OP_FREE }, { 3, 2, 1, 0, OP_ALLOC } };
     static uint8_t threads[] = { 0, 1, 1 };
     bench bed;
-    pass_threads_result result;
-    const policy chosen = policy_of("segments");
-    bench_open(&bed, "uniform:n=1", 0);
+    pass_threads_result result = { .ops = 3 };
+    bench_open(&bed, "uniform:n=1", 1, 0);
     op_stream_free(&bed.stream);
-    bed.stream.ops = ops;
-    bed.stream.op_count = 3;
-    bed.stream.block_count = 2;
-    bed.stream.alloc_count = 2;
-    bed.stream.free_count = 1;
-    bed.stream.threads = threads;
-    bed.stream.thread_count = 2;
-    for (int time = 0; time < 200; time++) {
-        pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &result);
-        if (result.status != PASS_OK || result.ops != 3) break;
+    bed.stream = (op_stream){ .ops = ops, .op_count = 3, .block_count = 2, .alloc_count = 2, .free_count = 1,
+                              .threads = threads, .thread_count = 2 };
+    for (int time = 0; time < 200 && result.status == PASS_OK && result.ops == 3; time++) {
+        result = bench_run(&bed, "segments", NULL);
     }
     CHECK_MSG(result.status == PASS_OK && result.ops == 3, "the block of a thread that is behind is waited for: %s",
               result.message);
@@ -267,29 +258,9 @@ static void test_thread(void)
     device_close(on, NULL);
 }
 
-static void test_merge(void)
-{
-    static histogram one, other;
-    histogram_add(&one, 5);
-    histogram_add(&other, 700);
-    histogram_add(&other, 5);
-    histogram_merge(&one, &other);
-    CHECK_U64(one.count, ==, 3);
-    CHECK_U64(one.sum, ==, 710);
-    CHECK_U64(one.max, ==, 700);
-    CHECK_U64(one.buckets[histogram_bucket(5)], ==, 2);
-    CHECK_U64(one.buckets[histogram_bucket(700)], ==, 1);
-}
-
 int main(void)
 {
-    test_runs("larson:blocks=50", 4, "paged");
-    test_runs("larson:blocks=50", 4, "segments");
-    test_runs("larson:blocks=20", 8, "raw");
-    test_runs("uniform:n=500", 3, "paged");
-    test_runs("train:layers=2,steps=1+uniform:n=500", 2, "segments");
-    test_runs("uniform:n=500,max=1+producer:n=50,steps=2,consumers=2", 4, "paged:limit=2G");
-    test_runs("uniform:n=300", 1, "segments");
+    test_runs();
     test_refusal();
     test_failures();
     test_left_live();
@@ -297,6 +268,5 @@ int main(void)
     test_lock();
     test_locked_device();
     test_thread();
-    test_merge();
     return tap_done();
 }
