@@ -1,5 +1,5 @@
-/* The oracle is fed wrong answers of every kind, and must name each; and right ones, and must be silent. Contents that
-   CUDA cannot write or read back: tests/cli/cases/cuda.case.
+/* The oracle is fed wrong answers of every kind, and must name each; and right ones, and must be silent. Contents
+   that CUDA cannot write or read back: tests/cli/cases/cuda.case.
    It must not use a policy: answers are made up here, on memory of a simulated device. */
 #include <stdlib.h>
 
