@@ -275,12 +275,12 @@ static int print_first(void)
 }
 
 static const struct { const char *name; int (*run)(void); } cases[] = {
-    { "held", held }, { "double_free", double_free }, { "many_findings", many_findings },
-    { "leave_at_once", leave_at_once }, { "unloading", unloading }, { "fork_after_a_call", fork_after_a_call },
-    { "fork_before_any", fork_before_any }, { "fork_with_a_finding", fork_with_a_finding }, { "attached", attached },
-    { "fork_among_threads", fork_among_threads }, { "end_among_threads", end_among_threads },
-    { "no_host_memory", no_host_memory }, { "describe", describe }, { "vm", describe_vm }, { "late", ask_late },
-    { "skip_kernels", skip_kernels }, { "print_first", print_first },
+#define CASE(name) { #name, name }
+    CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
+    CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
+    CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(describe_vm),
+    CASE(ask_late), CASE(skip_kernels), CASE(print_first)
+#undef CASE
 };
 
 /* ---- what becomes of it, with this GPUARENA_SIM (NULL: none): its status, and all that it says; or, where there is
@@ -294,7 +294,7 @@ static const struct { const char *name, *text; int status; const char *said; } e
     { "double_free", "findings=pass", 0, "gpuarena sim: 1 finding:|" },
     { "many_findings", "device=1G", 3, "gpuarena sim: 70 findings:\n  op 1: |\n  op 64: |\n  and 6 more\n" },
     { "leave_at_once", "device=1G", 5, "" },
-    { "late", "", 0, "in time: 0\nin a child: 3\nat the end: 4 4\n" },
+    { "ask_late", "", 0, "in time: 0\nin a child: 3\nat the end: 4 4\n" },
     { "attached", "device=1G", 0, "1 finding for the owner\n" },
     { "unloading", "device=1G", 0, "registered after it: 0\nregistered before the first call: 4\ndestructor: 4 4 4\n"
       "destructor: cudaErrorCudartUnloading, no machine: 1\n" },
@@ -319,8 +319,8 @@ static const struct { const char *name, *text; int status; const char *said; } e
       "count 35:-1 info 46 free 0M total 0M malloc 719 719 at 150250 us\n" },
     { "describe", "device=8G,fail=rival@3=8G", 0,
       "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n" },
-    { "vm", "", 0, "vm 0:1 0\n" }, { "vm", "vm=on,mappings=2", 0, "vm 0:1 0\n" },
-    { "vm", "mappings=1", 0, "vm 0:1 2\n" }, { "vm", "vm=off,device=1G", 0, "vm 0:0 -1\n" },
+    { "describe_vm", "", 0, "vm 0:1 0\n" }, { "describe_vm", "vm=on,mappings=2", 0, "vm 0:1 0\n" },
+    { "describe_vm", "mappings=1", 0, "vm 0:1 2\n" }, { "describe_vm", "vm=off,device=1G", 0, "vm 0:0 -1\n" },
     { "skip_kernels", "work=50000,kernels=skip,report=-", 0, "gpuarena sim: 3 kernels were skipped: |"
       "\ncall cudaLaunchKernel 3 |\nskipped 3\n|\nrefused cudaIpcGetEventHandle 1\n" },
 };

@@ -161,6 +161,10 @@ static void test_weights(void)
     add_row(&table, SIM_COST_MALLOC_BLOCK, 2, 1000);
     add_row(&table, SIM_COST_MALLOC_BLOCK, 4, 1003);
     CHECK_MSG(costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK).cost.per_mib_ns == 2, "1.5 ns a MiB is rounded");
+    table.count = 0;
+    for (uint64_t at = 0; at < 3; at++) add_row(&table, SIM_COST_MALLOC_BLOCK, (uint64_t)2 << at, 300 - 100 * at);
+    const sim_cost falling = costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK).cost;
+    CHECK_MSG(falling.per_mib_ns == 0 && falling.fixed_ns == 200, "costs that fall have no negative part per MiB");
 }
 
 /* A driver that keeps what it is given back: its frees are none of a block. */
@@ -205,26 +209,12 @@ static void test_hoarder(void)
     CHECK_U64(costs_fit_kind(&table, SIM_COST_FREE_BLOCK).row_count, ==, 0);
 }
 
-/* Costs that fall with the size have no negative part per MiB. */
-static void test_falling(void)
-{
-    costs_table table;
-    table.count = 0;
-    add_row(&table, SIM_COST_MALLOC_BLOCK, 2, 300);
-    add_row(&table, SIM_COST_MALLOC_BLOCK, 4, 200);
-    add_row(&table, SIM_COST_MALLOC_BLOCK, 8, 100);
-    costs_fit fit = costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK);
-    CHECK_U64(fit.cost.per_mib_ns, ==, 0);
-    CHECK_U64(fit.cost.fixed_ns, ==, 200);
-}
-
 int main(void)
 {
     test_random_tables();
     test_noise();
     test_weights();
     test_hoarder();
-    test_falling();
     test_comments();
     return tap_done();
 }
