@@ -57,31 +57,14 @@ confirmed('serve:weights=0,requests=24', 'paged', '--vary', 'budget', '--device'
 # ---- 0 is a value as any other, where the workload then allocates; with it none may be of another kind than few
 is(join(' ', map { my ($row) = confirmed($_->[0], 'paged', '--vary', $_->[1], '--device', "sim:$_->[2]"); "$row->{largest} $row->{allowed}" }
         [ 'tape', 'keep', '4G' ], [ 'dataset', 'prefetch', '200M' ], [ 'embedding', 'slots', '4500M' ]), '0 0 0 0 0 0', '0 completes, and 1 does not');
-my $told = stress(qw(batch -w tape -p paged --vary keep --device sim:4G --out), "md=$folder/zero.md", '--fail-if', 'largest < 1');
-ok($told->{code} == 1 && $told->{out} =~ /^tape +paged +ok +keep +0 +0 /m && slurp("$folder/zero.md") =~ /keep \| 0 \| 0 \|/, '.. a gate, the table and md have it');
 my ($lora) = batch(qw(-w train:layers=4 -p raw --vary lora --device sim:6G));
 is(join('|', $lora->{status}, map { run_row('-w', "train:layers=4,lora=$_", qw(-p raw --device sim:6G))->{status} }
         0, $lora->{largest}, $lora->{largest} + 1), 'ok|oom|ok|oom', 'where 0 is of another kind, and more, 1 is asked');
-my ($steps) = batch(qw(-w uniform:n=9 -p raw --device sim:2M));
-is(join('|', @$steps{qw(status largest)}), 'oom|', 'of a lowest value above 0, as ever');
 
 # ---- a peak that falls and rises with its option: what is allowed is one end of what fits, and promised by nobody
-my @falling = qw(-w pareto -p paged --device sim:300M --vary places);
-my ($places) = batch(@falling);
+my ($places) = batch(qw(-w pareto -p paged --device sim:300M --vary places));
 my @peaks = map { peak("pareto:places=$_") } $places->{allowed}, $places->{allowed} + 1;
 ok($peaks[0] <= 300 << 20 && $peaks[1] > 300 << 20, "allowed: $places->{allowed}, which requests $peaks[0], and one more too much");
-ok(stress('batch', @falling)->{out} =~ /allowed:\s+the\s+largest\s+found\s.*where\s+peaks\s+grow\s/s, 'the table says so');
-
-# ---- what needs less the larger it is has no largest; all else may be varied
-my ($family, @not_varied);
-for my $line (split /\n/, stress('help', 'workloads')->{out}) {
-    $family = $1 if $line =~ /^(\w+): /;
-    next if $line !~ /^  (\w+)=\d/ || $1 eq 'seed';
-    my $of = { 'producer side' => 'producer:images=2', 'dataset steps' => 'dataset:items=4' }->{"$family $1"} // $family;
-    my $run = stress('batch', '-w', $of, '--vary', $1, qw(-p raw -q --shard 1/2));
-    push @not_varied, "$family $1" if $run->{code};
-}
-is("@not_varied", 'train recompute train zero3 pareto size rival zero3', 'every other option may be varied');
 
 # ---- repeats go on on the same pool: raw makes a call an op, and one for each block that is freed in between
 my $tiny = 'train:layers=2,hidden=64,ff=64,heads=2,vocab=100,steps=1';
