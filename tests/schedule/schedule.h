@@ -23,7 +23,7 @@ typedef struct schedule_fiber {
     const char *waits_in;
     int64_t     priority;                        /* the highest runs */
     int         is_done;
-    int         is_pausing;                      /* waits in a loop; whoever gives it work takes this back */
+    int         is_pausing;                      /* waits in a loop, until its next step elsewhere */
 } schedule_fiber;
 
 typedef struct schedule_step { int fiber; const char *what; } schedule_step;
@@ -132,6 +132,7 @@ static inline void schedule_lower(void)
 static inline void schedule_point(const char *what)
 {
     if (!schedule_is_on()) return;
+    schedule.fibers[schedule.current].is_pausing = 0;
     schedule_note(what);
     for (int at = 0; at < SCHEDULE_CHANGES; at++) if (schedule.changes[at] == schedule.steps) schedule_lower();
     schedule_next();

@@ -1,7 +1,8 @@
 /* Two or three threads on one arena, or on a tree, in many orders: the scripts of this folder, whose threads are
    fibers of one thread. Judges locks, and what is called inside them; that an arena makes one driver call on memory
    at a time; and that what is reserved and asked for is within the limit, in every driver call.
-   GPUARENA_SCHEDULES=N: so many orders of a case that has 2000; GPUARENA_SCHEDULE=N: that one alone. */
+   GPUARENA_SCHEDULES=N: so many orders of a case that has 2000, and of others in proportion; GPUARENA_SCHEDULE=N:
+   that one alone. */
 #define GPUARENA_STATIC
 #ifndef GPUARENA_NO_CUDA
 #define GPUARENA_NO_CUDA
@@ -100,6 +101,7 @@ static void at_call(const gpuarena_driver *self, device_entry entry, int ends)
 static void made(gpuarena *arena)
 {
     device.host.keeps = 1;
+    device.host.spoils = 0;
     arena->heaps.wanted = 1;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "gpuarena.h"
 
-enum { HOST_GUARD = 96, HOST_RUBBISH = 0xA5, HOST_RUBBISH_BYTES = 65536 };   /* rubbish: of each at most so much */
+enum { HOST_GUARD = 96, HOST_RUBBISH = 0xA5, HOST_FREED = 0x5F, HOST_RUBBISH_BYTES = 65536 };  /* at most so much */
 
 typedef union host_header {                      /* before each block: its size, and the list of kept ones */
     struct { size_t bytes; union host_header *next; } tie;
@@ -19,6 +19,7 @@ typedef struct host_memory {
     uint64_t bytes;                              /* in use */
     int    (*refuses)(size_t bytes);             /* 1: there is none. NULL: there always is */
     int      keeps;                              /* 1: what is freed can be read until host_close, by one thread */
+    int      spoils;                             /* 1: and has become rubbish, which nobody may write */
     host_header *kept;
     const char *wrong;                           /* the latest illegal call; NULL: none */
 } host_memory;
@@ -50,6 +51,7 @@ static inline void host_free(void *memory, size_t bytes, void *user)
         free(header);
         return;
     }
+    if (self->spoils) memset(memory, HOST_FREED, bytes < HOST_RUBBISH_BYTES ? bytes : HOST_RUBBISH_BYTES);
     header->tie.next = self->kept;
     self->kept = header;
 }
@@ -62,12 +64,21 @@ static inline void host_serve(host_memory *self, gpuarena_config *config)
     config->host_user = self;
 }
 
+/* Is it as the free left it? */
+static inline int host_is_spoilt(const host_header *freed)
+{
+    const char *bytes = (const char *)(freed + 1);
+    size_t count = freed->tie.bytes < HOST_RUBBISH_BYTES ? freed->tie.bytes : HOST_RUBBISH_BYTES;
+    return !count || (bytes[0] == HOST_FREED && memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
 /* Frees what was kept. What is wrong, or that some is left; NULL: nothing. */
 static inline const char *host_close(host_memory *self)
 {
     while (self->kept) {
         host_header *header = self->kept;
         self->kept = header->tie.next;
+        if (self->spoils && !host_is_spoilt(header)) self->wrong = "host memory is written after its free";
         free(header);
     }
     return self->wrong ? self->wrong : self->bytes ? "host memory is left" : NULL;

@@ -23,6 +23,7 @@ static struct call_state {                       /* the call that is made */
     int is_refused;                              /* the script says so: the state before is kept */
     int is_inside;                               /* a callback's, in which no state can be looked at */
     int is_beside;                               /* something was done in the driver meanwhile: `within` */
+    int is_pressed;                              /* config.pressure was called for it */
     snapshot before;
 } call;
 
@@ -317,6 +318,7 @@ static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void 
     (void)user;
     if (threads.at) threads.at(NULL, ENTRY_COUNT, 0);
     if (failure->result != GPUARENA_OUT_OF_MEMORY) blame("config.pressure is called for another failure");
+    call.is_pressed = 1;
     if (!pressure_count || !pressures[0][0]) return 0;
     snprintf(text, sizeof text, "%s", pressures[0]);
     int is_kept = !strncmp(text, "always", 6);
@@ -486,6 +488,7 @@ static gpuarena_result do_arena(words *w)      /* arena [NAME] [under NAME] CONF
     gpuarena_get_config(made, &config);
     device.holders[number].table = config.driver;
     world.arenas[number].ptr = made;
+    world.arenas[number].has_pressure = config.pressure != NULL;
     world.arena = number;
     if (threads.made) threads.made(made);
     gpuarena_stats stats;
@@ -542,10 +545,13 @@ static gpuarena_result do_alloc(words *w)      /* a NAME SIZE [on STREAM] [for T
     block_entry *block = name_block(w->name);
     if (!block || place.trouble[0]) return GPUARENA_OK;
     gpuarena *arena = calling(world.arena);
+    call.is_pressed = 0;
     gpuarena_result result = wanted.is_plain
         ? gpuarena_alloc(arena, &ptr, wanted.request.bytes, wanted.request.stream)
         : gpuarena_alloc_ex(arena, &ptr, &wanted.request);
     if (result && ptr != &call) blame("a failed allocation wrote its output");
+    if (threads.are_on && result == GPUARENA_OUT_OF_MEMORY && world.arenas[world.arena].has_pressure
+        && !call.is_pressed) blame("an allocation is refused without a call of config.pressure");
     block->ptr = result ? NULL : ptr;
     block->bytes = wanted.request.bytes;
     block->owner = ++world.owner;
@@ -553,6 +559,7 @@ static gpuarena_result do_alloc(words *w)      /* a NAME SIZE [on STREAM] [for T
     block->stream = wanted.stream;
     block->live = !result && block->bytes;
     block->is_unwatched = wanted.is_untouched;
+    world.arenas[world.arena].alloc_count += !result;
     if (!block->live) return result;
     if (wanted.request.alignment_bytes && bench_number(ptr) % wanted.request.alignment_bytes)
         blame("block %s is not aligned", w->name);
@@ -574,6 +581,7 @@ static gpuarena_result do_free(words *w)         /* f NAME [on STREAM] [to ARENA
     block_entry *block = w->block;
     if (block) judge_contents(block);
     gpuarena_result result = gpuarena_free(calling(w->arena), w->ptr, stream_handle(w->stream));
+    if (!result && block) world.arenas[block->arena].free_count += block->live != 0;
     if (!result && block) block->live = 0;
     if (result && block) block->is_unwatched |= has_scrub(w->arena);
     return result;
@@ -729,6 +737,7 @@ static gpuarena_result do_reset(words *w)      /* reset [on STREAM] */
     threads.has_reset |= threads.are_on;
     for (int at = 0; at < world.block_count && threads.are_on; at++)
         if (world.blocks[at].arena == world.arena) world.blocks[at].live = 0;
+    world.arenas[w->arena].is_uncounted = 1;
     gpuarena_result result = gpuarena_reset(calling(w->arena), stream_handle(w->stream));
     count_freed(world.arena);
     return result;
@@ -744,6 +753,7 @@ static gpuarena_result do_since(words *w)        /* since MARK [tag NAME] [on ST
 {
     uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
     gpuarena_stream stream = stream_handle(read_on(&w->in, STREAM_NULL));
+    world.arenas[w->arena].is_uncounted = 1;
     gpuarena_result result = gpuarena_free_since(calling(w->arena), w->bytes, tag, stream);
     count_freed(world.arena);
     return result;

@@ -86,6 +86,7 @@ static struct {
 static struct {
     int are_on;                                  /* threads run: nothing is exact */
     int has_reset;                               /* one has freed what others may just have had */
+    int ran;                                     /* 1: they have ended: what they did is counted */
     uint64_t seed;                               /* of their order */
     void (*at)(const gpuarena_driver *self, device_entry entry, int ends);   /* in each driver call */
     void (*made)(gpuarena *arena);               /* there is a new arena */
@@ -359,6 +360,7 @@ static void device_open(uint64_t capacity_bytes, uint64_t count)
     memset(&device, 0, sizeof device);
     device.machine = bench.machine;
     device.host.refuses = device_host_refuses;
+    device.host.keeps = device.host.spoils = !TAP_SANITIZED; /* a sanitizer sees by itself what is used when freed */
     device.real = bench.driver;
     device.real.per_thread = (gpuarena_stream)(intptr_t)2;
     device_wrap();

@@ -76,9 +76,11 @@ static void run_threads(uint64_t nth)
     }
     device.fault_count = 0;
     bury_arenas();
+    threads.ran = 1;
     for (int at = 0; at < world.arena_count && threads.has_reset; at++) count_freed(at);
     threads.has_reset = 0;
     audit();
+    threads.ran = 0;
 }
 
 static void run_once(const script_case *self, const char *const names[], char values[][WORD_BYTES], uint64_t nth)
@@ -116,21 +118,24 @@ static void read_turn(const char *text)
 }
 
 /* The case is run once; or until none of its calls is left that could fail; or in so many orders of its threads, in
-   which calls fail by their number. GPUARENA_SCHEDULE=N: in this order alone. */
+   which calls fail by their number. GPUARENA_SCHEDULE=N: in this order alone, behind order 0, which says how long
+   orders are. */
 static void run_turns(const script_case *self, const char *const names[], char values[][WORD_BYTES])
 {
     enum { FAIL_AMONG = 14 };                    /* the first so many calls */
     char text[LINE_BYTES];
-    uint64_t first = self->orders ? 0 : 1, last = 1;
+    uint64_t first = self->orders ? 0 : 1, last = 1, struck_count = 0;
     put_values(text, self, self->turn, names, values);
     read_turn(text);
     if (turn.is_on) last = MOST_TURNS;
     if (self->orders) last = self->orders * tap_number("GPUARENA_SCHEDULES", 2000) / 2000;
-    if (self->orders && getenv("GPUARENA_SCHEDULE")) first = last = tap_number("GPUARENA_SCHEDULE", 0);
-    for (uint64_t nth = first; nth <= last && !place.trouble[0]; nth++) {
+    int alone = self->orders && getenv("GPUARENA_SCHEDULE");
+    if (alone) last = tap_number("GPUARENA_SCHEDULE", 0);
+    for (uint64_t nth = first; nth <= last && !place.trouble[0]; nth = alone && nth < last ? last : nth + 1) {
         threads.seed = nth;
         run_once(self, names, values, self->orders ? 1 + nth / 4 % FAIL_AMONG : nth);
         int struck = turn_struck();
+        struck_count += struck != 0;
         end_world();
         if (place.trouble[0] && (turn.is_on || self->orders)) {
             char trouble[TROUBLE_BYTES];
@@ -143,6 +148,10 @@ static void run_turns(const script_case *self, const char *const names[], char v
         if (!struck && turn.is_on && !strchr(self->turn, '$') && nth < 4 && !place.trouble[0])
             blame("fewer than 3 calls failed in turn");
         if (!struck) break;
+    }
+    if (self->orders && !alone && !place.trouble[0]) {
+        if (!threads.distinct) blame("orders of no threads");
+        if (turn.is_on && !strchr(self->turn, '$') && !struck_count) blame("no call failed in any order");
     }
     memset(&turn, 0, sizeof turn);
 }

@@ -11,7 +11,13 @@ enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 6
 enum { NAME_BYTES = 32 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
-typedef struct arena_entry { char name[NAME_BYTES]; gpuarena *ptr; int is_over; } arena_entry;
+typedef struct arena_entry {
+    char name[NAME_BYTES];
+    gpuarena *ptr;
+    int is_over, has_pressure;
+    uint64_t alloc_count, free_count;            /* what commands of threads got and freed */
+    int is_uncounted;                            /* others may have been freed or refused by one call */
+} arena_entry;
 typedef struct block_entry {
     char name[NAME_BYTES];
     char *ptr;                                   /* kept after the free, for comparisons; NULL: it was refused */
@@ -439,6 +445,10 @@ static void audit_arena(int at)
         count++;
         requested += world.blocks[block].bytes;
     }
+    if (threads.ran && !arena->is_uncounted
+        && (stats.alloc_count != arena->alloc_count || stats.free_count != arena->free_count))
+        blame("%s: %" PRIu64 " allocations and %" PRIu64 " frees are counted, of %" PRIu64 " and %" PRIu64,
+              arena->name, stats.alloc_count, stats.free_count, arena->alloc_count, arena->free_count);
     if (count != stats.live_count || requested != stats.requested_bytes)
         blame("%s: %" PRIu64 " blocks live by the statistics, %" PRIu64 " by the script", arena->name,
               stats.live_count, count);
