@@ -48,13 +48,13 @@ my @planted = (
 @],
     ['a spare handle is destroyed while it may be mapped', q@while (count && !arena->paged.unmap_failed_count
           @, q@while (count@],
+);
+
+# Rare: with a later seed to begin with, for 2,060 seeds take a while.
+my @rare = (
     ['large handles go back in vain where the device lacks more than the headroom',
      q@(all && found + room + all >= left + lack)@,
      q@(all && found + room + all >= left)@],
-);
-
-# Rare: with a later seed to begin with, for 2,400 seeds take a while.
-my @rare = (
     ['a request that fails keeps what it created where an older spare handle went back',
      q@    (void)gpuarena__spares_part(arena);
     commit.before = arena->stats.reserved_bytes;@, q@    commit.before = arena->stats.reserved_bytes;
@@ -62,4 +62,4 @@ my @rare = (
 );
 
 planted(environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_OPS=60000', mistakes => \@planted);
-planted(environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_SEED=2400 GPUARENA_SPACE_OPS=60000', mistakes => \@rare);
+planted(environment => 'GPUARENA_SPACE_SMALL=1 GPUARENA_SPACE_SEED=2060 GPUARENA_SPACE_OPS=60000', mistakes => \@rare);

@@ -15,20 +15,40 @@
 
 #include "space_shrink.h"
 
-enum { MOST_SECONDS = 5, DEFAULT_OPS = 1000000, SEQUENCE_OPS = 250, BUSY_OPS = 1000, QUIET_OPS = 1500,
-       SMALL_ONE_IN = 10 };
-static uint64_t refused_count, valid_count, alloc_count, fail_count, foreign_count, small_count, compared_count,
-                fired_count, stuck_count, planned_count, unplanned_count;
-static int all_small;
-static uint64_t plain_reasons[GPUARENA_REASON_END], plain_fired_count;
-/* What busy programs made arenas do. */
-#define BUSY_FIGURES(X) \
-    X(look_count) X(grow_count) X(release_count) X(resolve_count) X(wait_count) X(stream_wait_count) \
-    X(gpu_wait_count) X(event_error_count) X(remapped_page_count) X(fail_count)
-static gpuarena_stats busy;
-static uint64_t crossed_count, crossed_plan_count;
-static uint64_t launch_count, ended_count, let_go_count, relieved_count;
+enum { MOST_SECONDS = 5, DEFAULT_OPS = 1000000, SMALL_ONE_IN = 10 };
+static uint64_t refused_count, valid_count;
 static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
+static int all_small;
+
+enum { ANY, PLAIN, STEPS, BUSY, CROSSED, QUIET, SMALL, KINDS };
+static const struct {
+    const char *name;
+    uint64_t one_in;                             /* operations, of those asked for */
+    const char *device, *words[4];               /* without words: any configuration */
+    uint64_t like;                               /* what its programs can be like */
+    size_t most;
+    const draw_row *rows;
+    size_t row_count;                            /* without rows: see draw_program */
+} kinds[KINDS] = {
+    { "any", 1, "512M", { NULL }, UINT64_MAX, 250, ROWS(draw_any) },
+    { "plain", 1, "51-250<21",
+      { "backing=segments,growth=fixed|2xbacking=segments,growth=exact|2xbacking=segments,growth=auto"
+        "|backing=segments,growth=step|backing=segments,growth=step,step={1-20M}"
+        "|backing=segments,growth=double|backing=segments,growth=double,step={1-20M}",
+        "2x,limit={l}|", ",alignment={256<0-13}|", ",headroom={1-30M}|" },
+      ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_plain) },
+    { "steps", 1, "512M", { "backing=paged|backing=paged,limit=24M|backing=segments|backing=paged,idle=0"
+                            "|backing=paged,streams=events" }, UINT64_MAX, SHRINK_OPS, NULL, 0 },
+    { "busy", 2, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT }, UINT64_MAX, 1000,
+      ROWS(draw_busy) },
+    { "crossed", 4, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT },
+      ~(uint64_t)(DRAW_ALIKE | DRAW_RECIPES), 1000, NULL, 0 },
+    { "quiet", 4, "512M", { "backing=segments|backing=paged", "|,initial=64M" }, UINT64_MAX, 1500, NULL, 0 },
+    { "any", 1, "100M", { "backing=paged", ",limit=90M||,limit=80M,idle=0|,page=4M,limit=80M,large=1M|,idle=100%"
+                          "|,large=1,limit=70M|,headroom=10M|,release=idle,release_at=8M" },
+      ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_small) }
+};
+static space_tally tallies[KINDS];
 
 /* No key is forgotten here: the header names all that it has. */
 static void test_keys(void)
@@ -56,7 +76,7 @@ static int draw_valid(shrink_program *program)
     program->text[0] = '\0';
     draw_text(program->text);
     for (;;) {
-        int open = space_open(DRAW_DEVICE, program->text, detail);
+        int open = space_open(program->device_bytes, program->text, detail);
         if (open && gpuarena_destroy(space.arena)) space_blame("destroy fails");
         sim_destroy(space.machine);
         if (open || space.trouble[0]) return !space.trouble[0];
@@ -73,116 +93,52 @@ static void count_keys(const char *text)
     valid_count++;
 }
 
-/* One sequence on a plain device. */
-static const char *run_plain(uint64_t seed, shrink_program *program)
+static void draw_program(int kind, shrink_program *program, uint64_t like)
 {
-    uint64_t limit, like, frees;
-    draw_state = seed << 20 | 1;
-    program->count = 0;
-    draw_plain_text(program->text, &program->device_bytes, &limit);
-    like = draw(PLAIN_LIKES);
-    frees = 20 + draw(30);
-    for (; program->count < SEQUENCE_OPS; program->count++)
-        program->ops[program->count] = draw_plain_op(program->count ? &program->ops[program->count - 1] : NULL, like,
-                                                     frees, &limit, program->device_bytes);
-    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    plain_fired_count += space.fired_count;
-    for (int reason = 0; reason < (int)GPUARENA_REASON_END; reason++) plain_reasons[reason] += space.reasons[reason];
-    return space.trouble;
+    space_op *ops = program->ops;
+    size_t most = kinds[kind].most, count = 0;
+    switch (kind) {
+    case STEPS: case CROSSED: count = draw_steps(ops, most, like, kind == CROSSED); break;
+    case QUIET: count = draw_quiet(ops, most); break;
+    default:
+        if (like & DRAW_HEAPS) ops[count++] = (space_op){ .kind = SPACE_HEAPS };
+        count += draw_ops(&ops[count], most, kinds[kind].rows, kinds[kind].row_count, like);
+    }
+    program->count = count;
 }
 
-/* Streams of all kinds. */
-static const char *run_busy(uint64_t seed, shrink_program *program)
+/* Blocks lie where they lie if somebody looks after each call. */
+static void run_seen(shrink_program *program)
 {
-    draw_state = seed << 20 | 3;
-    program->device_bytes = MIB(12) + MIB(2) * draw(14);
-    draw_busy_text(program->text, program->device_bytes);
-    program->count = draw_busy(program->ops, BUSY_OPS);
-    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-#define ADD(field) busy.field += space.last.field;
-    BUSY_FIGURES(ADD)
-#undef ADD
-    launch_count += space.launch_count;
-    ended_count += space.ended_count;
-    let_go_count += space.let_go_count;
-    relieved_count += space.relieved_count;
-    return space.trouble;
-}
-
-/* Steps that come again on busy devices. */
-static const char *run_crossed(uint64_t seed, shrink_program *program)
-{
-    draw_state = seed << 20 | 5;
-    program->device_bytes = MIB(12) + MIB(2) * draw(14);
-    draw_busy_text(program->text, program->device_bytes);
-    program->count = draw_crossed(program->ops, BUSY_OPS);
-    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    crossed_count += space.last.planned_count;
-    crossed_plan_count += space.last.plan_count;
-    return space.trouble;
-}
-
-/* Nobody looks for long; and blocks lie where they lie if somebody does after each call. */
-static const char *run_quiet(uint64_t seed, shrink_program *program)
-{
-    uint64_t places;
-    draw_state = seed << 20 | 4;
-    program->device_bytes = DRAW_DEVICE;
-    draw_quiet_text(program->text);
-    program->count = draw_quiet(program->ops, QUIET_OPS);
-    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    places = space.places;
-    if (space.trouble[0] || seed % 4) return space.trouble;
+    uint64_t places = space.places;
     program->ops[0].bytes = 1;
     (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
     if (space.places != places) space_blame("blocks lie elsewhere if somebody looks");
-    return space.trouble;
 }
 
-/* Steps that come again. */
-static const char *run_steps(uint64_t seed, shrink_program *program)
+/* One program from its seed. "": all well. */
+static const char *run(int kind, uint64_t seed, shrink_program *program)
 {
-    uint64_t one_stream = seed % 4 == 0 ? 1 + seed / 4 % STEPS : 0;     /* so many steps first have one stream */
-    draw_state = seed << 20 | 2;
-    program->device_bytes = DRAW_DEVICE;
-    draw_value(draw_step_texts, program->text, DRAW_TEXT);
-    program->count = draw_steps(program->ops, SHRINK_OPS);
-    for (size_t at = 0; at < program->count; at++) {
-        one_stream -= one_stream && program->ops[at].kind == SPACE_STEP;
-        if (one_stream && program->ops[at].stream == 1) program->ops[at].stream = 0;
-    }
-    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    planned_count += space.last.planned_count;
-    unplanned_count += space.last.unplanned_count;
-    return space.trouble;
-}
-
-/* One sequence from its seed. "": all well. */
-static const char *run_sequence(uint64_t seed, shrink_program *program)
-{
-    uint64_t like;
-    const char *trouble;
-    int small = all_small || seed % SMALL_ONE_IN == 0;
-    draw_state = seed << 20;
-    program->device_bytes = small ? SPACE_SMALL : DRAW_DEVICE;
+    const uint64_t *did = (const uint64_t *)&space.tally;
+    draw_state = seed << 20 | (uint64_t)kind;
+    if (kind == ANY && (all_small || seed % SMALL_ONE_IN == 0)) kind = SMALL;
+    program->device_bytes = NAMED('d') = draw_number(kinds[kind].device);
+    NAMED('c') = SIM_CALL_KINDS;
+    NAMED('h') = SPACE_HOST;
+    NAMED('l') = MIB(2) + draw(NAMED('d') - MIB(2));
+    NAMED('w') = NAMED('d') / MIB(2) - 1;
+    draw_streams = ((uint32_t)draw(1 << SPACE_ALL_STREAMS) & ~(UINT32_C(3) << SPACE_ANY)) | 2;
     program->count = 0;
-    if (small) draw_small_text(program->text);
-    else if (!draw_valid(program)) return space.trouble;
-    count_keys(program->text);
-    like = draw(DRAW_LIKES);
-    if (like & DRAW_HEAPS && !small) program->ops[program->count++].kind = SPACE_HEAPS;
-    for (; program->count < SEQUENCE_OPS; program->count++)
-        program->ops[program->count] = small
-            ? draw_small_op(program->count ? &program->ops[program->count - 1] : NULL) : draw_op(like);
-    trouble = space_run(program->device_bytes, program->text, program->ops, program->count, 0);
-    alloc_count += space.alloc_count;
-    fail_count += space.fail_count;
-    foreign_count += space.foreign_count;        /* none where memory is cleared: that would be a trouble */
-    small_count += space.small_count;
-    compared_count += space.compared_count;
-    fired_count += space.fired_count;
-    stuck_count += space.stuck_count;
-    return trouble;
+    program->text[0] = '\0';
+    for (size_t at = 0; at < COUNT(kinds[kind].words) && kinds[kind].words[at]; at++)
+        draw_words(program->text, kinds[kind].words[at]);
+    if (kind == ANY && !draw_valid(program)) return space.trouble;
+    if (kind == ANY || kind == SMALL) count_keys(program->text);
+    draw_program(kind, program, draw(UINT64_MAX) & kinds[kind].like);
+    (void)space_run(program->device_bytes, program->text, program->ops, program->count, 0);
+    for (size_t at = 0; at < sizeof space.tally / sizeof *did; at++) ((uint64_t *)&tallies[kind])[at] += did[at];
+    if (kind == QUIET && seed % 4 == 0 && !space.trouble[0]) run_seen(program);
+    return space.trouble;
 }
 
 static void report(shrink_program *program, const char *kind, uint64_t seed)
@@ -219,61 +175,56 @@ static void watch(const char *kind, uint64_t seed, int seconds)
     setitimer(ITIMER_VIRTUAL, &most, NULL);
 }
 
-/* Each of these must have happened, or the test does not test it. ops: of those judged by sums. */
+/* Each of these must have happened more often than in one of so many operations, or the test does not test it; 0: at
+   all. ops: of those asked for. */
 static void test_it_all_happened(uint64_t ops)
 {
-    static const gpuarena_reason reasons[] = { GPUARENA_REASON_OVER_LIMIT, GPUARENA_REASON_HEADROOM,
-                                               GPUARENA_REASON_DRIVER_REFUSED, GPUARENA_REASON_FRAGMENTED,
-                                               GPUARENA_REASON_TOO_LARGE, GPUARENA_REASON_TRY_ONLY };
-    printf("# %" PRIu64 " arenas, %" PRIu64 " allocations, %" PRIu64 " refusals\n", valid_count, alloc_count,
-           fail_count);
-    CHECK_MSG(fail_count > alloc_count / 100 && alloc_count > ops / 8, "there are enough of both");
-    CHECK_MSG(foreign_count > ops / 1000, "%" PRIu64 " times without scrub new memory held what was another's",
-              foreign_count);
+#define FIGURE(kind, field, one_in) { kind, one_in, #field, offsetof(space_tally, field) },
+#define REASON(name) { PLAIN, 0, "refusals, " #name, offsetof(space_tally, reasons[GPUARENA_REASON_##name]) },
+    static const struct { int kind; uint64_t one_in; const char *name; size_t at; } figures[] = {
+        FIGURE(ANY, alloc_count, 8) FIGURE(ANY, fail_count, 800) FIGURE(ANY, foreign_count, 1000)
+        FIGURE(SMALL, compared_count, 5000) FIGURE(SMALL, fired_count, 2500) FIGURE(SMALL, stuck_count, 50000)
+        REASON(OVER_LIMIT) REASON(HEADROOM) REASON(DRIVER_REFUSED) REASON(FRAGMENTED) REASON(TOO_LARGE)
+        REASON(TRY_ONLY) FIGURE(PLAIN, fired_count, 500)
+        FIGURE(STEPS, last.planned_count, 100)
+        FIGURE(CROSSED, last.planned_count, 20000) FIGURE(CROSSED, last.plan_count, 40000)
+        FIGURE(BUSY, last.look_count, 0) FIGURE(BUSY, last.grow_count, 0) FIGURE(BUSY, last.release_count, 0)
+        FIGURE(BUSY, last.resolve_count, 0) FIGURE(BUSY, last.wait_count, 0) FIGURE(BUSY, last.stream_wait_count, 0)
+        FIGURE(BUSY, last.gpu_wait_count, 0) FIGURE(BUSY, last.event_error_count, 0)
+        FIGURE(BUSY, last.remapped_page_count, 0) FIGURE(BUSY, last.fail_count, 0) FIGURE(BUSY, launch_count, 0)
+        FIGURE(BUSY, ended_count, 0) FIGURE(BUSY, let_go_count, 0) FIGURE(BUSY, relieved_count, 0)
+    };
+#undef FIGURE
+#undef REASON
+    for (size_t at = 0; at < COUNT(figures); at++) {
+        uint64_t found = *(const uint64_t *)((const char *)&tallies[figures[at].kind] + figures[at].at);
+        uint64_t least = figures[at].one_in ? ops / figures[at].one_in : 0;
+        CHECK_MSG(found > least, "%s programs: %" PRIu64 " %s", kinds[figures[at].kind].name, found,
+                  figures[at].name);
+    }
+    const gpuarena_stats *steps = &tallies[STEPS].last;
+    CHECK_MSG(steps->planned_count > steps->unplanned_count, "%" PRIu64 " allocations were served by no plan",
+              steps->unplanned_count);
     for (size_t at = 0; at < COUNT(draw_keys); at++)
-        CHECK_MSG(key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name, key_counts[at]);
-    CHECK_MSG(ops < 250000 || (compared_count > 500 && fired_count > 1000 && stuck_count > 20),
-              "on small devices %" PRIu64 " were refused, of which %" PRIu64 " are compared; %" PRIu64 " faults; "
-              "stuck %" PRIu64 " times", small_count, compared_count, fired_count, stuck_count);
-    for (size_t at = 0; at < COUNT(reasons); at++)
-        CHECK_MSG(plain_reasons[reasons[at]] > 0, "on plain devices %" PRIu64 " refusals: %s",
-                  plain_reasons[reasons[at]], gpuarena_reason_name(reasons[at]));
-    CHECK_MSG(plain_fired_count > ops / 500, "on plain devices %" PRIu64 " faults", plain_fired_count);
-    CHECK_MSG(planned_count > unplanned_count, "%" PRIu64 " allocations were served by a plan, %" PRIu64 " were not",
-              planned_count, unplanned_count);
-    CHECK_MSG(crossed_count > ops / 10000 && crossed_plan_count > ops / 20000,
-              "on busy devices %" PRIu64 " allocations were served by %" PRIu64 " plans", crossed_count,
-              crossed_plan_count);
-#define HAPPENED(field) CHECK_MSG(busy.field > 0, "busy programs: %" PRIu64 " %s", (uint64_t)busy.field, #field);
-    BUSY_FIGURES(HAPPENED)
-#undef HAPPENED
-    CHECK_MSG(launch_count && ended_count && let_go_count && relieved_count, "%" PRIu64 " launches, %" PRIu64
-              " streams ended, %" PRIu64 " sets, %" PRIu64 " blocks freed under pressure", launch_count, ended_count,
-              let_go_count, relieved_count);
+        CHECK_MSG(key_counts[at] > 0, "%s: in %" PRIu64 " of %" PRIu64 " arenas", draw_keys[at].name, key_counts[at],
+                  valid_count);
 }
 
 int main(void)
 {
-    static const struct {
-        const char *name, *(*run)(uint64_t, shrink_program *);
-        uint64_t one_in;                         /* operations, of those asked for */
-    } kinds[] = {
-        { "any", run_sequence, 1 }, { "plain", run_plain, 1 }, { "steps", run_steps, 1 }, { "busy", run_busy, 2 },
-        { "crossed", run_crossed, 4 }, { "quiet", run_quiet, 4 }
-    };
     static shrink_program program;
     const char *only = getenv("GPUARENA_SPACE_KIND");
     uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
     all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
     test_keys();
     int ran = 0;
-    for (size_t at = 0; at < COUNT(kinds) && !(all_small && at); at++) {
+    for (int at = 0; at < SMALL && !(all_small && at); at++) {
         if (only && strcmp(only, kinds[at].name)) continue;
         ran = 1;
         uint64_t most = only ? ops : ops / kinds[at].one_in;
         for (uint64_t own = seed, did = 0; did < most; did += program.count, own++) {
             watch(kinds[at].name, own, MOST_SECONDS);
-            if (!kinds[at].run(own, &program)[0]) continue;
+            if (!run(at, own, &program)[0]) continue;
             watch(kinds[at].name, own, 0);       /* shrinking takes longer */
             report(&program, kinds[at].name, own);
             return tap_done();

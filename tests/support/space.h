@@ -141,7 +141,7 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
         || failure.pending_bytes != stats.pending_bytes || failure.reserved_bytes != stats.reserved_bytes
         || failure.live_count != stats.live_count)
         space_blame("the record of a refusal has other figures than the statistics");
-    space.reasons[failure.reason]++;
+    space.tally.reasons[failure.reason]++;
     if (space.plain) plain_judge(request, &failure, refused);
     if (space.plain || space.busy || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
     if (space_is_by_rounding(failure.reason) || space_is_by_alignment(request, failure.reason)) return;
@@ -268,7 +268,7 @@ static inline void space_look_foreign(uint64_t address, uint64_t bytes)
     if (bytes > SPACE_LOOK) bytes = SPACE_LOOK;
     for (; owner < space.owner; owner++) {
         if (!sim_verify(space.machine, 0, (const void *)(uintptr_t)address, bytes, owner, &bad)) continue;
-        space.foreign_count++;
+        space.tally.foreign_count++;
         if (space.config.scrub != GPUARENA_SCRUB_OFF) space_blame("new memory holds what was another's");
         return;
     }
@@ -310,7 +310,7 @@ static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure
     if (own->thread && own->thread != space.thread) return 0;
     space_verify(block, block->bytes);
     space_drop(block);
-    space.relieved_count++;
+    space.tally.relieved_count++;
     uint64_t caller = gpuarena__thread_number_;  /* a thread's own stream is known by its number alone */
     if (own->thread) gpuarena__thread_number_ = own->thread;
     if (gpuarena_free(arena, ptr, own->handle)) space_blame("free fails under pressure");
@@ -362,7 +362,7 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     uint64_t unit = space.config.alignment;
     int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
     if (space_held() > space.shadow.limit) space_blame("served while more is held than the limit allows");
-    space.alloc_count++;
+    space.tally.alloc_count++;
     space.places = pages_mix(space.places, bench_number(ptr));
     memset(block, 0, sizeof *block);
     block->address = bench_number(ptr);
@@ -433,7 +433,7 @@ static inline void space_do_alloc(const space_op *op)
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
     else space_expect("alloc", result);
-    space.fail_count += result != GPUARENA_OK;
+    space.tally.fail_count += result != GPUARENA_OK;
     if (result) return;
     space_admit(op, &request, stream, call.ptr);
 }
@@ -534,7 +534,7 @@ static inline void space_do_resize(const space_op *op)
     space.result = result;
     if (result != GPUARENA_OUT_OF_MEMORY) space_expect("resize", result);
     if (result && op->bytes <= block->bytes && !space.struck) space_blame("to shrink is refused");
-    space.fail_count += result != GPUARENA_OK;
+    space.tally.fail_count += result != GPUARENA_OK;
     space_verify(block, result ? block->bytes : least);
     if (result) return;
     block->bytes = op->bytes;
@@ -582,7 +582,7 @@ static inline void space_do_reserve(uint64_t bytes)
     if (space.plain && result) plain_judge_reserve(before, bytes, &failure);
     if (result != GPUARENA_OUT_OF_MEMORY) space_expect("reserve", result);
     space_judge_host(result);
-    space.fail_count += result != GPUARENA_OK;
+    space.tally.fail_count += result != GPUARENA_OK;
 }
 
 static inline void space_do_rival(uint64_t bytes)
@@ -719,7 +719,7 @@ static inline void space_do(const space_op *op)
 static inline void space_heal(void)
 {
     if (space.fault.kind != SPACE_FAULT) return;
-    space.fired_count += (uint64_t)(space.host_fails ? space.struck : sim_fail_fired(space.machine));
+    space.tally.fired_count += (uint64_t)(space.host_fails ? space.struck : sim_fail_fired(space.machine));
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
     space.host_fails = 0;
     space.struck = space.small;
@@ -844,7 +844,7 @@ static inline void space_judge_left(void)
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
-        gpuarena_get_stats(space.arena, &space.last);
+        gpuarena_get_stats(space.arena, &space.tally.last);
         space_do_rival(0);
         space_end_captures();
         space_do_reset(1);

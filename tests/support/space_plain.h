@@ -171,7 +171,7 @@ static inline const char *space_wrong_counts(const gpuarena_stats *stats)
         return "a peak that is below its value";
     if (stats->alloc_count - stats->free_count != stats->live_count) return "alloc_count or free_count";
     if (space.plain && stats->free_count != space.free_count) return "free_count";
-    if (space.plain && stats->fail_count != space.fail_count) return "fail_count";
+    if (space.plain && stats->fail_count != space.tally.fail_count) return "fail_count";
     if (space.plain && (stats->pending_bytes || stats->children_bytes)) return "pending or children";
     return NULL;
 }

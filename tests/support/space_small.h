@@ -30,7 +30,7 @@ static inline void small_judge_refusal(const pages_state *before, const pages_st
 {
     int stuck = space.arena->paged.unmap_failed_count != 0, left = stuck || small_may_leave();
     gpuarena_failure failure;
-    space.small_count++;
+    space.tally.small_count++;
     if (space.result != GPUARENA_OUT_OF_MEMORY && space.result != GPUARENA_DRIVER_ERROR
         && space.result != GPUARENA_NOT_SUPPORTED) space_blame("answers %s", gpuarena_result_name(space.result));
     if (before->stats.live_bytes != after->stats.live_bytes || before->stats.live_count != after->stats.live_count
@@ -42,7 +42,7 @@ static inline void small_judge_refusal(const pages_state *before, const pages_st
     if (after->stats.release_count > before->stats.release_count
         && (space.fault.kind == SPACE_FAULT || failure.driver_code)) return;
     if (gives_back || left || before->stats.reserved_bytes > before->stats.limit_bytes) return;
-    space.compared_count++;
+    space.tally.compared_count++;
     if (pages_differ(before, after)[0]) space_blame("a refusal changes %s", pages_differ(before, after));
 }
 
@@ -51,7 +51,7 @@ static inline void small_judge(const pages_state *before, int gives_back)
     pages_state after = pages_look(space.machine, space.arena);
     const char *trouble = pages_audit(space.machine, space.arena);
     uint64_t bad;
-    space.stuck_count += space.arena->paged.unmap_failed_count != 0;
+    space.tally.stuck_count += space.arena->paged.unmap_failed_count != 0;
     if (trouble[0]) space_blame("%s", trouble);
     for (int at = 0; at < space.shadow.slots; at++) {
         const shadow_block *block = &space.shadow.blocks[at];

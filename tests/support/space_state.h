@@ -77,6 +77,14 @@ typedef struct space_set {
     uint32_t used, launched;                     /* streams whose work used it; of its graphs' latest launch */
 } space_set;
 
+/* What happened: counts alone. */
+typedef struct space_tally {
+    uint64_t alloc_count, fail_count, foreign_count, small_count, compared_count, fired_count, stuck_count;
+    uint64_t launch_count, ended_count, let_go_count, relieved_count;
+    uint64_t reasons[GPUARENA_REASON_END];       /* how often each was judged */
+    gpuarena_stats last;                         /* at the end */
+} space_tally;
+
 typedef struct space_state {
     sim *machine;
     gpuarena_driver driver;                      /* the machine's own */
@@ -91,7 +99,7 @@ typedef struct space_state {
     int freed_count;
     space_shadow shadow;
     host_memory host;
-    uint64_t owner, alloc_count, fail_count, foreign_count;
+    uint64_t owner;
     gpuarena_driver other_driver;                /* of the machine's second device, which has another arena */
     gpuarena *other;
     shadow_range other_range;                    /* its segment */
@@ -99,7 +107,6 @@ typedef struct space_state {
     uint64_t largest_bytes;                      /* that the device obtains at once */
     uint64_t obtained_address;                   /* by the latest allocation, of the driver; 0: by none */
     int host_fails;
-    uint64_t reasons[GPUARENA_REASON_END];       /* how often each was judged */
     uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
     uint32_t tags[SPACE_TAGS];                   /* [0]: none */
     gpuarena_tag_stats sums[SPACE_TAGS];
@@ -121,10 +128,8 @@ typedef struct space_state {
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
     uint64_t last_mark;                          /* what gpuarena_mark said last: later blocks lie behind it */
-    uint64_t small_count, compared_count, fired_count, stuck_count;
-    gpuarena_stats last;                         /* at the end */
+    space_tally tally;
     int relieves;                                /* an allocation is in progress, and there is a pressure callback */
-    uint64_t launch_count, ended_count, let_go_count, relieved_count;
     char trouble[400];
 } space_state;
 

@@ -167,7 +167,7 @@ static inline void space_end_stream(int stream, int heir)
     space_expect("forget", gpuarena_forget(space.arena, space_enter(stream)));
     space_must(sim_stream_destroy(space.machine, 0, space.streams[stream].handle));
     space.streams[stream].alive = 0;
-    space.ended_count++;
+    space.tally.ended_count++;
 }
 
 /* ---- captures */
@@ -320,7 +320,7 @@ static inline void space_do_graph(const space_op *op)
         space_must(sim_graph_launch(space.machine, 0, space.graphs[at].handle, space_enter(stream), space.op));
         space.sets[set].launched = space_bit(stream);
         space.sets[set].used |= space_bit(stream);
-        space.launch_count++;
+        space.tally.launch_count++;
     }
     if (!(op->flags & SPACE_DROP)) return;
     space_must(sim_graph_destroy(space.machine, space.graphs[at].handle));
@@ -338,7 +338,7 @@ static inline void space_do_let_go(const space_op *op)
     space_expect("capture_release", result);
     if (result) return;
     of->id = 0;
-    space.let_go_count++;
+    space.tally.let_go_count++;
     for (int at = 0; at < space.shadow.slots; at++) {
         shadow_block *block = &space.shadow.blocks[at];
         if (!block->address || block->set != set) continue;

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DRAW_TEXT = 1024 };
@@ -39,15 +40,25 @@ static const draw_key draw_keys[] = {
     { "oversubscribe", 12, "", "0|1" }
 };
 
-/* One of the values between the bars. */
+/* One of the values between the bars, each as often as its weight tells: 3xVALUE. */
+static const char *draw_choice(const char *values)
+{
+    const char *chosen = values;
+    uint64_t sum = 0;
+    for (const char *at = values; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        size_t digits = strspn(at, "0123456789");
+        uint64_t weight = digits && at[digits] == 'x' ? strtoull(at, NULL, 10) : 1;
+        if (digits && at[digits] == 'x') at += digits + 1;
+        sum += weight;
+        if (draw(sum) < weight) chosen = at;
+    }
+    return chosen;
+}
+
 static void draw_value(const char *values, char *text, size_t size)
 {
-    uint64_t count = 1, which;
-    const char *end;
-    for (end = values; *end; end++) count += *end == '|';
-    for (which = draw(count); which; which--) values = strchr(values, '|') + 1;
-    end = strchr(values, '|');
-    snprintf(text, size, "%.*s", (int)(end ? end - values : (ptrdiff_t)strlen(values)), values);
+    const char *value = draw_choice(values);
+    snprintf(text, size, "%.*s", (int)strcspn(value, "|"), value);
 }
 
 /* Takes key number `which` out of a text; 0: there is no such. */
