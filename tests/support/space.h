@@ -17,19 +17,21 @@ static inline gpuarena_tag_stats *space_sum(int tag)
     return &space.sums[tag == SPACE_OWN_TAG ? 0 : tag];
 }
 
-static inline void space_count(int tag, uint64_t bytes)
+/* Adds up what is live, and raises the peaks to that. */
+static inline void space_recount(void)
 {
-    gpuarena_tag_stats *sum = space_sum(tag);
-    sum->live_bytes += bytes;
-    space.live_bytes += bytes;
-    if (sum->live_bytes > sum->live_peak_bytes) sum->live_peak_bytes = sum->live_bytes;
+    uint64_t requested = shadow_requested(&space.shadow);
+    space.live_bytes = 0;
+    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_bytes = space.sums[tag].live_count = 0;
+    SHADOW_EACH(&space.shadow, block) {
+        space_sum(block->tag)->live_count++;
+        space_sum(block->tag)->live_bytes += block->held;
+        space.live_bytes += block->held;
+    }
+    if (requested > space.requested_peak_bytes) space.requested_peak_bytes = requested;
     if (space.live_bytes > space.live_peak_bytes) space.live_peak_bytes = space.live_bytes;
-}
-
-static inline void space_uncount(int tag, uint64_t bytes)
-{
-    space_sum(tag)->live_bytes -= bytes;
-    space.live_bytes -= bytes;
+    for (gpuarena_tag_stats *sum = space.sums; sum < space.sums + SPACE_OWN_TAG; sum++)
+        if (sum->live_bytes > sum->live_peak_bytes) sum->live_peak_bytes = sum->live_bytes;
 }
 
 /* With debug=guard a block has a mapping of its own, which it begins (dedicated) or ends, as far as its alignment
@@ -63,25 +65,19 @@ static inline void space_unguard(uint64_t address)
 /* The block is no more. */
 static inline void space_drop(shadow_block *block)
 {
-    space_sum(block->tag)->live_count--;
     space.free_count++;
-    space_uncount(block->tag, block->held);
     if (space.config.debug == GPUARENA_DEBUG_GUARD) space_unguard(block->address);
     block->address = 0;
+    space_recount();
 }
 
-static inline void space_note_requested(void)
+static inline void space_do_peaks(const space_op *op)
 {
-    uint64_t requested = shadow_requested(&space.shadow);
-    if (requested > space.requested_peak_bytes) space.requested_peak_bytes = requested;
-}
-
-static inline void space_do_peaks(void)
-{
+    (void)op;
     gpuarena_reset_peaks(space.arena);
-    space.requested_peak_bytes = shadow_requested(&space.shadow);
-    space.live_peak_bytes = space.live_bytes;
-    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_peak_bytes = space.sums[tag].live_bytes;
+    space.requested_peak_bytes = space.live_peak_bytes = 0;
+    for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_peak_bytes = 0;
+    space_recount();
 }
 
 /* A block that could not be cleared was live until it went back, and is counted as one that was. */
@@ -165,21 +161,16 @@ static inline void space_judge_host(gpuarena_result result)
 static inline void space_measure(shadow_block *block, int looks)
 {
     gpuarena_block found;
-    if (!looks) {
-        block->held = shadow_up(block->bytes, space.config.alignment);
-        space_count(block->tag, block->held);
-    } else if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
+    if (!looks) block->held = shadow_up(block->bytes, space.config.alignment);
+    else if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
         space_blame("lookup does not find a live block, or finds it too short");
     else if (found.tag != space.tags[block->tag] || found.state != GPUARENA_STATE_LIVE)
         space_blame("lookup finds another tag, or a block that is not live");
     else {
-        if (found.bytes < block->held) space_uncount(block->tag, block->held - found.bytes);
-        else space_count(block->tag, found.bytes - block->held);
         block->held = found.bytes;
         if (found.serial <= block->mark) space_blame("a block is not behind an earlier mark");
-        for (int at = 0; at < space.shadow.slots; at++)
-            if (&space.shadow.blocks[at] != block && space.shadow.blocks[at].address
-                && space.shadow.blocks[at].serial == found.serial) space_blame("two blocks have one serial");
+        SHADOW_EACH(&space.shadow, other)
+            if (other != block && other->serial == found.serial) space_blame("two blocks have one serial");
         block->serial = found.serial;
     }
 }
@@ -215,9 +206,11 @@ static inline void space_audit(int whole)
     char message[200];
     gpuarena_stats stats;
     gpuarena_get_stats(space.arena, &stats);
-    for (int at = 0; at < space.shadow.slots && space.quiet; at++)
-        if (space.shadow.blocks[at].address) space_measure(&space.shadow.blocks[at], 1);
-    if (space.quiet) space.last_mark = gpuarena_mark(space.arena);
+    if (space.quiet) {
+        SPACE_EACH(block) if (block->address) space_measure(block, 1);
+        space_recount();
+        space.last_mark = gpuarena_mark(space.arena);
+    }
     if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) space_blame("requested + slack is not live");
     if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
         space_blame("live + pending + cached is not reserved");
@@ -274,13 +267,18 @@ static inline void space_look_foreign(uint64_t address, uint64_t bytes)
     }
 }
 
-/* What a call answers that has to clear, when a driver call has failed: then the same again, without faults. */
+/* A call that has to clear may fail because a driver call has: then the same again, without faults. */
 static inline int space_is_uncleared(gpuarena_result result)
 {
     if (!result || !space_scrubs_frees() || !space.struck) return 0;
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
     return 1;
 }
+#define SPACE_CLEARS(name, call) do { \
+    gpuarena_result clears_ = (call); \
+    if (space_is_uncleared(clears_)) clears_ = (call); \
+    if (clears_) space_blame(name " fails"); \
+} while (0)
 
 /* Managed memory is the driver's alone to grant: no figure tells what it has, but all devices' and the host's. */
 static inline int space_is_the_drivers(const gpuarena_request *request)
@@ -368,7 +366,6 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     block->address = bench_number(ptr);
     block->bytes = op->bytes;
     block->tag = tag;
-    space_sum(tag)->live_count++;
     space_sum(tag)->alloc_count++;
     block->mark = space.last_mark;
     block->owner = ++space.owner;
@@ -377,20 +374,18 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     block->behind = space_bit(block->stream);
     space_enter_set(block, stream);
     if (request->alignment_bytes > unit) unit = request->alignment_bytes;
-    space_note_requested();
     if (block->address % unit) space_blame("an address is not aligned");
     if (space.config.debug == GPUARENA_DEBUG_GUARD && !request->room_bytes)
         space_guard(block, request->flags & GPUARENA_ALLOC_DEDICATED, unit);
     space_measure(block, !space.quiet);
+    space_recount();
     if (shadow_overlaps(&space.shadow, (int)(block - space.shadow.blocks))) space_blame("two live blocks overlap");
     if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
     for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
         space_look_foreign(block->address + at, share);
     if (op->flags & SPACE_UNUSED && !block->set) {   /* so that no work of its own is to be waited for */
         space_drop(block);
-        gpuarena_result result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
-        if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM);
-        if (result) space_blame("free fails");
+        SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM));
         return;
     }
     space_fill(block);
@@ -459,10 +454,8 @@ static inline void space_do_free(const space_op *op)
     if (block->set) stream = space_stream_of_set(block, op->stream);
     if (stream == SPACE_NOBODY || !space_leave(block, stream)) return;
     if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
-    gpuarena_result result = gpuarena_free(space.arena, ptr, space_enter(stream));
-    if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, space_enter(stream));
+    SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, space_enter(stream)));
     (void)gpuarena_tag_scope(0);
-    if (result) space_blame("free fails");
     if (space_scrubs_frees()) space_verify_clear(bench_number(ptr), block->held);
     if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
         && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
@@ -471,8 +464,9 @@ static inline void space_do_free(const space_op *op)
         space_blame("a free changes what is held");
 }
 
-static inline void space_do_mark(int at)
+static inline void space_do_mark(const space_op *op)
 {
+    int at = op->slot % SPACE_MARKS;
     space.marks[at] = space.last_mark = gpuarena_mark(space.arena);
     space.marked[at] = space.owner;
 }
@@ -481,16 +475,11 @@ static inline void space_do_mark(int at)
 static inline void space_do_since(const space_op *op)
 {
     int mark = op->slot % SPACE_MARKS, tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
-    for (int at = 0; at < space.shadow.slots; at++) {
-        shadow_block *block = &space.shadow.blocks[at];
+    SPACE_EACH(block)
         if (block->address && block->owner > space.marked[mark] && (!tag || block->tag == tag))
             (void)space_leave(block, op->stream);
-    }
     gpuarena_stream stream = space_enter(op->stream);
-    gpuarena_result result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
-    if (space_is_uncleared(result))
-        result = gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream);
-    if (result) space_blame("free_since fails");
+    SPACE_CLEARS("free_since", gpuarena_free_since(space.arena, space.marks[mark], space.tags[tag], stream));
 }
 
 static inline void space_do_use(const space_op *op)
@@ -538,18 +527,18 @@ static inline void space_do_resize(const space_op *op)
     space_verify(block, result ? block->bytes : least);
     if (result) return;
     block->bytes = op->bytes;
-    space_note_requested();
     uint64_t had = block->held;
     space_measure(block, 1);
+    space_recount();
     if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
     if (block->held > had) space_look_foreign(block->address + had, block->held - had);
     if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
     space_fill(block);
 }
 
-static inline void space_do_limit(uint64_t bytes)
+static inline void space_do_limit(const space_op *op)
 {
-    uint64_t before = space.shadow.limit;
+    uint64_t bytes = op->bytes, before = space.shadow.limit;
     space.shadow.limit = bytes;
     gpuarena_result result = space.result = gpuarena_set_limit(space.arena, bytes);
     space_expect("set_limit", result);
@@ -559,17 +548,17 @@ static inline void space_do_limit(uint64_t bytes)
         space_blame("idle memory is held above a lowered limit");
 }
 
-static inline void space_do_trim(uint64_t keep)
+static inline void space_do_trim(const space_op *op)
 {
-    uint64_t held = space_held(), released = UINT64_MAX;
+    uint64_t keep = op->bytes, held = space_held(), released = UINT64_MAX;
     space.result = gpuarena_trim(space.arena, keep, &released);
     space_expect("trim", space.result);
     if (space.plain) plain_judge_trim(held, keep, released);
 }
 
-static inline void space_do_reserve(uint64_t bytes)
+static inline void space_do_reserve(const space_op *op)
 {
-    uint64_t before = space_held();
+    uint64_t bytes = op->bytes, before = space_held();
     gpuarena_result result = space.result = gpuarena_reserve(space.arena, bytes);
     gpuarena_failure failure;
     uint64_t held = space_held();
@@ -585,8 +574,9 @@ static inline void space_do_reserve(uint64_t bytes)
     space.tally.fail_count += result != GPUARENA_OK;
 }
 
-static inline void space_do_rival(uint64_t bytes)
+static inline void space_do_rival(const space_op *op)
 {
+    uint64_t bytes = op->bytes;
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);   /* faults are the arena's alone */
     space.host_fails = 0;
     if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
@@ -597,17 +587,13 @@ static inline void space_do_rival(uint64_t bytes)
     if (bytes && bench_obtain(&space.driver, bytes, &space.rival) == SIM_SUCCESS) space.shadow.rival_bytes = bytes;
 }
 
-static inline void space_do_reset(int stream)
+static inline void space_do_reset(const space_op *op)
 {
-    stream = space_usable_from(stream);
-    for (int at = 0; at < space.shadow.slots; at++)
-        if (space.shadow.blocks[at].address && space.shadow.blocks[at].set) return;
+    int stream = space_usable_from(op->stream);
+    SHADOW_EACH(&space.shadow, block) if (block->set) return;
     if (stream == SPACE_NOBODY || !space_wait()) return;
-    for (int at = 0; at < space.shadow.slots; at++)
-        if (space.shadow.blocks[at].address) space_drop(&space.shadow.blocks[at]);
-    gpuarena_result result = gpuarena_reset(space.arena, space_enter(stream));
-    if (space_is_uncleared(result)) result = gpuarena_reset(space.arena, space_enter(stream));
-    if (result) space_blame("reset fails");
+    SPACE_EACH(block) if (block->address) space_drop(block);
+    SPACE_CLEARS("reset", gpuarena_reset(space.arena, space_enter(stream)));
 }
 
 static inline int space_packed_plans(void)
@@ -618,12 +604,12 @@ static inline int space_packed_plans(void)
 }
 
 /* A step that comes again may have a plan, which pages that move are worth: the arena believes that some did. */
-static inline void space_do_plan(uint32_t number)
+static inline void space_do_plan(const space_op *op)
 {
     int packed = space_packed_plans();
     space.has_steps = 1;
     space.arena->plans.moved_count++;
-    gpuarena_result result = gpuarena_step(space.arena, number);
+    gpuarena_result result = gpuarena_step(space.arena, (uint32_t)op->slot);
     space_expect("step", result);
     if (space_captures() && space_packed_plans() > packed) space_blame("a plan is packed while a stream is captured");
     space.arena->plans.moved_count = 0;
@@ -639,9 +625,9 @@ static inline void space_do_renew(const space_op *op)
         return;
     }
     if (!space_usable(stream) || heir == stream) return;
-    for (int at = 0; at < space.shadow.slots && !(op->flags & SPACE_KEEP); at++) {
-        const space_op gone = { SPACE_FREE, at, stream, 0, 0, 0 };
-        if (space.shadow.blocks[at].address && space.shadow.blocks[at].stream == stream) space_do_free(&gone);
+    SPACE_EACH(block) {
+        const space_op gone = { SPACE_FREE, (int)(block - space.shadow.blocks), stream, 0, 0, 0 };
+        if (block->address && block->stream == stream && !(op->flags & SPACE_KEEP)) space_do_free(&gone);
     }
     space_end_stream(stream, heir);
     if (!(op->flags & SPACE_STAY)) space_begin_stream(stream, op->bytes % 2 != 0);
@@ -671,47 +657,32 @@ static inline void space_do_fault(const space_op *op)
         sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, (op->flags & SPACE_LASTING) != 0, code);
 }
 
+static inline void space_do_work(const space_op *op)
+{
+    int stream = space_at(op->stream);
+    if (stream != SPACE_NOBODY) space_must(sim_work(space.machine, 0, space_enter(stream), op->bytes));
+}
+
+static inline void space_do_quiet(const space_op *op)
+{
+    space.quiet = 1;
+    space.look_every = op->bytes;
+    space.shadow.slots = SHADOW_MOST;
+}
+
+static inline void space_do_pass(const space_op *op) { sim_advance(space.machine, op->bytes); }
+static inline void space_do_largest(const space_op *op) { space.largest_bytes = op->bytes; }
+static inline void space_do_heaps(const space_op *op) { (void)op, space.arena->heaps.wanted = 1; }
+static inline void space_do_nothing(const space_op *op) { (void)op; }
+
 static inline void space_do(const space_op *op)
 {
+#define X(name, call) space_do_##call,
+    static void (*const calls[])(const space_op *) = { SPACE_ALL_KINDS(X) };
+#undef X
     sim_begin_op(space.machine, space.op);
     if (space.busy) space_be(1 + (op->bytes + (uint64_t)op->slot) % SPACE_THREADS);
-    switch (op->kind) {
-    case SPACE_ALLOC: space_do_alloc(op); break;
-    case SPACE_FREE: space_do_free(op); break;
-    case SPACE_USE: space_do_use(op); break;
-    case SPACE_RESIZE: space_do_resize(op); break;
-    case SPACE_TRIM:
-        space_do_trim(op->bytes);
-        break;
-    case SPACE_LIMIT: space_do_limit(op->bytes); break;
-    case SPACE_RESERVE: space_do_reserve(op->bytes); break;
-    case SPACE_RESET: space_do_reset(op->stream); break;
-    case SPACE_MARK: space_do_mark(op->slot % SPACE_MARKS); break;
-    case SPACE_SINCE: space_do_since(op); break;
-    case SPACE_PEAKS: space_do_peaks(); break;
-    case SPACE_WORK:
-        if (space_at(op->stream) != SPACE_NOBODY)
-            space_must(sim_work(space.machine, 0, space_enter(space_at(op->stream)), op->bytes));
-        break;
-    case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
-    case SPACE_RIVAL: space_do_rival(op->bytes); break;
-    case SPACE_FAULT: space_do_fault(op); break;
-    case SPACE_LARGEST: space.largest_bytes = op->bytes; break;
-    case SPACE_MISUSE: space_do_misuse(op); break;
-    case SPACE_HEAPS: space.arena->heaps.wanted = 1; break;
-    case SPACE_STEP: space_do_plan((uint32_t)op->slot); break;
-    case SPACE_RENEW: space_do_renew(op); break;
-    case SPACE_QUIET:
-        space.quiet = 1;
-        space.look_every = op->bytes;
-        space.shadow.slots = SHADOW_MOST;
-        break;
-    case SPACE_LONGEST: space_do_longest(op); break;
-    case SPACE_CAPTURE: space_do_capture(op); break;
-    case SPACE_GRAPH: space_do_graph(op); break;
-    case SPACE_LETGO: space_do_let_go(op); break;
-    default: break;
-    }
+    calls[op->kind](op);
     sim_advance(space.machine, 2000);
 }
 
@@ -845,9 +816,9 @@ static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
         gpuarena_get_stats(space.arena, &space.tally.last);
-        space_do_rival(0);
+        space_do_rival(&(space_op){ .kind = SPACE_RIVAL });
         space_end_captures();
-        space_do_reset(1);
+        space_do_reset(&(space_op){ .kind = SPACE_RESET, .stream = 1 });
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
         space_close_other();
         space_judge_left();

@@ -37,6 +37,16 @@ static inline uint64_t shadow_up(uint64_t bytes, uint64_t whole)
     return (bytes + whole - 1) / whole * whole;
 }
 
+/* The live block behind this one; NULL: the first, or there is none. */
+static inline const shadow_block *shadow_next(const space_shadow *shadow, const shadow_block *block)
+{
+    for (block = block ? block + 1 : shadow->blocks; block < shadow->blocks + shadow->slots; block++)
+        if (block->address) return block;
+    return NULL;
+}
+#define SHADOW_EACH(shadow, block) \
+    for (const shadow_block *block = NULL; (block = shadow_next(shadow, block)) != NULL;)
+
 static inline int shadow_enter(space_shadow *shadow, uint64_t address, uint64_t bytes)
 {
     if (shadow->range_count == SHADOW_RANGES) return 0;
@@ -47,8 +57,7 @@ static inline int shadow_enter(space_shadow *shadow, uint64_t address, uint64_t 
 
 static inline int shadow_is_busy(const space_shadow *shadow, const shadow_range *range)
 {
-    for (int at = 0; at < shadow->slots; at++)
-        if (shadow->blocks[at].address && shadow->blocks[at].address - range->address < range->bytes) return 1;
+    SHADOW_EACH(shadow, block) if (block->address - range->address < range->bytes) return 1;
     return 0;
 }
 
@@ -67,18 +76,16 @@ static inline int shadow_leave(space_shadow *shadow, uint64_t address)
 static inline uint64_t shadow_requested(const space_shadow *shadow)
 {
     uint64_t bytes = 0;
-    for (int at = 0; at < shadow->slots; at++) bytes += shadow->blocks[at].address ? shadow->blocks[at].bytes : 0;
+    SHADOW_EACH(shadow, block) bytes += block->bytes;
     return bytes;
 }
 
 static inline int shadow_overlaps(const space_shadow *shadow, int slot)
 {
     const shadow_block *one = &shadow->blocks[slot];
-    for (int at = 0; at < shadow->slots; at++) {
-        const shadow_block *other = &shadow->blocks[at];
-        if (at != slot && other->address && one->address < other->address + other->bytes
+    SHADOW_EACH(shadow, other)
+        if (other != one && one->address < other->address + other->bytes
             && other->address < one->address + one->bytes) return 1;
-    }
     return 0;
 }
 
@@ -104,19 +111,13 @@ static inline int shadow_in_segment(const space_shadow *shadow, const shadow_blo
 static inline uint64_t shadow_paged(const space_shadow *shadow, uint64_t page)
 {
     uint64_t bytes = 0;
-    for (int at = 0; at < shadow->slots && page; at++) {
-        const shadow_block *block = &shadow->blocks[at];
+    SHADOW_EACH(shadow, block) {
+        if (!page || shadow_in_segment(shadow, block)) continue;
         uint64_t first = block->address / page, last = (block->address + block->held - 1) / page;
-        if (!block->address || shadow_in_segment(shadow, block)) continue;
-        for (int other = 0; other < shadow->slots; other++) {
-            const shadow_block *before = &shadow->blocks[other];
-            if (before->address && before->address < block->address
-                && (before->address + before->held - 1) / page == first) {
-                first++;
-                break;
-            }
-        }
-        bytes += (last + 1 - first) * page;
+        int shared = 0;
+        SHADOW_EACH(shadow, before)
+            shared |= before->address < block->address && (before->address + before->held - 1) / page == first;
+        bytes += (last + 1 - first - (uint64_t)shared) * page;
     }
     return bytes;
 }
@@ -142,9 +143,8 @@ static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_
         uint64_t begin = shadow_ranges[at].address, end = begin + shadow_ranges[at].bytes;
         while (begin < end) {
             uint64_t next = end, behind = end, from = shadow_up(begin, alignment);
-            for (int slot = 0; slot < shadow->slots; slot++) {
-                const shadow_block *block = &shadow->blocks[slot];
-                if (!block->address || block->address < begin || block->address >= next) continue;
+            SHADOW_EACH(shadow, block) {
+                if (block->address < begin || block->address >= next) continue;
                 next = block->address;
                 behind = next + block->held;
             }

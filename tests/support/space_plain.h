@@ -102,12 +102,9 @@ static inline uint64_t space_wrong_address(int whose, uint64_t chance)
 static inline gpuarena_result space_classify(uint64_t address, const shadow_block **around)
 {
     const shadow_range *other = &space.other_range;
-    for (int at = 0; at < space.shadow.slots; at++) {
-        *around = &space.shadow.blocks[at];
-        if ((*around)->address && address - (*around)->address < (*around)->held)
+    for (*around = NULL; (*around = shadow_next(&space.shadow, *around)) != NULL;)
+        if (address - (*around)->address < (*around)->held)
             return address == (*around)->address ? GPUARENA_OK : GPUARENA_INTERIOR_POINTER;
-    }
-    *around = NULL;
     for (int at = 0; at < space.shadow.range_count; at++)
         if (address - shadow_ranges[at].address < shadow_ranges[at].bytes) return GPUARENA_DOUBLE_FREE;
     return address - other->address < other->bytes ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
@@ -160,9 +157,9 @@ static inline void space_close_other(void)
 
 static inline const char *space_wrong_counts(const gpuarena_stats *stats)
 {
-    int live = 0;
-    for (int at = 0; at < space.shadow.slots; at++) live += space.shadow.blocks[at].address != 0;
-    if (stats->live_count != (uint64_t)live) return "live_count";
+    uint64_t live = 0;
+    SHADOW_EACH(&space.shadow, block) live++;
+    if (stats->live_count != live) return "live_count";
     if (stats->misuse_count != space.misuse_count) return "misuse_count";
     if (stats->limit_bytes != space.shadow.limit) return "limit_bytes";
     if (stats->host_bytes != space.host.bytes) return "host_bytes";

@@ -125,7 +125,7 @@ static void shrink(shrink_program *program, const char *trouble)
 /* A whole file, for tests/. */
 static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed, const char *trouble)
 {
-#define X(name) "SPACE_" #name,
+#define X(name, call) "SPACE_" #name,
     static const char *const kinds[] = { SPACE_ALL_KINDS(X) };
 #undef X
     fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"

@@ -53,11 +53,9 @@ static inline void small_judge(const pages_state *before, int gives_back)
     uint64_t bad;
     space.tally.stuck_count += space.arena->paged.unmap_failed_count != 0;
     if (trouble[0]) space_blame("%s", trouble);
-    for (int at = 0; at < space.shadow.slots; at++) {
-        const shadow_block *block = &space.shadow.blocks[at];
-        if (block->address && !sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes,
-                                          block->owner, &bad)) space_blame("contents are spoilt (slot %d)", at);
-    }
+    SHADOW_EACH(&space.shadow, block)
+        if (!sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner, &bad))
+            space_blame("contents are spoilt (slot %d)", (int)(block - space.shadow.blocks));
     if (space.result) small_judge_refusal(before, &after, gives_back);
 }
 

@@ -149,8 +149,7 @@ static inline void space_pass(uint32_t *streams, int stream, int heir)
 static inline void space_end_stream(int stream, int heir)
 {
     space_follow(heir, stream);
-    for (int at = 0; at < space.shadow.slots; at++) {
-        shadow_block *block = &space.shadow.blocks[at];
+    SPACE_EACH(block) {
         if (!block->address) continue;
         if (block->own == stream) {
             block->own = SPACE_NOBODY;
@@ -244,8 +243,7 @@ static inline void space_end_capture(int origin)
         space_tell_end(fork);
     }
     space_tell_end(origin);
-    for (int at = 0; at < space.shadow.slots; at++) {
-        shadow_block *block = &space.shadow.blocks[at];
+    SPACE_EACH(block) {
         if (!block->address || block->capture != capture) continue;
         block->capture = 0;
         block->named = 0;
@@ -339,8 +337,7 @@ static inline void space_do_let_go(const space_op *op)
     if (result) return;
     of->id = 0;
     space.tally.let_go_count++;
-    for (int at = 0; at < space.shadow.slots; at++) {
-        shadow_block *block = &space.shadow.blocks[at];
+    SPACE_EACH(block) {
         if (!block->address || block->set != set) continue;
         block->set = 0;
         block->stream = stream;
