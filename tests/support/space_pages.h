@@ -17,7 +17,7 @@ static uint64_t space_handle_part = 256;         /* 2: large handles, though the
 
 typedef struct pages_state {
     gpuarena_stats stats;
-    uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
+    uint64_t walked, mapped, idle, held_bytes, handle_count, mapping_count;
     uint32_t spare_count;
     gpuarena__handle spare[64];
 } pages_state;
@@ -37,17 +37,21 @@ static inline gpuarena_result pages_visit(const gpuarena_block *at, void *user)
     return GPUARENA_OK;
 }
 
-/* Which page backs what. */
-static inline uint64_t pages_mapped(const gpuarena *arena)
+/* Which page backs what; *idle: how many have their handle inside one free block, counted page by page. */
+static inline uint64_t pages_mapped(const gpuarena *arena, uint64_t *idle)
 {
     uint64_t hash = 0, page = arena->paged.page_bytes;
+    *idle = 0;
     for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
         for (uint32_t index = range->first; index && range->pages; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
-            for (; !(node->size & GPUARENA__HOLE) && begin < end; begin = (begin / page + 1) * page)
-                hash = pages_mix(pages_mix(hash, begin / page),
-                                 range->pages[begin / page - gpuarena__pages_back(range, begin / page)]);
+            for (uint64_t at = begin / page; !(node->size & GPUARENA__HOLE) && at * page < end; at++) {
+                uint64_t first = at - gpuarena__pages_back(range, at);
+                hash = pages_mix(pages_mix(hash, at), range->pages[first]);
+                *idle += !(node->size & GPUARENA__LIVE) && first * page >= begin
+                    && (first + range->parts[first]) * page <= end;
+            }
         }
     }
     return hash;
@@ -61,7 +65,7 @@ static inline pages_state pages_look(const sim *machine, const gpuarena *arena)
     memset(&state, 0, sizeof state);
     gpuarena_walk_stats(arena, &state.stats);
     (void)gpuarena_walk(arena, pages_visit, &state.walked);
-    state.mapped = pages_mapped(arena);
+    state.mapped = pages_mapped(arena, &state.idle);
     state.held_bytes = counters.held_bytes;
     state.handle_count = counters.handle_count;
     state.mapping_count = counters.mapping_count;
@@ -80,24 +84,6 @@ static inline int pages_have_new_spare(const pages_state *before, const pages_st
         if (old == before->spare_count) return 1;
     }
     return 0;
-}
-
-/* The pages whose handle lies inside one free block, counted page by page. */
-static inline uint64_t pages_idle(const gpuarena *arena)
-{
-    uint64_t count = 0, page = arena->paged.page_bytes;
-    for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
-        for (uint32_t index = range->first; index && range->pages; index = gpuarena__node_at(arena, index)->next) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);
-            uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
-            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE)) continue;
-            for (uint64_t at = begin / page; at < (end + page - 1) / page; at++) {
-                uint64_t first = at - gpuarena__pages_back(range, at);
-                count += first * page >= begin && (first + range->parts[first]) * page <= end;
-            }
-        }
-    }
-    return count;
 }
 
 /* The free blocks as they would be if all streams were done, by a walk over all blocks: see gpuarena__seen. */
@@ -144,14 +130,11 @@ static inline const char *pages_differ(const pages_state *before, const pages_st
 }
 
 /* "": all handles are mapped or spare, and idle pages are those counted. */
-static inline const char *pages_audit(const sim *machine, const gpuarena *arena)
+static inline const char *pages_audit(const pages_state *state, const gpuarena *arena)
 {
-    sim_counters counters;
-    sim_get_counters(machine, 0, &counters);
-    if (!arena->paged.unmap_failed_count
-        && counters.mapping_count + arena->paged.spare_count != counters.handle_count)
+    if (!arena->paged.unmap_failed_count && state->mapping_count + state->spare_count != state->handle_count)
         return "handles are not those mapped and those spare";
-    return arena->paged.idle_count == pages_idle(arena) ? "" : "idle pages are not those counted";
+    return arena->paged.idle_count == state->idle ? "" : "idle pages are not those counted";
 }
 
 /* 1: the idle pages outside of a span, counted by few looks, are those that a walk over all blocks counts. */

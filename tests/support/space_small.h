@@ -49,7 +49,7 @@ static inline void small_judge_refusal(const pages_state *before, const pages_st
 static inline void small_judge(const pages_state *before, int gives_back)
 {
     pages_state after = pages_look(space.machine, space.arena);
-    const char *trouble = pages_audit(space.machine, space.arena);
+    const char *trouble = pages_audit(&after, space.arena);
     uint64_t bad;
     space.tally.stuck_count += space.arena->paged.unmap_failed_count != 0;
     if (trouble[0]) space_blame("%s", trouble);

@@ -29,29 +29,27 @@ enum { SPACE_KEEP = 1,                              /* blocks live on */
        SPACE_LAUNCH = 8, SPACE_DROP = 16 };
 /* What an op is, and what does it: space_do_CALL. X(name, call) */
 #define SPACE_ALL_KINDS(X) \
-    X(ALLOC, alloc)                                     /* into an empty slot, bytes, aligned, on a stream */ \
-    X(FREE, free) X(USE, use) X(RESIZE, resize)                     /* of a slot that is taken, else nothing */ \
-    X(TRIM, trim) X(LIMIT, limit) X(RESERVE, reserve) X(RESET, reset) \
-    X(MARK, mark) X(SINCE, since)                             /* slot: of a mark; SINCE: on a stream, of a tag or of all */ \
-    X(PEAKS, peaks)                                     /* peaks begin again */ \
-    X(WORK, work)                                      /* bytes: nanoseconds that the GPU works on the stream */ \
-    X(PASS, pass)                                      /* bytes: nanoseconds that the host does nothing */ \
-    X(RIVAL, rival)                                     /* bytes: what another process holds of the device from now on, \
-                                                    at most what is free */ \
-    X(FAULT, fault)                                     /* slot: kind of driver call; alignment: which of the next fails */ \
-    X(LARGEST, largest)                                   /* bytes: from now on the device obtains no more at once */ \
-    X(MISUSE, misuse)                                    /* bytes: of a free, where; slot: of whom: space_wrong_address */ \
-    X(HEAPS, heaps)                                     /* streams have heaps: as if another thread had named one */ \
-    X(STEP, plan)                                      /* a step of this number (slot) begins, as if pages had moved */ \
-    X(RENEW, renew)                                     /* a stream, not the first, ends, and another takes its place; or
-                                                    begins where none is */ \
-    X(QUIET, quiet)                                     /* from now on nobody asks for figures, but after each op of a
-                                                    multiple of bytes; 0: of none */ \
-    X(SEE, nothing)                                       /* everybody does */ \
-    X(LONGEST, longest)                                   /* an allocation of the longest free run, as all work is done */ \
-    X(CAPTURE, capture)                                   /* on a stream one begins, into a set (slot), or ends */ \
-    X(GRAPH, graph)                                     /* it (slot) is launched, dropped, or both */ \
-    X(LETGO, let_go)                                     /* a set (slot) ends */
+    X(ALLOC, alloc)      /* into an empty slot, bytes, aligned, on a stream */ \
+    X(FREE, free)        /* this and the next two: of a slot that is taken, else nothing */ \
+    X(USE, use) X(RESIZE, resize) X(TRIM, trim) X(LIMIT, limit) X(RESERVE, reserve) X(RESET, reset) \
+    X(MARK, mark)        /* slot: of a mark */ \
+    X(SINCE, since)      /* as well; on a stream, of a tag or of all */ \
+    X(PEAKS, peaks)      /* peaks begin again */ \
+    X(WORK, work)        /* bytes: nanoseconds that the GPU works on the stream */ \
+    X(PASS, pass)        /* bytes: nanoseconds that the host does nothing */ \
+    X(RIVAL, rival)      /* bytes: what another process holds from now on, at most what is free */ \
+    X(FAULT, fault)      /* slot: kind of driver call; alignment: which of the next fails */ \
+    X(LARGEST, largest)  /* bytes: from now on the device obtains no more at once */ \
+    X(MISUSE, misuse)    /* bytes: of a free, where; slot: of whom: space_wrong_address */ \
+    X(HEAPS, heaps)      /* streams have heaps: as if another thread had named one */ \
+    X(STEP, plan)        /* a step of this number (slot) begins, as if pages had moved */ \
+    X(RENEW, renew)      /* a stream, not the first, ends, and another takes its place; or begins where none is */ \
+    X(QUIET, quiet)      /* nobody asks for figures any more but after each op of a multiple of bytes; 0: of none */ \
+    X(SEE, nothing)      /* everybody does */ \
+    X(LONGEST, longest)  /* an allocation of the longest free run, as all work is done */ \
+    X(CAPTURE, capture)  /* on a stream one begins, into a set (slot), or ends */ \
+    X(GRAPH, graph)      /* it (slot) is launched, dropped, or both */ \
+    X(LETGO, let_go)     /* a set (slot) ends */
 #define X(name, call) SPACE_##name,
 typedef enum space_kind { SPACE_ALL_KINDS(X) SPACE_KINDS } space_kind;
 #undef X
