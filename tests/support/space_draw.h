@@ -408,9 +408,10 @@ static const draw_row draw_cross_step[] = {
 static const draw_row draw_cross_odd[] = {
     { 0, SPACE_KINDS, 0, .slot = "0-63", .stream = "@", .bytes = "0-1M" },
     { 5, SPACE_PASS, 0, .flags = 0 },
-    { 3, SPACE_CAPTURE, DRAW_CAPTURES, .flags = 0 },
+    { 3, SPACE_CAPTURE, 0, .flags = 0 },
     { 0, SPACE_CAPTURE, 0, .one_in = 2, .flags = SPACE_FORK },
-    { 4, SPACE_GRAPH, DRAW_CAPTURES, .flags = SPACE_LAUNCH },
+    { 4, SPACE_GRAPH, 0, .flags = SPACE_LAUNCH },
+    { 1, SPACE_LETGO, 0, .flags = 0 },
     { 0, SPACE_GRAPH, 0, .one_in = 4, .flags = SPACE_DROP },
     { 3, SPACE_ALLOC, 0, .bytes = "1M<0-4" },
     { 1, SPACE_TRIM, 0, .bytes = "0-30M" }
