@@ -240,8 +240,8 @@ static int request_parse(request *self, slice arguments)
 static int request_override(request *self, const char *key, int is_given, uint64_t value)
 {
     size_t index = workload_option(self->of, slice_of(key));
-    const family_option *option = &self->of->options[index];
     if (!is_given || index == self->of->option_count) return 0;
+    const family_option *option = &self->of->options[index];
     if (self->is_given[index]) {
         return request_refuse(self, "option %s and --%s are both given, expected one of them", key, key);
     }
