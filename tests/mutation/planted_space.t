@@ -36,7 +36,7 @@ my @planted = (
     ['a guarded block has no unmapped page behind it',
      q@memory, bytes + page, gpuarena__max(page, arena->unit))@, q@memory, bytes, gpuarena__max(page, arena->unit))@],
     ['addresses of guarded blocks are used again soon', q@enum { GPUARENA__RETIRED = 256 };@,
-     q@enum { GPUARENA__RETIRED = 3 };@],
+     q@enum { GPUARENA__RETIRED = 2 };@],
     ['a guarded block does not end where its pages end',
      q@begin = gpuarena__round_down(node->address + gpuarena__node_bytes(node) - req->bytes, req->alignment);@,
      q@begin = gpuarena__round_down(node->address + gpuarena__node_bytes(node) - req->bytes, 4096);@],
