@@ -19,11 +19,7 @@ if (($devices // '') !~ /^  cuda:0 /) {
 }
 print "# $devices\n";
 
-sub csv {
-    my $run = stress('run', @_, '--device', 'cuda:0', '-q', '--out', 'csv=-');
-    print "#   $_\n" for split /\n/, $run->{err};
-    return ($run, rows($run->{out}));
-}
+sub on_gpu { return csv(@_, '--device', 'cuda:0') }
 
 # ---- what there is room for: a GPU may be small, or busy
 my $json = eval { JSON::PP->new->utf8->decode(stress(qw(run -w uniform:n=500 -p segments --device cuda:0 --no-timing -q --out json=-))->{out}) } // {};
@@ -49,7 +45,7 @@ my @traces = grep { -r } map { "$traces/pytorch/$_" } qw(medium_128_training.tra
 skip("no recorded PyTorch traces in $traces/pytorch: set GPUARENA_TRACES") if @traces < 2;
 for my $workload (grep({ defined } $train), map { "replay:$_" } @traces) {
     my ($simulated) = fitting($workload) or no_room($workload), next;
-    my ($run, $raw, $arena) = csv('-w', $workload, '-p', 'raw,segments');
+    my ($run, $raw, $arena) = on_gpu('-w', $workload, '-p', 'raw,segments');
     is("$run->{code} $raw->{status} $arena->{status}", '0 ok ok', "$workload: exit 0");
     is($arena->{digest}, $raw->{digest}, "$workload: the same results");
     is($simulated->{digest}, $raw->{digest}, "$workload: and those of the simulated device");
@@ -60,13 +56,13 @@ for my $workload (grep({ defined } $train), map { "replay:$_" } @traces) {
 # ---- every byte of every block, written and read back
 for my $workload (qw(uniform:n=2000,max=8 train:steps=2,layers=2)) {
     fitting($workload) or no_room($workload), next;
-    my ($full, @verified) = csv('-w', $workload, '-p', 'raw,segments', '--verify', 'full', '--no-timing');
+    my ($full, @verified) = on_gpu('-w', $workload, '-p', 'raw,segments', '--verify', 'full', '--no-timing');
     is("$full->{code} @{[map { $_->{status} } @verified]}", '0 ok ok', "$workload: contents hold, all of them");
 }
 
 # ---- limits hold, and out of memory is a result
 if ($free > 5 << 28) {
-    my ($limited, $poor) = csv('-w', 'train', '-p', 'segments', '--limit', '1G', '--no-timing');
+    my ($limited, $poor) = on_gpu('-w', 'train', '-p', 'segments', '--limit', '1G', '--no-timing');
     is("$limited->{code} $poor->{status}", '0 oom', 'train under 1G: status oom, exit 0');
     ok($poor->{reserved_peak_bytes} <= 1 << 30, 'the limit holds');
 } else {
