@@ -221,9 +221,9 @@ int op_stream_write(const op_stream *stream, FILE *out)
 {
     uint64_t number = 0;                         /* of the allocation or free that comes next */
     fputs("gpuarena-trace 1\n", out);
-    for (const op *at = stream->ops; at < stream->ops + stream->op_count; at++) {
-        write_op(stream, at, number, out);
-        number += (uint64_t)op_is_counted(at);
+    for (uint64_t at = 0; at < stream->op_count; at++) {
+        write_op(stream, &stream->ops[at], number, out);
+        number += (uint64_t)op_is_counted(&stream->ops[at]);
     }
     return fflush(out) != 0 || ferror(out) ? -1 : 0;
 }
