@@ -11073,7 +11073,7 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* What all arenas under `top` except `arena` have. They are looked at one after the other: a block that is
+/* Sums of all arenas under `top` except `arena`. They are looked at one after the other: a block that is
    freed in one after the look, while memory of another is taken before it, seems to be live in both. */
 typedef struct gpuarena__others {
     uint64_t idle;                               /* bytes that could be released */
