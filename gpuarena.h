@@ -1130,7 +1130,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
      Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
                 packed, at once or after it has given up its memory, about 2 ms for 1,000 allocations of the
-                step; else constant.
+                step, or a few times that, after which packing is given up; else constant.
      Driver     when a plan is made or packed, the groups vm and events, capture.active and memory.info: idle
                 pages move, and those beyond the peak go back. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
@@ -7377,11 +7377,16 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 
 /* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
    other, each at the lowest address at which no block lies that is there at the same time: the largest first,
-   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
+   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others.
 
-/* Windows of time. A step is cut into 64 spans: windows 64 to 127. Each window below 64 covers the window of
-   twice its number and the next one, so window 1 is the whole step. */
-enum { GPUARENA__PACK_SPANS = 64, GPUARENA__PACK_WINDOWS = 128 };
+   A step is cut into windows: window 1 is all of it, and window w is cut into windows 2w and 2w + 1, down to
+   single allocations. The parts of a time are the fewest windows that make it up. Each window has two lists
+   of addresses: list 2w of those that are taken throughout it, and list 2w + 1 of those that are taken at
+   some time in it. So an address is taken at some time of a block's life if it is taken at some time in one
+   of the parts, or throughout a window around one. */
+
+typedef struct gpuarena__taken { uint64_t offset, end; } gpuarena__taken;    /* addresses, in units */
+typedef struct gpuarena__list { uint32_t start, count; } gpuarena__list;     /* in pack.taken */
 typedef struct gpuarena__packed {
     uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap); from: its number
                                                     in its sequence */
@@ -7389,15 +7394,24 @@ typedef struct gpuarena__packed {
 } gpuarena__packed;
 typedef struct gpuarena__pack {
     const gpuarena__sequence *sequence;
-    gpuarena__packed *blocks;                    /* behind them gaps, by offset: memory that no block gets */
+    gpuarena__packed *blocks;
     uint64_t *keys;                              /* to sort the blocks by */
     uint32_t *order;
-    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* what was placed and is there in a window, by offset */
-    uint32_t counts[GPUARENA__PACK_WINDOWS];
-    uint32_t count, gap_count, span, unit_log2;  /* span: a 64th of a step, or more */
+    uint32_t count, unit_log2;
+    uint32_t windows;                            /* window `windows` is the first allocation alone: 2^n */
+    gpuarena__list *lists;
+    gpuarena__taken *taken;                      /* by list, and by offset; neighbours in a list are one */
+    uint64_t looks;                              /* into lists */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
     uint64_t end;                                /* what lies above has no memory, in units */
 } gpuarena__pack;
+
+enum {
+    GPUARENA__PACK_LISTS = 2 * 21 * (2 + 2 * 2), /* of a block at most: of two times, which have on each of 21
+                                                    levels two parts, each with two lists, and two windows
+                                                    around parts */
+    GPUARENA__PACK_LOOKS = 512                   /* packing is given up after so many for each allocation */
+};
 
 /* Sorts blocks by their keys, in descending order. */
 static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t count)
@@ -7405,72 +7419,102 @@ static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t 
     GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
-/* Enters what was placed into a window's list. */
-static void gpuarena__pack_insert(gpuarena__pack *pack, uint32_t window, uint32_t block)
+static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *lists)
 {
-    uint32_t *list = pack->lists[window], low = 0, high = pack->counts[window];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pack->blocks[list[middle]].offset < pack->blocks[block].offset) low = middle + 1;
-        else high = middle;
+    lists[0] = 2 * window + 1;
+    lists[1] = 2 * window;
+    return 1 + enters;
+}
+
+/* Writes down the lists in which what is taken at a time is entered; or, with enters 0, those that say what
+   is taken at that time already. Returns how many. */
+static uint32_t gpuarena__pack_time(const gpuarena__pack *pack, uint32_t from, uint32_t to, uint32_t enters,
+                                    uint32_t *lists)
+{
+    uint32_t low = pack->windows + from, high = pack->windows + to, left = 0, right = 0, count = 0;
+    for (; low < high || left > 1 || right > 1; low /= 2, high /= 2) {
+        left /= 2;                               /* the windows around the first part and the last one */
+        right /= 2;
+        if (left) lists[count++] = 2 * left + enters;
+        if (right && right != left) lists[count++] = 2 * right + enters;
+        if (low < high && low & 1) count += gpuarena__pack_part(left = low++, enters, lists + count);
+        if (low < high && high & 1) count += gpuarena__pack_part(right = --high, enters, lists + count);
     }
-    memmove(list + low + 1, list + low, (pack->counts[window] - low) * sizeof *list);
-    list[low] = block;
+    return count;
 }
 
-/* The window that is the span of a time. */
-static uint32_t gpuarena__pack_span(const gpuarena__pack *pack, uint32_t time)
+/* Writes down the lists of both times of a block, as pack_time does. */
+static uint32_t gpuarena__pack_lists(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t enters,
+                                     uint32_t *lists)
 {
-    return GPUARENA__PACK_SPANS + time / pack->span;
+    uint32_t count = gpuarena__pack_time(pack, one->from, one->to, enters, lists);
+    return one->wrap ? count + gpuarena__pack_time(pack, 0, one->wrap, enters, lists + count) : count;
 }
 
-/* Enters a block into the lists of the windows in which it is there; or only counts it. */
-static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
+/* The first of a list that ends above an offset. The search adds instead of branching, since a processor
+   cannot foresee which way it goes. */
+static gpuarena__taken *gpuarena__pack_above(const gpuarena__pack *pack, uint32_t list, uint64_t offset)
 {
-    const gpuarena__packed *one = &pack->blocks[block];
-    uint32_t from = gpuarena__pack_span(pack, one->from), last = gpuarena__pack_span(pack, one->to - 1),
-             wrap = one->wrap ? gpuarena__pack_span(pack, one->wrap - 1) : 0,
-             first = gpuarena__pack_span(pack, one->wrap ? 0 : one->from), window;
-    for (; first; first /= 2, from /= 2, last /= 2, wrap /= 2)
-        for (window = first; window <= last; window++) {
-            if (window > wrap && window < from) continue;
-            if (enters) gpuarena__pack_insert(pack, window, block);
-            pack->counts[window]++;
+    gpuarena__taken *first = pack->taken + pack->lists[list].start;
+    uint32_t count = pack->lists[list].count, half;
+    for (; count > 1; count -= half) {
+        half = count / 2;
+        first += (first[half - 1].end <= offset) * half;
+    }
+    return first + (count && first->end <= offset);
+}
+
+static const gpuarena__taken *gpuarena__pack_end(const gpuarena__pack *pack, uint32_t list)
+{
+    return pack->taken + pack->lists[list].start + pack->lists[list].count;
+}
+
+/* Enters addresses into a list. */
+static void gpuarena__pack_take(gpuarena__pack *pack, uint32_t list, uint64_t offset, uint64_t end)
+{
+    gpuarena__taken *at = gpuarena__pack_above(pack, list, offset - (offset != 0)), *past = at;
+    const gpuarena__taken *last = gpuarena__pack_end(pack, list);
+    for (; past < last && past->offset <= end; past++) {
+        offset = gpuarena__min(offset, past->offset);
+        end = gpuarena__max(end, past->end);
+    }
+    memmove(at + 1, past, (size_t)(last - past) * sizeof *at);
+    at->offset = offset;
+    at->end = end;
+    pack->lists[list].count += (uint32_t)(at + 1 - past);
+}
+
+/* The lowest offset for a block, `offset` at least: all its lists agree on it. The largest windows are asked
+   first. */
+static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed *one, uint64_t offset)
+{
+    uint32_t lists[GPUARENA__PACK_LISTS], count = gpuarena__pack_lists(pack, one, 0, lists), next = count,
+             agree;
+    for (agree = 0; agree < count; agree++) {
+        uint32_t list = lists[--next];
+        const gpuarena__taken *at = gpuarena__pack_above(pack, list, offset),
+                              *last = gpuarena__pack_end(pack, list);
+        if (!next) next = count;
+        for (; at < last && at->offset < offset + one->units; at++) {
+            offset = at->end;
+            agree = 0;
         }
-}
-
-/* The lowest offset, `offset` at least, at which so many units meet no gap. */
-static uint64_t gpuarena__pack_past_gaps(const gpuarena__pack *pack, uint64_t offset, uint64_t units)
-{
-    const gpuarena__packed *gaps = pack->blocks + pack->count;
-    uint32_t low = 0, high = pack->gap_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (gaps[middle].offset + gaps[middle].units <= offset) low = middle + 1;
-        else high = middle;
+        pack->looks++;
     }
-    for (; low < pack->gap_count && gaps[low].offset < offset + units; low++)
-        offset = gpuarena__max(offset, gaps[low].offset + gaps[low].units);
     return offset;
 }
 
-/* The lowest offset for a block, `bottom` at least. Only what is there in the smallest window that it lies in
-   can be in its way, and the gaps. */
-static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint64_t bottom)
+/* Tells whether packing has taken longer than a plan is worth. */
+static int gpuarena__pack_is_long(const gpuarena__pack *pack)
 {
-    uint64_t offset = gpuarena__pack_past_gaps(pack, bottom, one->units), end;
-    uint32_t window = gpuarena__pack_span(pack, one->wrap ? 0 : one->from),
-             last = gpuarena__pack_span(pack, one->to - 1), at;
-    for (; window != last; window /= 2) last /= 2;
-    for (at = 0; at < pack->counts[window]; at++) {
-        const gpuarena__packed *other = &pack->blocks[pack->lists[window][at]];
-        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
-              || one->from < other->wrap)) continue;
-        if (other->offset >= offset + one->units) break;
-        end = other->offset + other->units;
-        if (end > offset) offset = gpuarena__pack_past_gaps(pack, end, one->units);
-    }
-    return offset;
+    return pack->looks > (uint64_t)GPUARENA__PACK_LOOKS * pack->count;
+}
+
+/* Takes everything out of the lists. */
+static void gpuarena__pack_clear(gpuarena__pack *pack)
+{
+    uint32_t list;
+    for (list = 0; list < 4 * pack->windows; list++) pack->lists[list].count = 0;
 }
 
 /* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size. */
@@ -7484,50 +7528,34 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
         pack->order[at] = at;
     }
     gpuarena__pack_sort(pack->keys, pack->order, pack->count);
-    pack->top = 0;
-    memset(pack->counts, 0, sizeof pack->counts);
+    gpuarena__pack_clear(pack);
+    pack->top = pack->looks = 0;
 }
 
 static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t offset)
 {
-    pack->blocks[block].offset = offset;
-    pack->top = gpuarena__max(pack->top, offset + pack->blocks[block].units);
-    gpuarena__pack_windows(pack, block, 1);
+    gpuarena__packed *one = &pack->blocks[block];
+    uint32_t lists[GPUARENA__PACK_LISTS], count = gpuarena__pack_lists(pack, one, 1, lists);
+    one->offset = offset;
+    pack->top = gpuarena__max(pack->top, offset + one->units);
+    while (count) gpuarena__pack_take(pack, lists[--count], offset, offset + one->units);
 }
 
-/* Places all blocks in a region. */
-static void gpuarena__pack_place(gpuarena__pack *pack, int early)
+/* Places all blocks in a region. 0: that takes too long. */
+static int gpuarena__pack_place(gpuarena__pack *pack, int early)
 {
     uint64_t bottom = 0;
     uint32_t at;
     gpuarena__pack_begin(pack, early);
-    for (at = 0; at < pack->count; at++) {
+    for (at = 0; at < pack->count && !gpuarena__pack_is_long(pack); at++) {
         const gpuarena__packed *one = &pack->blocks[pack->order[at]];
         if (one->units <= pack->peak >> 16 && !bottom) {         /* tiny: from here on, above all others */
             bottom = pack->top;
-            memset(pack->counts, 0, sizeof pack->counts);
+            gpuarena__pack_clear(pack);
         }
         gpuarena__pack_put(pack, pack->order[at], gpuarena__pack_find(pack, one, bottom));
     }
-}
-
-/* Places all blocks between the gaps: where they lay before, if they can stay there, and then the others. */
-static void gpuarena__pack_keep(gpuarena__pack *pack)
-{
-    uint32_t at, left = 0;
-    gpuarena__pack_begin(pack, 0);
-    for (at = 0; at < pack->count; at++) {
-        uint32_t block = pack->order[at];
-        const gpuarena__packed *one = &pack->blocks[block];
-        if (gpuarena__pack_find(pack, one, one->offset) == one->offset)
-            gpuarena__pack_put(pack, block, one->offset);
-        else pack->order[left++] = block;
-    }
-    for (at = 0; at < left; at++) {
-        uint32_t block = pack->order[at];
-        gpuarena__pack_put(pack, block, gpuarena__pack_find(pack, &pack->blocks[block], 0));
-    }
-    for (at = 0; at < pack->count; at++) pack->order[at] = at;
+    return at == pack->count;
 }
 
 /* Tells whether a block can be planned: it is freed before its own allocation comes again. */
@@ -7544,7 +7572,6 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
     uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
     uint32_t at;
     memset(freed, 0, (sequence->count + 1) * sizeof *freed);
-    pack->span = sequence->count / GPUARENA__PACK_SPANS + 1;
     for (at = 0; at < sequence->count; at++) {
         gpuarena__packed *one = &pack->blocks[pack->count];
         if (!gpuarena__is_plannable(sequence, at, record)) continue;
@@ -7564,11 +7591,12 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
     }
 }
 
+/* Enters a gap: addresses that no block gets, at any time. */
 static void gpuarena__pack_gap(gpuarena__pack *pack, uint64_t end)
 {
-    gpuarena__packed *gap = &pack->blocks[pack->count + pack->gap_count++];
+    gpuarena__taken *gap = &pack->taken[pack->lists[2].start + pack->lists[2].count++];
     gap->offset = pack->end;
-    gap->units = end - pack->end;
+    gap->end = end;
 }
 
 /* The gaps between what a plan may have for a stream: what is free for it, or was allocated in the step that
@@ -7595,6 +7623,27 @@ static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, con
     gpuarena__pack_gap(pack, pack->end);
 }
 
+/* Places all blocks between the gaps: where they lay before, if they can stay there, and then the others. 0:
+   that takes too long. */
+static int gpuarena__pack_keep(gpuarena__pack *pack)
+{
+    uint32_t at, left = 0;
+    for (at = 0; at < pack->count; at++) {
+        uint32_t block = pack->order[at];
+        const gpuarena__packed *one = &pack->blocks[block];
+        if (gpuarena__pack_find(pack, one, one->offset) == one->offset)
+            gpuarena__pack_put(pack, block, one->offset);
+        else pack->order[left++] = block;
+    }
+    for (at = 0; at < left && !gpuarena__pack_is_long(pack); at++) {
+        uint32_t block = pack->order[at];
+        gpuarena__pack_put(pack, block, gpuarena__pack_find(pack, &pack->blocks[block], 0));
+    }
+    if (at < left) return 0;
+    for (at = 0; at < pack->count; at++) pack->order[at] = at;
+    return 1;
+}
+
 /* Enters the addresses into the sequence: `base` and the offset's bytes. Sorts the blocks by them. */
 static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
 {
@@ -7616,50 +7665,73 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
     }
 }
 
-/* Places the blocks in a region, and again in another order if that may do better. */
-static void gpuarena__pack_twice(gpuarena__pack *pack)
+/* Places the blocks in a region, and again in another order if that may do better. 0: that takes too long. */
+static int gpuarena__pack_twice(gpuarena__pack *pack)
 {
     uint64_t top;
-    gpuarena__pack_place(pack, 0);
+    if (!gpuarena__pack_place(pack, 0)) return 0;
     gpuarena__pack_enter(pack, 1);
     top = pack->top;
-    if (top <= pack->peak + pack->peak / 256) return;
-    gpuarena__pack_place(pack, 1);
-    if (pack->top < top) gpuarena__pack_enter(pack, 1);
-    pack->top = gpuarena__min(top, pack->top);
+    if (top <= pack->peak + pack->peak / 256) return 1;
+    if (gpuarena__pack_place(pack, 1) && pack->top < top) gpuarena__pack_enter(pack, 1);
+    else pack->top = top;
+    return 1;
+}
+
+/* Allocates the lists: each has room for all blocks that may be entered, and list 2 for so many gaps, too.
+   Returns the bytes. 0: no host memory. */
+static size_t gpuarena__pack_reserve(gpuarena *arena, gpuarena__pack *pack, uint32_t gaps)
+{
+    uint32_t lists[GPUARENA__PACK_LISTS], at, list;
+    size_t bytes, room = 0;
+    gpuarena__pack_clear(pack);
+    pack->lists[2].count = gaps;
+    for (at = 0; at < pack->count; at++) {
+        uint32_t count = gpuarena__pack_lists(pack, &pack->blocks[at], 1, lists);
+        while (count) pack->lists[lists[--count]].count++;
+    }
+    for (list = 0; list < 4 * pack->windows; list++) {
+        pack->lists[list].start = (uint32_t)room;
+        room += pack->lists[list].count;
+    }
+    bytes = (room + 1) * sizeof *pack->taken;
+    pack->taken = room > UINT32_MAX ? NULL : (gpuarena__taken *)gpuarena__host_alloc(arena, bytes);
+    return pack->taken ? bytes : 0;
 }
 
 /* Packs the blocks of a plan on one stream; keeps 1: where they lay, as far as they can, and otherwise at
-   offsets in a region. 0: no host memory. */
+   offsets in a region. 0: no host memory, or that takes too long. */
 static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpuarena__plan *plan,
                                uint32_t record, int keeps)
 {
-    uint32_t count = plan->seen.count, at, *lists,
-             block_count = count + (keeps ? arena->nodes.chunk_count * GPUARENA__CHUNK : 0);
-    size_t bytes = block_count * sizeof *pack->blocks + (count + 1) * sizeof *pack->keys
-        + count * sizeof *pack->order, list_bytes = sizeof *lists;
+    uint32_t count = plan->seen.count;
+    size_t bytes, list_bytes;
+    int done = 0;
+    pack->windows = 1;
+    while (pack->windows < count) pack->windows *= 2;
+    bytes = count * (sizeof *pack->blocks + sizeof *pack->order) + (count + 1) * sizeof *pack->keys
+        + 4 * pack->windows * sizeof *pack->lists;
     pack->blocks = (gpuarena__packed *)gpuarena__host_alloc(arena, bytes);
     if (!pack->blocks) return 0;
-    pack->keys = (uint64_t *)(void *)(pack->blocks + block_count);
-    pack->order = (uint32_t *)(void *)(pack->keys + count + 1);
+    pack->keys = (uint64_t *)(void *)(pack->blocks + count);
+    pack->lists = (gpuarena__list *)(void *)(pack->keys + count + 1);
+    pack->order = (uint32_t *)(void *)(pack->lists + 4 * pack->windows);
     pack->sequence = &plan->seen;
     pack->unit_log2 = arena->plans.unit_log2;
     gpuarena__pack_fill(pack, record);
-    if (keeps) gpuarena__pack_gaps(arena, pack, plan, record);
-    for (at = 0; at < pack->count; at++) gpuarena__pack_windows(pack, at, 0);
-    for (at = 0; at < GPUARENA__PACK_WINDOWS; at++) list_bytes += pack->counts[at] * sizeof *lists;
-    pack->lists[0] = lists = (uint32_t *)gpuarena__host_alloc(arena, list_bytes);
-    if (lists) {
-        for (at = 1; at < GPUARENA__PACK_WINDOWS; at++)
-            pack->lists[at] = pack->lists[at - 1] + pack->counts[at - 1];
-        if (keeps) {
-            gpuarena__pack_keep(pack);
-            gpuarena__pack_enter(pack, 0);
-        } else gpuarena__pack_twice(pack);
-        gpuarena__host_free(arena, lists, list_bytes);
+    list_bytes = gpuarena__pack_reserve(arena, pack, keeps ? arena->nodes.chunk_count * GPUARENA__CHUNK : 0);
+    if (list_bytes) {
+        if (!keeps) done = gpuarena__pack_twice(pack);
+        else {
+            gpuarena__pack_begin(pack, 0);
+            gpuarena__pack_gaps(arena, pack, plan, record);
+            done = gpuarena__pack_keep(pack);
+            if (done) gpuarena__pack_enter(pack, 0);
+        }
+        gpuarena__host_free(arena, pack->taken, list_bytes);
     }
     gpuarena__host_free(arena, pack->blocks, bytes);
-    return lists != NULL;
+    return done;
 }
 
 /* ---- regions */

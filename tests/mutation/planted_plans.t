@@ -95,10 +95,6 @@ my @rare = (
      q@for (most = 0; most >= 0; most--)@],
     ['plans end for idle memory that the device lacks', q@    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes - unmapped@,
      q@    (void)gpuarena__release_to(arena, arena->stats.reserved_bytes - unmapped@],
-    ['a gap that ends where a block begins is passed over, with those behind it',
-     q@if (gaps[middle].offset + gaps[middle].units <= offset) low = middle + 1;@, q@if (1) low = middle + 1;@],
-    ['gaps are not looked at again where a block moves up',
-     q@if (end > offset) offset = gpuarena__pack_past_gaps(pack, end, one->units);@, q@if (end > offset) offset = end;@],
     ['plans end for a dedicated block', q@    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what@, q@    if (0        /* what@],
     ['a plan keeps what is idle above a lowered limit',
      q@    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
@@ -107,6 +103,24 @@ my @rare = (
 );
 
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'paged.script', mistakes => \@rare);
+# Those of packing itself.
+my @packing = (
+    ['what ends where a block begins is passed over, with what is behind it',
+     q@        first += (first[half - 1].end <= offset) * half;@, q@        first += half;@],
+    ['lists that agreed are not asked again where a block moves up',
+     q@            offset = at->end;
+            agree = 0;@, q@            offset = at->end;@],
+    ['what is taken throughout a larger window is in no way', q@        if (left) lists[count++] = 2 * left + enters;@,
+     q@        if (left && enters) lists[count++] = 2 * left + enters;@],
+    ['what is taken in a part of a time is not entered around it',
+     q@        if (right && right != left) lists[count++] = 2 * right + enters;@,
+     q@        if (right && right != left) lists[count++] = 2 * right;@],
+    ['a block of two steps is entered in one', q@return one->wrap ? count + gpuarena__pack_time(@,
+     q@return one->wrap && !enters ? count + gpuarena__pack_time(@],
+    ['packing goes on for ever', q@return pack->looks > (uint64_t)GPUARENA__PACK_LOOKS * pack->count;@, q@return 0;@],
+);
+
+planted(test => 'tests/unit/arena/test_section_packing.c', mistakes => \@packing);
 # Those that take captures beside.
 my @crossed = (
     ['a plan that waits has a capture set whose record was its stream\'s',

@@ -1,0 +1,190 @@
+/* The packing of plans, in section >>plan of the header, from inside: each block of a step lies where the slowest way
+   would put it, and packing looks into so few lists that a step of many blocks is packed, or given up, soon. */
+#include "section.h"
+
+enum { MOST = 20000, UNIT_LOG2 = 8 };
+
+static gpuarena__planned list[MOST];
+static fake_device device;
+
+/* ---- the slowest way: a block is tried at each address that follows a block */
+
+typedef struct placed { uint32_t from, to, wrap; uint64_t units, offset; } placed;
+
+/* Fills `block` with what is there from the allocation `at` on. */
+static placed placed_of(uint32_t at, uint32_t count)
+{
+    uint32_t until = list[at].until;
+    placed block = { at, until < count ? until : count, until > count + 1 ? until - count - 1 : 0, list[at].units, 0 };
+    return block;
+}
+
+static uint32_t life(const placed *block) { return block->to - block->from + block->wrap; }
+
+static int is_beside(const placed *one, const placed *other)
+{
+    return (one->from < other->to && other->from < one->to) || one->from < other->wrap || other->from < one->wrap
+        || (one->wrap && other->wrap);
+}
+
+static int is_free(const placed *blocks, uint32_t count, const placed *one, uint64_t offset)
+{
+    for (uint32_t at = 0; at < count; at++)
+        if (is_beside(&blocks[at], one) && offset < blocks[at].offset + blocks[at].units
+            && blocks[at].offset < offset + one->units) return 0;
+    return 1;
+}
+
+static int early;                                /* of one size: the earliest first, not the longest-lived */
+
+static int by_size(const void *left, const void *right)
+{
+    const placed *one = left, *other = right;
+    if (one->units != other->units) return one->units < other->units ? 1 : -1;
+    if (early) return one->from < other->from ? -1 : 1;
+    return life(one) < life(other) ? 1 : -1;
+}
+
+/* Places all blocks; those below a 65536th of the peak above the others. Returns where they end. */
+static uint64_t place_slowly(placed *blocks, uint32_t count, uint64_t peak, int in_order_of_time)
+{
+    uint64_t top = 0, bottom = 0;
+    early = in_order_of_time;
+    qsort(blocks, count, sizeof *blocks, by_size);
+    for (uint32_t at = 0; at < count; at++) {
+        placed *one = &blocks[at];
+        if (!bottom && one->units <= peak >> 16) bottom = top;
+        one->offset = UINT64_MAX;
+        if (is_free(blocks, at, one, bottom)) one->offset = bottom;
+        for (uint32_t below = 0; below < at; below++) {
+            uint64_t offset = blocks[below].offset + blocks[below].units;
+            if (offset >= bottom && offset < one->offset && is_free(blocks, at, one, offset)) one->offset = offset;
+        }
+        if (one->offset + one->units > top) top = one->offset + one->units;
+    }
+    return top;
+}
+
+static uint64_t peak_of(const placed *blocks, uint32_t count, uint32_t times)
+{
+    uint64_t peak = 0;
+    for (uint32_t time = 0; time < times; time++) {
+        placed moment = { time, time + 1, 0, 0, 0 };
+        uint64_t units = 0;
+        for (uint32_t at = 0; at < count; at++) units += is_beside(&blocks[at], &moment) ? blocks[at].units : 0;
+        if (units > peak) peak = units;
+    }
+    return peak;
+}
+
+/* ---- drawn steps */
+
+/* No two blocks of a size live as long, so that their order is certain. */
+static void draw_step(uint32_t count, uint32_t sizes)
+{
+    memset(list, 0, count * sizeof *list);
+    for (uint32_t at = 0; at < count; at++) {
+        uint32_t longest = section_draw() % 2 ? count : 1 + count / 8, alike = 1;
+        list[at].record = (uint32_t)(section_draw() % 8 != 0);         /* else another stream's */
+        list[at].until = at + 1 + (uint32_t)(section_draw() % longest);
+        if (list[at].until > count) list[at].until++;                  /* freed in the next step, or when this one ends */
+        list[at].units = 1 + (uint32_t)(section_draw() % sizes) * (section_draw() % 4 ? 1 : 100000);
+        for (; alike; list[at].units += alike) {
+            placed one = placed_of(at, count);
+            alike = 0;
+            for (uint32_t before = 0; before < at && !alike; before++) {
+                placed other = placed_of(before, count);
+                alike = list[before].units == list[at].units && life(&one) == life(&other);
+            }
+        }
+    }
+}
+
+static int pack(gpuarena *arena, gpuarena__pack *pack, uint32_t count)
+{
+    gpuarena__plan plan;
+    memset(&plan, 0, sizeof plan);
+    memset(pack, 0, sizeof *pack);
+    plan.seen.list = list;
+    plan.seen.count = count;
+    return gpuarena__pack_make(arena, pack, &plan, 1, 0);
+}
+
+static void test_each_lies_as_low_as_it_can(gpuarena *arena)
+{
+    static placed blocks[100];
+    int wrong = 0, wraps = 0, tiny = 0, again = 0;
+    for (uint32_t step = 0; step < 600; step++) {
+        uint32_t count = 1 + (uint32_t)(section_draw() % 100), blocks_count = 0;
+        gpuarena__pack packed;
+        draw_step(count, step % 2 ? 4 : 1000);
+        for (uint32_t at = 0; at < count; at++)
+            if (list[at].record == 1) {
+                placed *one = &blocks[blocks_count++];
+                *one = placed_of(at, count);
+                wraps += one->wrap != 0;
+            }
+        uint64_t peak = peak_of(blocks, blocks_count, count), top = place_slowly(blocks, blocks_count, peak, 0);
+        if (top > peak + peak / 256) {
+            uint64_t first = top;
+            top = place_slowly(blocks, blocks_count, peak, 1);
+            again += top < first;
+            if (top >= first) top = place_slowly(blocks, blocks_count, peak, 0);
+        }
+        wrong += !pack(arena, &packed, count) || packed.top != top || packed.peak != peak;
+        for (uint32_t at = 0; at < blocks_count; at++) {
+            wrong += list[blocks[at].from].address != 1 + (blocks[at].offset << UNIT_LOG2);
+            tiny += blocks[at].units <= peak >> 16;
+        }
+    }
+    CHECK_MSG(wrong == 0, "%d blocks of 600 steps lie elsewhere", wrong);
+    CHECK_MSG(wraps > 1000 && tiny > 100 && again > 10, "%d from step to step, %d tiny, %d steps packed in the other order",
+              wraps, tiny, again);
+}
+
+/* Activations of a forward pass, freed in reverse by the backward pass, and short-lived blocks between them. */
+static void draw_training(uint32_t count)
+{
+    memset(list, 0, count * sizeof *list);
+    for (uint32_t at = 0; at < count; at++) {
+        int is_activation = at < count / 2 && section_draw() % 3;
+        list[at].record = 1;
+        list[at].units = ((uint32_t)1 << section_draw() % 17) + (uint32_t)(section_draw() % 8);
+        list[at].until = is_activation ? count - at : at + 1 + (uint32_t)(section_draw() % 4);
+    }
+}
+
+static void test_looks(gpuarena *arena)
+{
+    uint64_t looks[2];
+    gpuarena__pack packed;
+    for (int large = 0; large < 2; large++) {
+        draw_training(large ? MOST : MOST / 10);
+        CHECK(pack(arena, &packed, large ? MOST : MOST / 10));
+        looks[large] = packed.looks;
+    }
+    CHECK_MSG(looks[1] < 400 * (uint64_t)MOST && looks[1] < 30 * looks[0],
+              "training: %" PRIu64 " looks for %d allocations, %" PRIu64 " for a tenth", looks[1], MOST, looks[0]);
+    memset(list, 0, sizeof list);
+    for (uint32_t at = 0; at < MOST; at++) {
+        list[at].record = 1;
+        list[at].units = 1 + (uint32_t)(section_draw() % 400000);
+        list[at].until = at + 1 + (uint32_t)(section_draw() % (MOST - at));
+    }
+    CHECK(!pack(arena, &packed, MOST));
+    CHECK_MSG(packed.looks > 500 * (uint64_t)MOST && packed.looks < 600 * (uint64_t)MOST,
+              "lives at random: packing is given up, after %" PRIu64 " looks", packed.looks);
+}
+
+int main(void)
+{
+    gpuarena *arena = NULL;
+    fake_open(&device, (uint64_t)1 << 40);
+    gpuarena_config config = fake_config(&device);
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    arena->plans.unit_log2 = UNIT_LOG2;
+    test_each_lies_as_low_as_it_can(arena);
+    test_looks(arena);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    return tap_done();
+}
