@@ -15,7 +15,8 @@ typedef struct placed { uint32_t from, to, wrap; uint64_t units, offset; } place
 static placed placed_of(uint32_t at, uint32_t count)
 {
     uint32_t until = list[at].until;
-    placed block = { at, until < count ? until : count, until > count + 1 ? until - count - 1 : 0, list[at].units, 0 };
+    placed block = { at, until < count ? until : count, until > count + 1 ? until - count - 1 : 0,
+                     list[at].units, 0 };
     return block;
 }
 
@@ -85,9 +86,9 @@ static void draw_step(uint32_t count, uint32_t sizes)
     memset(list, 0, count * sizeof *list);
     for (uint32_t at = 0; at < count; at++) {
         uint32_t longest = section_draw() % 2 ? count : 1 + count / 8, alike = 1;
-        list[at].record = (uint32_t)(section_draw() % 8 != 0);         /* else another stream's */
+        list[at].record = (uint32_t)(section_draw() % 8 != 0); /* else another stream's */
         list[at].until = at + 1 + (uint32_t)(section_draw() % longest);
-        if (list[at].until > count) list[at].until++;                  /* freed in the next step, or when this one ends */
+        if (list[at].until > count) list[at].until++;      /* freed in the next step */
         list[at].units = 1 + (uint32_t)(section_draw() % sizes) * (section_draw() % 4 ? 1 : 100000);
         for (; alike; list[at].units += alike) {
             placed one = placed_of(at, count);
@@ -138,8 +139,8 @@ static void test_each_lies_as_low_as_it_can(gpuarena *arena)
         }
     }
     CHECK_MSG(wrong == 0, "%d blocks of 600 steps lie elsewhere", wrong);
-    CHECK_MSG(wraps > 1000 && tiny > 100 && again > 10, "%d from step to step, %d tiny, %d steps packed in the other order",
-              wraps, tiny, again);
+    CHECK_MSG(wraps > 1000 && tiny > 100 && again > 10,
+              "%d from step to step, %d tiny, %d steps packed in the other order", wraps, tiny, again);
 }
 
 /* Activations of a forward pass, freed in reverse by the backward pass, and short-lived blocks between them. */
