@@ -101,13 +101,17 @@ void treap_weigh(treap *self, treap_node *changed, uint64_t weight)
     treap_refresh_to(self->root, changed);
 }
 
-void *treap_from(const treap *self, uint64_t key, uint64_t tie)
+void *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight)
 {
     const treap_node *found = NULL;
-    for (const treap_node *at = self->root; at;) {
+    for (const treap_node *at = self->root; at && at->heaviest >= weight;) {
         int is_before = treap_is_before(at, key, tie);
-        if (!is_before) found = at;
+        if (!is_before && (at->weight >= weight || treap_heaviest_of(at->right) >= weight)) found = at;
         at = is_before ? at->right : at->left;
+    }
+    while (found && found->weight < weight) {    /* then the first to its right */
+        found = found->right;
+        while (found->left && found->left->heaviest >= weight) found = found->left;
     }
     return found ? found->owner : NULL;
 }
@@ -121,17 +125,6 @@ void *treap_until(const treap *self, uint64_t key)
         at = is_within ? at->right : at->left;
     }
     return found ? found->owner : NULL;
-}
-
-void *treap_heavy(const treap *self, uint64_t weight)
-{
-    const treap_node *at = self->root;
-    if (!at || at->heaviest < weight) return NULL;
-    for (;;) {
-        if (at->left && at->left->heaviest >= weight) at = at->left;
-        else if (at->weight >= weight) return at->owner;
-        else at = at->right;
-    }
 }
 
 uint64_t treap_heaviest(const treap *self)

@@ -23,9 +23,9 @@ typedef struct treap { treap_node *root; uint64_t drawn; } treap;
 void     treap_add(treap *self, treap_node *added);          /* it is in no set */
 void     treap_remove(treap *self, treap_node *removed);     /* it is in this set */
 void     treap_weigh(treap *self, treap_node *changed, uint64_t weight);     /* as remove, another weight, and add */
-void    *treap_from(const treap *self, uint64_t key, uint64_t tie);  /* the first not before these keys */
+/* The first not before these keys, of at least this weight. */
+void    *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight);
 void    *treap_until(const treap *self, uint64_t key);               /* the last of at most this key */
-void    *treap_heavy(const treap *self, uint64_t weight);            /* the first of at least this weight */
 uint64_t treap_heaviest(const treap *self);                          /* of all weights; 0: empty */
 
 #endif

@@ -50,8 +50,8 @@ static int host_give_back(const void *ptr, int is_managed, uint64_t *bytes)
 
 void host_reset(const sim_device *owner)
 {
-    for (host_block *block = treap_from(&host_blocks, 0, 0), *next; block; block = next) {
-        next = treap_from(&host_blocks, block->place.key + 1, 0);
+    for (host_block *block = treap_from(&host_blocks, 0, 0, 0), *next; block; block = next) {
+        next = treap_from(&host_blocks, block->place.key + 1, 0, 0);
         if (block->machine == owner->sim->handles.serial && block->ordinal == owner->ordinal) host_drop(block);
     }
 }

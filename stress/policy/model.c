@@ -87,22 +87,22 @@ void piece_set_remove(piece_set *self, piece *removed)
 
 piece *piece_set_first(const piece_set *self)
 {
-    return treap_from(&self->order, 0, 0);
+    return treap_from(&self->order, 0, 0, 0);
 }
 
 piece *piece_set_after(const piece_set *self, const piece *one)
 {
-    return treap_from(&self->order, one->place.key, one->place.tie + 1);
+    return treap_from(&self->order, one->place.key, one->place.tie + 1, 0);
 }
 
 piece *piece_set_best(const piece_set *self, uint64_t bytes)
 {
-    return treap_from(&self->order, bytes, 0);
+    return treap_from(&self->order, bytes, 0, 0);
 }
 
 piece *piece_set_lowest(const piece_set *self, uint64_t bytes)
 {
-    return treap_heavy(&self->order, bytes);
+    return treap_from(&self->order, 0, 0, bytes);
 }
 
 uint64_t piece_set_largest(const piece_set *self)

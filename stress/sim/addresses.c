@@ -22,7 +22,7 @@ void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 
 uint64_t addresses_lowest_gap(const addresses *space, uint64_t bytes)
 {
-    const address_range *range = treap_heavy(&space->ranges, bytes);
+    const address_range *range = treap_from(&space->ranges, 0, 0, bytes);
     return range ? range->offset + range->bytes : ADDRESSES_NONE;
 }
 
@@ -71,12 +71,12 @@ address_range *addresses_at(const addresses *space, uint64_t offset)
 
 address_range *addresses_lowest(const addresses *space)
 {
-    return treap_from(&space->ranges, 1, 0);     /* the origin is at 0 */
+    return treap_from(&space->ranges, 1, 0, 0);  /* the origin is at 0 */
 }
 
 address_range *addresses_next(const addresses *space, const address_range *range)
 {
-    return treap_from(&space->ranges, range->offset + 1, 0);
+    return treap_from(&space->ranges, range->offset + 1, 0, 0);
 }
 
 void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)
@@ -89,5 +89,5 @@ void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)
 
 address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes)
 {
-    return treap_heavy(&space->holes, bytes);
+    return treap_from(&space->holes, 0, 0, bytes);
 }

@@ -16,7 +16,8 @@ typedef struct address_range {
     struct share_open *opened;                   /* share.h: what another process has of it; NULL: nothing */
     treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
     treap_node hole;                             /* by offset; its weight: what may still be placed inside, see
-                                                    addresses_set_hole; of weight 0 it is in no set */
+                                                    addresses_set_hole; of weight 0 it is in no set. Of a pool's
+                                                    chunk: memory.h */
 } address_range;
 
 typedef struct addresses {

@@ -26,66 +26,87 @@ mempool *mempool_of(sim_device *device)
     return device->pools ? device->pools : mempool_create(device);
 }
 
-/* How many of the free blocks lie below. */
-static uint32_t mempool_rank(const mempool *self, uint64_t offset)
+/* Where a block is looked for by its size: among those whose free the same line of work has to pass; 0: quiet ones. */
+static treap *mempool_line(mempool *self, const mempool_block *block)
 {
-    size_t rank;
-    ARRAY_RANK(&rank, self->free_count, i, self->free[i]->offset < offset);
-    return (uint32_t)rank;
+    const uint32_t count = self->line_count, line = block->is_quiet ? 0 : block->line + 1;
+    ARRAY_RESERVE(self->lines, self->line_count, line + 1);
+    if (self->line_count > count) memset(self->lines + count, 0, (self->line_count - count) * sizeof *self->lines);
+    return &self->lines[line];
 }
 
-static uint32_t mempool_list(mempool *self, mempool_block *block)
+static void mempool_list(mempool *self, mempool_block *block)
 {
-    uint32_t rank = mempool_rank(self, block->offset);
-    ARRAY_RESERVE(self->free, self->free_room, self->free_count + 1);
-    mempool_block **at = &self->free[rank];
-    memmove(at + 1, at, (self->free_count++ - rank) * sizeof *at);
-    *at = block;
-    return rank;
+    const uint64_t bytes = block->bytes, offset = block->offset;
+    const treap_node by_offset = { .key = offset, .owner = block };
+    const treap_node by_end = { .key = bytes, .tie = offset, .weight = ~block->freed.end_ns, .owner = block };
+    const treap_node by_position = { .key = bytes, .tie = offset, .weight = ~block->position, .owner = block };
+    block->by_offset = by_offset;
+    block->by_end = by_end;
+    block->by_position = by_position;
+    treap_add(&self->free, &block->by_offset);
+    treap_add(&self->ends, &block->by_end);
+    treap_add(mempool_line(self, block), &block->by_position);
+    if (block->is_quiet && bytes == block->chunk->bytes) treap_weigh(&self->chunks, &block->chunk->hole, ~bytes);
 }
 
-/* It is no more. */
-static void mempool_drop_block(mempool *self, uint32_t rank)
+/* Out of all sets: it changes. */
+static void mempool_unlist(mempool *self, mempool_block *block)
 {
-    mempool_block **at = &self->free[rank];
-    vclock_destroy(&(*at)->freed.seen);
-    free(*at);
-    memmove(at, at + 1, (--self->free_count - rank) * sizeof *at);
+    treap_remove(&self->free, &block->by_offset);
+    treap_remove(&self->ends, &block->by_end);
+    treap_remove(mempool_line(self, block), &block->by_position);
+    if (block->chunk->hole.weight) treap_weigh(&self->chunks, &block->chunk->hole, 0);
 }
 
-/* Joins a free block with one that lies right behind it. Two blocks that are not quiet join only if one stream freed
+/* It is no more, and in no set. */
+static void mempool_drop_block(mempool_block *block)
+{
+    vclock_destroy(&block->freed.seen);
+    free(block);
+}
+
+/* Joins a free block with one that lies right above it. Two blocks that are not quiet join only if one stream freed
    both; the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the
-   joined block waits for what the other one waits for. 1: joined. */
-static int mempool_join(mempool *self, uint32_t rank)
+   joined block waits for what the other one waits for. NULL: they stay apart. */
+static mempool_block *mempool_join(mempool *self, mempool_block *below, mempool_block *above)
 {
-    if (rank + 1 >= self->free_count) return 0;
-    mempool_block *block = self->free[rank], *next = self->free[rank + 1], earlier = *block;
-    if (next->chunk != block->chunk || next->offset != block->offset + block->bytes
-        || (!block->is_quiet && !next->is_quiet && block->stream != next->stream)) {
-        return 0;
+    if (!below || !above || above->chunk != below->chunk || above->offset != below->offset + below->bytes
+        || (!below->is_quiet && !above->is_quiet && below->stream != above->stream)) {
+        return NULL;
     }
-    if (!next->is_quiet && (block->is_quiet || next->position > block->position)) {
-        *block = *next;
-        *next = earlier;
-    }
-    block->offset = earlier.offset;
-    block->bytes += next->bytes;
-    mempool_drop_block(self, rank + 1);
-    return 1;
+    int waits_above = !above->is_quiet && (below->is_quiet || above->position > below->position);
+    mempool_block *joined = waits_above ? above : below, *gone = waits_above ? below : above;
+    mempool_unlist(self, below);
+    mempool_unlist(self, above);
+    joined->offset = below->offset;
+    joined->bytes += gone->bytes;
+    mempool_list(self, joined);
+    mempool_drop_block(gone);
+    return joined;
+}
+
+/* With its neighbours, where that is allowed; what comes of it may be allowed more. */
+static void mempool_join_all(mempool *self, mempool_block *block)
+{
+    mempool_block *joined = mempool_join(self, treap_until(&self->free, block->offset - 1), block);
+    block = joined ? joined : block;
+    while (block) block = mempool_join(self, block, treap_from(&self->free, block->offset + 1, 0, 0));
 }
 
 /* Hands out the first `whole` bytes of a free block, of which `bytes` were asked for. */
-static address_range *mempool_take(mempool *self, uint32_t rank, uint64_t whole, uint64_t bytes)
+static address_range *mempool_take(mempool *self, mempool_block *block, uint64_t whole, uint64_t bytes)
 {
-    mempool_block *block = self->free[rank];
     address_range *piece = addresses_insert(block->chunk->pieces, block->offset, whole);
     piece->requested_bytes = bytes;
     piece->serial = ++self->serial;
     self->used_bytes += whole;
     memory_raise(&self->used_peak_bytes, self->used_bytes);
+    mempool_unlist(self, block);
     block->offset += whole;
     block->bytes -= whole;
-    if (block->bytes == 0) mempool_drop_block(self, rank);
+    if (block->bytes) mempool_list(self, block);
+    else mempool_drop_block(block);
     return piece;
 }
 
@@ -100,9 +121,8 @@ static void mempool_free(const devmem_place *place, const mempool_block *freed)
     block->bytes = place->piece->bytes;
     self->used_bytes -= block->bytes;
     addresses_remove(place->range->pieces, place->piece);
-    uint32_t rank = mempool_list(self, block);
-    (void)mempool_join(self, rank);
-    if (rank > 0) (void)mempool_join(self, rank - 1);
+    mempool_list(self, block);
+    mempool_join_all(self, block);
 }
 
 /* 1: a pool gave it, and has not had it back. 0: place->range->pool says whose chunk the address lies in. */
@@ -114,16 +134,18 @@ static int mempool_find(const sim_device *device, uint64_t address, devmem_place
         && place->range->pool && place->offset == offset;
 }
 
-static void mempool_drop_chunk(sim_device *device, mempool *self, uint32_t number)
+static void mempool_drop_chunk(sim_device *device, mempool *self, address_range *chunk)
 {
-    address_range **at = &self->chunks[number];
-    const devmem_place place = { NULL, *at, NULL, (*at)->offset, (*at)->bytes };
+    const devmem_place place = { NULL, chunk, NULL, chunk->offset, chunk->bytes };
     devmem_work work;
-    uint32_t rank = mempool_rank(self, place.offset);
-    while (rank < self->free_count && self->free[rank]->chunk == place.range) mempool_drop_block(self, rank);
-    devmem_give_back(&device->memory, &place, &work);
+    mempool_block *block;
+    while ((block = treap_from(&self->free, place.offset, 0, 0)) != NULL && block->chunk == chunk) {
+        mempool_unlist(self, block);
+        mempool_drop_block(block);
+    }
+    treap_remove(&self->chunks, &chunk->hole);
     self->reserved_bytes -= place.bytes;
-    memmove(at, at + 1, (--self->chunk_count - number) * sizeof *at);
+    devmem_give_back(&device->memory, &place, &work);
 }
 
 /* NULL: there is no memory for it. */
@@ -139,63 +161,69 @@ static address_range *mempool_add_chunk(sim_device *device, mempool *self, uint6
     address_range *chunk = addresses_at(&device->memory.obtained, offset);
     devmem_cut(chunk);
     chunk->pool = self;
-    ARRAY_RESERVE(self->chunks, self->chunk_room, self->chunk_count + 1);
-    self->chunks[self->chunk_count++] = chunk;
+    chunk->hole.key = ~++self->serial;
+    chunk->hole.owner = chunk;
+    treap_add(&self->chunks, &chunk->hole);
     self->reserved_bytes += whole;
     memory_raise(&self->reserved_peak_bytes, self->reserved_bytes);
     return chunk;
 }
 
-enum { MEMPOOL_NONE = -1 };
-
-/* A free block, long enough, in a new chunk; NONE: there is no memory for it. */
-static int64_t mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
+/* A free block, long enough, in a new chunk; NULL: there is no memory for it. */
+static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
 {
     address_range *chunk = mempool_add_chunk(device, self, memory_round_up(bytes, device->pool_chunk_bytes));
     if (!chunk) {                                /* the rest of a chunk is no reason to refuse */
         chunk = mempool_add_chunk(device, self, memory_round_up(bytes, SIM_GRANULE));
     }
-    if (!chunk) return MEMPOOL_NONE;
+    if (!chunk) return NULL;
     mempool_block *block = program_need(1, sizeof *block);
     block->chunk = chunk;
     block->offset = chunk->offset;
     block->bytes = chunk->bytes;
     block->is_quiet = 1;
-    return mempool_list(self, block);
+    mempool_list(self, block);
+    return block;
 }
 
-/* Takes in what the host has outlived. 1: the whole chunk is free, and may go. */
-static int mempool_settle_chunk(const sim_device *device, mempool *self, const address_range *chunk)
+/* What the host has outlived is quiet, and joined with its neighbours from low addresses to high ones. */
+static void mempool_settle(const sim_device *device, mempool *self)
 {
-    uint32_t first = mempool_rank(self, chunk->offset);
-    for (uint32_t i = first; i < self->free_count && self->free[i]->chunk == chunk; i++) {
-        mempool_block *block = self->free[i];
-        block->is_quiet |= vclock_get(&device->sim->streams.host, block->line) >= block->position;
+    mempool_block *block;
+    for (uint32_t line = 1; line < self->line_count; line++) {
+        const uint64_t outlived = vclock_get(&device->sim->streams.host, line - 1);
+        while ((block = treap_from(&self->lines[line], 0, 0, ~outlived)) != NULL) {
+            mempool_unlist(self, block);
+            block->is_quiet = 1;
+            mempool_list(self, block);
+            treap_weigh(&self->free, &block->by_offset, 1);
+        }
     }
-    for (uint32_t i = first; i < self->free_count && self->free[i]->chunk == chunk;) i += !mempool_join(self, i);
-    return chunk->pieces->count == 0 && self->free[first]->is_quiet && self->free[first]->bytes == chunk->bytes;
+    while ((block = treap_from(&self->free, 0, 0, 1)) != NULL) {
+        treap_weigh(&self->free, &block->by_offset, 0);
+        mempool_join_all(self, block);
+    }
 }
 
 void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
 {
-    for (uint32_t i = self->chunk_count; i-- > 0;) {
-        const address_range *chunk = self->chunks[i];
-        if (mempool_settle_chunk(device, self, chunk) && self->reserved_bytes > keep_bytes
-            && self->reserved_bytes - chunk->bytes >= keep_bytes) {
-            access_end(device, chunk->offset, chunk->bytes, "a pool's release");
-            mempool_drop_chunk(device, self, i);
-        }
+    address_range *chunk;
+    mempool_settle(device, self);
+    while (self->reserved_bytes > keep_bytes
+           && (chunk = treap_from(&self->chunks, 0, 0, ~(self->reserved_bytes - keep_bytes))) != NULL) {
+        access_end(device, chunk->offset, chunk->bytes, "a pool's release");
+        mempool_drop_chunk(device, self, chunk);
     }
 }
 
 static void mempool_destroy(sim_device *device, mempool *self)
 {
     mempool **at = &device->pools;
-    while (self->chunk_count > 0) mempool_drop_chunk(device, self, self->chunk_count - 1);
+    address_range *chunk;
+    while ((chunk = treap_from(&self->chunks, 0, 0, 0)) != NULL) mempool_drop_chunk(device, self, chunk);
     while (*at != self) at = &(*at)->next;
     *at = self->next;
-    free(self->chunks);
-    free(self->free);
+    free(self->lines);
     free(self);
 }
 
@@ -205,7 +233,7 @@ void mempools_settle(sim_device *device)
     for (; self; self = next) {
         next = self->next;
         mempool_trim(device, self, self->is_closed ? 0 : self->threshold_bytes);
-        if (self->is_closed && self->chunk_count == 0) mempool_destroy(device, self);
+        if (self->is_closed && self->reserved_bytes == 0) mempool_destroy(device, self);
     }
 }
 
@@ -237,51 +265,38 @@ void mempools_count(const sim_device *device, sim_counters *counters)
 #define MEMPOOL_UNIT  ((uint64_t)512)
 #define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a piece's serial: whoever frees it, as an owner */
 
-typedef enum mempool_way { MEMPOOL_NEVER, MEMPOOL_INTERNAL, MEMPOOL_OPPORTUNISTIC, MEMPOOL_AT_ONCE } mempool_way;
-
-/* How a stream, whose next command this is, may have a free block. */
-static mempool_way mempool_way_of(const sim *machine, const mempool *self, const stream_queue *to,
-                                  const mempool_block *block)
+/* Up to which command of a line all comes before the next one of a stream. */
+static uint64_t mempool_reach(const sim *machine, const mempool *self, const stream_queue *to, uint32_t line)
 {
-    if (block->is_quiet || block->stream == to->id
-        || vclock_get(&machine->streams.host, block->line) >= block->position
-        || (self->follow && vclock_get(&to->done.seen, block->line) >= block->position)) {
-        return MEMPOOL_AT_ONCE;
-    }
-    if (self->opportunistic && block->freed.end_ns <= machine->now_ns) return MEMPOOL_OPPORTUNISTIC;
-    return self->internal ? MEMPOOL_INTERNAL : MEMPOOL_NEVER;
+    uint64_t reach = vclock_get(&machine->streams.host, line);
+    if (self->follow || line == to->line) memory_raise(&reach, vclock_get(&to->done.seen, line));
+    return reach;
 }
 
-/* The best way first, of equal ones the tightest, then the lowest. NONE: no block. */
-static int64_t mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes,
-                              mempool_way least)
+/* The tightest block that the stream may have at once, the lowest of equal ones. NULL: none. */
+static mempool_block *mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes)
 {
-    int64_t best = MEMPOOL_NONE;
-    uint64_t best_bytes = 0;
-    mempool_way way = MEMPOOL_NEVER;
-    for (uint32_t i = 0; i < self->free_count; i++) {
-        const mempool_block *block = self->free[i];
-        if (block->bytes < bytes || (way == MEMPOOL_AT_ONCE && block->bytes >= best_bytes)) continue;
-        mempool_way here = mempool_way_of(machine, self, to, block);
-        if (here >= least && (here > way || (here == way && block->bytes < best_bytes))) {
-            best = i;
-            best_bytes = block->bytes;
-            way = here;
-        }
+    mempool_block *best = NULL;
+    for (uint32_t line = 0; line < self->line_count; line++) {
+        const uint64_t reach = line ? mempool_reach(machine, self, to, line - 1) : UINT64_MAX;
+        mempool_block *found = treap_from(&self->lines[line], bytes, 0, ~reach);
+        if (found && (!best || found->bytes < best->bytes
+                      || (found->bytes == best->bytes && found->offset < best->offset))) best = found;
     }
     return best;
 }
 
-/* NONE: there is no memory for it. *cost_ns: of what was done. */
-static int64_t mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
-                              uint64_t *cost_ns)
+/* NULL: there is no memory for it. *cost_ns: of what was done. */
+static mempool_block *mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
+                                     uint64_t *cost_ns)
 {
-    int64_t found = mempool_search(device->sim, self, to, bytes, MEMPOOL_OPPORTUNISTIC);
-    if (found != MEMPOOL_NONE) return found;
+    mempool_block *found = mempool_search(device->sim, self, to, bytes);
+    if (!found && self->opportunistic) found = treap_from(&self->ends, bytes, 0, ~device->sim->now_ns);
+    if (found) return found;
     *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
     found = mempool_grow(device, self, bytes);
-    if (found == MEMPOOL_NONE) found = mempool_search(device->sim, self, to, bytes, MEMPOOL_INTERNAL);
-    if (found == MEMPOOL_NONE) {                 /* what is of no use as it is may make room */
+    if (!found && self->internal) found = treap_from(&self->ends, bytes, 0, 0);
+    if (!found) {                                /* what is of no use as it is may make room */
         mempool_trim(device, self, 0);
         found = mempool_grow(device, self, bytes);
     }
@@ -317,13 +332,12 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     stream_queue *to = mempool_stream(device, handle, &code);
     code = to ? work_issue(device, to, 0) : code;
     if (code != SIM_SUCCESS) return code;
-    int64_t found = mempool_supply(device, self, to, whole, cost_ns);
-    if (found == MEMPOOL_NONE) return SIM_OUT_OF_MEMORY;
-    const mempool_block *block = self->free[found];
-    if (mempool_way_of(machine, self, to, block) < MEMPOOL_AT_ONCE) {
+    mempool_block *block = mempool_supply(device, self, to, whole, cost_ns);
+    if (!block) return SIM_OUT_OF_MEMORY;
+    if (!block->is_quiet && block->position > mempool_reach(machine, self, to, block->line)) {
         streams_follow(&machine->streams, to, machine->now_ns, &block->freed);
     }
-    const address_range *piece = mempool_take(self, (uint32_t)found, whole, bytes);
+    const address_range *piece = mempool_take(self, block, whole, bytes);
     *ptr = (void *)(uintptr_t)engine_address(device, piece->offset);
     mempool_touch(device, to, piece);            /* no other stream may use it before this */
     return SIM_SUCCESS;

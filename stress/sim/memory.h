@@ -30,10 +30,14 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
 typedef struct mempool_block mempool_block;
 typedef struct mempool {
     struct mempool *next;                       /* of the device */
-    address_range **chunks;                     /* obtains, the latest last; their pieces are what is handed out */
-    mempool_block **free;                       /* all else of them, by offset */
-    uint32_t chunk_count, chunk_room, free_count, free_room;
-    uint64_t serial;                             /* of the latest piece handed out */
+    treap    chunks;                             /* obtains, the latest first; their pieces are what is handed out; a
+                                                    weight has what may go: the more, the fewer bytes */
+    treap    free;                               /* all else of them, by offset; weight: 1 while it settles */
+    treap    ends;                               /* the same by bytes; the heavier, the sooner its work ends */
+    treap   *lines;                              /* .. and apart: quiet ones, then line by line of who freed them; the
+                                                    heavier, the earlier they were freed */
+    uint32_t line_count;
+    uint64_t serial;                             /* of the latest piece or chunk */
     uint64_t threshold_bytes, most_bytes;        /* most: 0: all the device has */
     uint64_t reserved_bytes, reserved_peak_bytes, used_bytes, used_peak_bytes;
     int      follow, opportunistic, internal;    /* all 1 at first */
@@ -41,6 +45,7 @@ typedef struct mempool {
 } mempool;
 
 struct mempool_block {
+    treap_node  by_offset, by_end, by_position;
     address_range *chunk;
     uint64_t    offset, bytes;
     int         is_quiet;                        /* outlived by the host */
