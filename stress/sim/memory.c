@@ -26,7 +26,7 @@ mempool *mempool_of(sim_device *device)
     return device->pools ? device->pools : mempool_create(device);
 }
 
-/* Where a block is looked for by its size: among those whose free the same line of work has to pass; 0: quiet ones. */
+/* Where a block is found by its size: among those that the same line of work has freed, or the quiet ones. */
 static treap *mempool_line(mempool *self, const mempool_block *block)
 {
     const uint32_t count = self->line_count, line = block->is_quiet ? 0 : block->line + 1;
@@ -517,6 +517,7 @@ void memory_reset(sim_device *device)
     sim *machine = device->sim;
     mempools_destroy(device);
     devmem_clear(&device->memory);
+    device->opened.root = NULL;
     touches_destroy(&device->touches);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {

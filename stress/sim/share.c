@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../base/program.h"
+#include "../base/splitmix64.h"
 #include "access.h"
 #include "engine.h"
 #include "vmem.h"
@@ -36,7 +37,11 @@ typedef struct share_token {
 
 typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1];
 
-typedef struct share_open { uint64_t count; share_token token; } share_open;     /* of a request: what opened it */
+typedef struct share_open {                      /* of a request: what opened it */
+    treap_node  place;                           /* by share_key, then by the request's offset */
+    uint64_t    count;
+    share_token token;
+} share_open;
 
 static share_token share_describe(const sim_device *device, uint64_t what, uint64_t bytes)
 {
@@ -208,13 +213,21 @@ static int share_are_same(int file, int other)
         && one.st_ino == two.st_ino;
 }
 
+static uint64_t share_key(const share_token *token, int file)
+{
+    struct stat about;
+    uint64_t inode = fstat(file, &about) ? 0 : about.st_ino;
+    return splitmix64_mix(splitmix64_mix(inode) ^ token->what) ^ token->bytes;
+}
+
 /* What is open by this token, and in this file: by another file it is other memory. 0: nothing. */
 static int share_find_token(const sim_device *device, const share_token *token, int file, devmem_place *place)
 {
-    const addresses *obtained = &device->memory.obtained;
-    for (const address_range *at = addresses_lowest(obtained); at; at = addresses_next(obtained, at)) {
-        if (at->opened && memcmp(&at->opened->token, token, sizeof *token) == 0
-            && devmem_find(&device->memory, at->offset, place) && share_are_same(place->page->file, file)) {
+    const uint64_t key = share_key(token, file);
+    const share_open *at = treap_from(&device->opened, key, 0, 0);
+    for (; at && at->place.key == key; at = treap_from(&device->opened, key, at->place.tie + 1, 0)) {
+        if (memcmp(&at->token, token, sizeof *token) == 0 && devmem_find(&device->memory, at->place.tie, place)
+            && share_are_same(place->page->file, file)) {
             return 1;
         }
     }
@@ -312,8 +325,11 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
     if (code != SIM_SUCCESS) return code;
     address_range *held = share_held(&place);
     if (!held->opened) {
-        held->opened = program_need(1, sizeof *held->opened);
-        held->opened->token = token;
+        const share_open made = { { .key = share_key(&token, place.page->file), .tie = place.offset }, 0, token };
+        held->opened = program_need(1, sizeof made);
+        *held->opened = made;
+        held->opened->place.owner = held->opened;
+        treap_add(&owner->opened, &held->opened->place);
     }
     held->opened->count++;
     *ptr = (void *)(uintptr_t)share_address(owner, &place, &token);
@@ -334,6 +350,7 @@ int share_close(sim_device *device, uint64_t address)
         return SIM_INVALID_VALUE;
     }
     if (--opened->count > 0) return SIM_SUCCESS;
+    treap_remove(&owner->opened, &opened->place);
     if (share_is_others(owner, &place)) {
         access_end(owner, place.offset, place.bytes, "cudaIpcCloseMemHandle");
         devmem_give_back(&owner->memory, &place, &work);
