@@ -22,6 +22,8 @@ static const char *const compare_timed_names[] = { "same", "AMBIGUOUS", "FASTER"
 typedef struct compare {
     const cli *asked;
     row_list  before, after;
+    case_index by_before, by_after;              /* rows of each, for its own .. */
+    case_index in_before, in_after;              /* .. and for those of the other */
     output_list outputs;
     gate      gates;
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
@@ -30,8 +32,7 @@ typedef struct compare {
 } compare;
 
 typedef struct compare_row {                     /* a case that both have */
-    case_row      before, after;
-    const char   *policy;
+    row_list      before, after;                 /* its rows there */
     compare_found exact, timed;
     int           has_times;                     /* in both */
     char          text[4096];                    /* the metrics that differ, a line each */
@@ -72,10 +73,10 @@ static const char *compare_range(const interval *found, const column_info *measu
 static void compare_varied(compare_row *pair, row_column column)
 {
     const column_info *measure = &row_table[column];
-    const interval from = case_samples(pair->before.list, &pair->before, pair->policy, column, 0);
-    const interval to = case_samples(pair->after.list, &pair->after, pair->policy, column, 0);
+    const interval from = case_samples(&pair->before, column, 0);
+    const interval to = case_samples(&pair->after, column, 0);
     char before[96], after[96], text[CELL_ROOM];
-    int is_simulated = !strncmp(case_cell(&pair->after, COLUMN_DEVICE, text), "sim", 3);
+    int is_simulated = !strncmp(case_cell(pair->after.rows, COLUMN_DEVICE, text), "sim", 3);
     compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
     int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
@@ -90,7 +91,8 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
     const column_info *measure = &row_table[column];
     char said[64] = "", left[CELL_ROOM], right[CELL_ROOM];
     long double from, to;
-    const char *before = case_cell(&pair->before, column, left), *after = case_cell(&pair->after, column, right);
+    const char *before = case_cell(pair->before.rows, column, left);
+    const char *after = case_cell(pair->after.rows, column, right);
     if (!strcmp(before, after)) return COMPARE_SAME;
     compare_found found = COMPARE_CHANGED;
     if (measure->unit != UNIT_TEXT && !metric_read(slice_of(before), UNIT_COUNT, &from)
@@ -106,8 +108,8 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
 
 static void compare_timed(compare_row *pair, row_column column)
 {
-    const interval before = case_samples(pair->before.list, &pair->before, pair->policy, column, 1);
-    const interval after = case_samples(pair->after.list, &pair->after, pair->policy, column, 1);
+    const interval before = case_samples(&pair->before, column, 1);
+    const interval after = case_samples(&pair->after, column, 1);
     char from[40], to[40], said[96];
     if (!before.count || !after.count || before.low <= 0.0L) return;
     pair->has_times = 1;
@@ -157,17 +159,17 @@ static void compare_say(compare *self, const compare_row *pair)
 {
     compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
     char named[CELL_ROOM], held[CELL_ROOM];
-    const char *workload = case_cell(&pair->after, COLUMN_WORKLOAD, named);
-    const char *holes = case_cell(&pair->after, COLUMN_HOLES, held);
+    const char *workload = case_cell(pair->after.rows, COLUMN_WORKLOAD, named);
+    const char *holes = case_cell(pair->after.rows, COLUMN_HOLES, held);
     self->counts[all]++;
     self->rows++;
     if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
     printf("%-8s time %-9s  %s%s%s%s%s\n%s", compare_exact_names[pair->exact],
-           pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "", pair->policy,
-           *holes ? " holes " : "", holes, pair->text);
+           pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "",
+           case_policy(pair->after.rows), *holes ? " holes " : "", holes, pair->text);
 }
 
-static void compare_alone(compare *self, const case_row *of, int is_after)
+static void compare_alone(compare *self, const row *of, int is_after)
 {
     char workload[CELL_ROOM], held[CELL_ROOM], seed[CELL_ROOM];
     ++*(is_after ? &self->only_after : &self->only_before);
@@ -222,38 +224,42 @@ static void compare_passed_over(const row_list *before, const row_list *after)
 }
 
 /* Two rows, each the first of its case: the cases' rows are searched once, and then asked column by column. */
-static void compare_case(compare *self, const case_row *before, const case_row *after)
+static void compare_case(compare *self, const row *before, const row *after)
 {
-    const row_list from = case_rows(before), to = case_rows(after);
-    compare_row pair = { .before = { &from, 0 }, .after = { &to, 0 }, .policy = case_policy(before) };
+    compare_row pair = { .before = case_rows(&self->by_before, before, case_policy(before)),
+                         .after = case_rows(&self->by_after, after, case_policy(after)) };
     const row_column *columns;
-    const size_t count = row_columns(from.kind, &columns);
+    const size_t count = row_columns(pair.before.kind, &columns);
     for (size_t at = 0; at < count; at++) {
         const row_column column = columns[at];
         int is_key = row_table[column].unit == UNIT_KEY;
-        if (is_key || !row_list_has(&from, column) || !row_list_has(&to, column)) continue;
-        compare_column(&pair, column, row_list_has(&from, COLUMN_RATIO_LOW));
+        if (is_key || !row_list_has(&pair.before, column) || !row_list_has(&pair.after, column)) continue;
+        compare_column(&pair, column, row_list_has(&pair.before, COLUMN_RATIO_LOW));
     }
     compare_decide(&pair);
     compare_say(self, &pair);
-    free(from.rows);
-    free(to.rows);
+    free(pair.before.rows);
+    free(pair.after.rows);
 }
 
 static int compare_rows(compare *self, problem *why)
 {
+    case_index_make(&self->by_before, &self->before, &self->before);
+    case_index_make(&self->by_after, &self->after, &self->after);
+    case_index_make(&self->in_before, &self->before, &self->after);
+    case_index_make(&self->in_after, &self->after, &self->before);
     for (size_t line = 0; line < self->before.count; line++) {
-        const case_row before = { &self->before, line };
-        if (case_is_repeat(&before)) continue;
-        const case_row after = { &self->after, case_find(&self->after, &before, case_policy(&before)) };
-        if (after.line == SIZE_MAX) compare_alone(self, &before, 0);
-        else compare_case(self, &before, &after);
+        const row *before = &self->before.rows[line];
+        if (case_is_repeat(&self->by_before, line)) continue;
+        size_t after = case_find(&self->in_after, before, case_policy(before));
+        if (after == SIZE_MAX) compare_alone(self, before, 0);
+        else compare_case(self, before, &self->after.rows[after]);
     }
     for (size_t line = 0; line < self->after.count; line++) {
-        const case_row of = { &self->after, line };
-        if (case_is_repeat(&of)) continue;
-        if (case_find(&self->before, &of, case_policy(&of)) != SIZE_MAX) continue;
-        compare_alone(self, &of, 1);
+        const row *of = &self->after.rows[line];
+        if (case_is_repeat(&self->by_after, line)) continue;
+        if (case_find(&self->in_before, of, case_policy(of)) != SIZE_MAX) continue;
+        compare_alone(self, of, 1);
     }
     self->lost_columns = compare_lost(&self->before, &self->after, "ONLY IN A");
     (void)compare_lost(&self->after, &self->before, "ONLY IN B");
@@ -331,6 +337,10 @@ static int compare_act(const cli *asked, problem *why)
     }
     int exit_code = compare_all(&self, why);
     gate_free(&self.gates);
+    case_index_free(&self.by_before);
+    case_index_free(&self.by_after);
+    case_index_free(&self.in_before);
+    case_index_free(&self.in_after);
     csv_free(&self.before);
     csv_free(&self.after);
     output_list_free(&self.outputs);

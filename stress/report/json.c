@@ -115,9 +115,11 @@ static void json_repeats_time(FILE *out, const interval *found)
 static void json_repeats(FILE *out, const row_list *list)
 {
     const char *comma = ",\"repeats\":[";
+    case_index cases;
+    case_index_make(&cases, list, list);
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, list, index)) {
+        if (repeats_of(&of, &cases, index)) {
             fprintf(out, "%s\n{", comma);
             for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
                 json_cell(out, &list->rows[index], (row_column)column, 0);
@@ -134,6 +136,7 @@ static void json_repeats(FILE *out, const row_list *list)
         }
         repeats_free(&of);
     }
+    case_index_free(&cases);
     if (comma[1] == '\0') fputs("\n]", out);
 }
 

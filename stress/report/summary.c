@@ -116,16 +116,19 @@ static void summary_sentences(FILE *out, const row_list *list)
 {
     char text[512];
     size_t told = 0, repeated = 0;
+    case_index cases;
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
         if (*why && told++ < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, ": ", why);
     }
+    case_index_make(&cases, list, list);
     for (size_t index = 0; row_is_run(list->kind) && index < list->count; index++) {
-        if (!*table_repeats(list, index, text, sizeof text)) continue;
+        if (!*table_repeats(&cases, index, text, sizeof text)) continue;
         summary_sentence(out, &list->rows[index], text, "");
         repeated++;
     }
+    case_index_free(&cases);
     if (told || repeated) fputc('\n', out);
     if (told <= SUMMARY_MOST_SENTENCES) return;
     fprintf(out, "%zu sentences more are left out\n\n", told - SUMMARY_MOST_SENTENCES);

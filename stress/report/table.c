@@ -53,10 +53,10 @@ static void table_percentile(const histogram *latency, unsigned per_mille, const
     text_add(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
 }
 
-const char *table_repeats(const row_list *list, size_t row_index, char *text, size_t size)
+const char *table_repeats(const case_index *in, size_t row_index, char *text, size_t size)
 {
     repeats of;
-    int is_told = repeats_of(&of, list, row_index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC];
+    int is_told = repeats_of(&of, in, row_index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC];
     text[0] = '\0';
     if (is_told) {
         const interval *time = &of.ns;
@@ -263,6 +263,7 @@ static void table_verdicts(const table *self)
 static void table_notes(const table *self)
 {
     const row_list *list = self->list;
+    case_index cases;
     char text[512];
     int told = 0;
     for (size_t index = 0; index < list->count; index++) {
@@ -273,11 +274,13 @@ static void table_notes(const table *self)
     if (!row_is_run(list->kind)) return;
     if (told) fputc('\n', self->out);
     told = 0;
+    case_index_make(&cases, list, list);
     for (size_t index = 0; index < list->count; index++) {
-        if (!*table_repeats(list, index, text, sizeof text)) continue;
+        if (!*table_repeats(&cases, index, text, sizeof text)) continue;
         table_sentence(self, &list->rows[index], text, "");
         told = 1;
     }
+    case_index_free(&cases);
     if (told) fputc('\n', self->out);
 }
 

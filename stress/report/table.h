@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../device/cuda_environment.h"
-#include "../result/row.h"
+#include "../result/gate.h"
 
 typedef struct table_style {
     size_t width;                                /* columns of the terminal; lines are never longer */
@@ -23,6 +23,6 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
 
 /* Of a row that is there more than once, and the first: ", 6 times: host ns/op 31.2 [30.8,31.9]; .."; median and
    interval of their times, percentiles of all their allocations. "": it is not. Returns text. */
-const char *table_repeats(const row_list *list, size_t row_index, char *text, size_t size);
+const char *table_repeats(const case_index *in, size_t row_index, char *text, size_t size);
 
 #endif

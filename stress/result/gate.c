@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/text.h"
+#include "../base/array.h"
 #include "../base/program.h"
+#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "csv.h"
 
@@ -83,85 +84,119 @@ interval interval_of(long double *samples, size_t count, int is_timed)
 
 /* ---- Finding rows by their keys */
 
-const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM])
+const char *case_cell(const row *of, row_column column, char text[CELL_ROOM])
 {
-    return cell_text(&of->list->rows[of->line].cells[column], text);
+    return cell_text(&of->cells[column], text);
 }
 
-const char *case_policy(const case_row *of)
+const char *case_policy(const row *of)
 {
-    return of->list->rows[of->line].cells[COLUMN_POLICY].text;
+    return of->cells[COLUMN_POLICY].text;
 }
 
-static int case_is_same(const case_row *one, const case_row *other, row_column column)
+static int case_order_cell(const row *one, const row *other, row_column column)
 {
     char left[CELL_ROOM], right[CELL_ROOM];
-    return !strcmp(case_cell(one, column, left), case_cell(other, column, right));
+    return strcmp(case_cell(one, column, left), case_cell(other, column, right));
 }
 
-/* Whether two rows are of the same case, but that the other's policy is this one. */
-static int case_fits(const case_row *like, const case_row *other, const char *policy)
+/* Where a row with this policy instead of its own comes: before the other, with it, or behind it. */
+static int case_order(const case_index *in, const row *one, const char *policy, const row *other)
 {
-    if (strcmp(policy, case_policy(other))) return 0;
+    int order = strcmp(policy, case_policy(other));
+    for (int at = 0; at < COLUMN_COUNT && !order; at++) {
+        if (in->is_key[at]) order = case_order_cell(one, other, (row_column)at);
+    }
+    return order;
+}
+
+static int case_order_places(const void *left, const void *right)
+{
+    const case_place *one = left, *other = right;
+    const row *rows = one->in->list->rows;
+    int order = case_order(one->in, &rows[one->line], case_policy(&rows[one->line]), &rows[other->line]);
+    return order ? order : one->line < other->line ? -1 : one->line > other->line;
+}
+
+void case_index_make(case_index *self, const row_list *list, const row_list *like)
+{
+    self->list = list;
+    self->places = program_need(list->count, sizeof *self->places);
     for (int at = 0; at < COLUMN_COUNT; at++) {
         const row_column key = (row_column)at;
-        if (row_table[key].unit == UNIT_KEY && key != COLUMN_POLICY && row_list_has(like->list, key)
-            && row_list_has(other->list, key) && !case_is_same(like, other, key)) return 0;
+        self->is_key[at] = row_table[key].unit == UNIT_KEY && key != COLUMN_POLICY && row_list_has(list, key)
+            && row_list_has(like, key);
     }
-    return 1;
+    for (size_t line = 0; line < list->count; line++) {
+        self->places[line].in = self;
+        self->places[line].line = line;
+    }
+    qsort(self->places, list->count, sizeof *self->places, case_order_places);
 }
 
-size_t case_find(const row_list *list, const case_row *like, const char *policy)
+void case_index_free(case_index *self)
 {
-    for (case_row other = { list, 0 }; other.line < list->count; other.line++) {
-        if (case_fits(like, &other, policy)) return other.line;
-    }
-    return SIZE_MAX;
+    free(self->places);
+    memset(self, 0, sizeof *self);
 }
 
-row_list case_rows(const case_row *of)
+/* The places of its rows, from *first on; how many. */
+static size_t case_places(const case_index *in, const row *like, const char *policy, const case_place **first)
 {
-    row_list made = *of->list;
-    made.rows = NULL;
-    made.count = 0;
-    for (case_row other = { of->list, 0 }; other.line < of->list->count; other.line++) {
-        if (!case_fits(of, &other, case_policy(of))) continue;
-        made.rows = program_resize(made.rows, made.count + 1, sizeof *made.rows);
-        made.rows[made.count++] = of->list->rows[other.line];
-    }
+    const row *rows = in->list->rows;
+    size_t from, end;
+    ARRAY_RANK(&from, in->list->count, at, case_order(in, like, policy, &rows[in->places[at].line]) > 0);
+    ARRAY_RANK(&end, in->list->count, at, case_order(in, like, policy, &rows[in->places[at].line]) >= 0);
+    *first = in->places + from;
+    return end - from;
+}
+
+size_t case_find(const case_index *in, const row *like, const char *policy)
+{
+    const case_place *first;
+    return case_places(in, like, policy, &first) ? first->line : SIZE_MAX;
+}
+
+row_list case_rows(const case_index *in, const row *like, const char *policy)
+{
+    const case_place *first;
+    row_list made = *in->list;
+    made.count = case_places(in, like, policy, &first);
+    made.rows = program_need(made.count, sizeof *made.rows);
+    for (size_t at = 0; at < made.count; at++) made.rows[at] = in->list->rows[first[at].line];
     return made;
 }
 
-int case_is_repeat(const case_row *of)
+int case_is_repeat(const case_index *in, size_t line)
 {
-    return case_find(of->list, of, case_policy(of)) < of->line;
+    const row *of = &in->list->rows[line];
+    return case_find(in, of, case_policy(of)) < line;
 }
 
-int case_agrees(const case_row *of, row_column column)
+int case_agrees(const row_list *of, row_column column)
 {
-    for (case_row other = { of->list, 0 }; other.line < of->list->count; other.line++) {
-        if (case_fits(of, &other, case_policy(of)) && !case_is_same(of, &other, column)) return 0;
-    }
-    return 1;
+    size_t same = 1;
+    while (same < of->count && !case_order_cell(of->rows, &of->rows[same], column)) same++;
+    return same >= of->count;
 }
 
 /* -1: the cell holds none. */
-static int case_number(const case_row *of, row_column column, long double *value)
+static int case_number(const row *of, row_column column, long double *value)
 {
     char text[CELL_ROOM];
     return metric_read(slice_of(case_cell(of, column, text)), UNIT_COUNT, value);
 }
 
-interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column, int is_timed)
+interval case_samples(const row_list *of, row_column column, int is_timed)
 {
     long double low = 0.0L, high = 0.0L;
-    long double *samples = program_need(list->count, sizeof *samples);
+    long double *samples = program_need(of->count, sizeof *samples);
     size_t count = 0;
     int has_interval = 0;
-    for (case_row of = { list, 0 }; of.line < list->count; of.line++) {
-        if (!case_fits(like, &of, policy) || case_number(&of, column, &samples[count])) continue;
-        has_interval = column == COLUMN_RATIO && !case_number(&of, COLUMN_RATIO_LOW, &low)
-            && !case_number(&of, COLUMN_RATIO_HIGH, &high);
+    for (const row *each = of->rows; each < of->rows + of->count; each++) {
+        if (case_number(each, column, &samples[count])) continue;
+        has_interval = column == COLUMN_RATIO && !case_number(each, COLUMN_RATIO_LOW, &low)
+            && !case_number(each, COLUMN_RATIO_HIGH, &high);
         count++;
     }
     interval made = interval_of(samples, count, is_timed || has_interval);
@@ -544,15 +579,15 @@ int gate_names(const gate *self, const char *policy)
 }
 
 /* A word that is not there is not the one asked for, and no other one either. */
-static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
+static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     char mine[CELL_ROOM], theirs[CELL_ROOM];
     const char *found = case_cell(of, judged->measure, mine), *limit = judged->word;
     if (*found) snprintf(made->value, sizeof made->value, "%s", found);
     if (judged->reference) {
-        const case_row before = { self->base, case_find(self->base, of, made->policy) };
-        if (before.line != SIZE_MAX) limit = case_cell(&before, judged->measure, theirs);
+        size_t line = case_find(&self->by_base, of, made->policy);
+        if (line != SIZE_MAX) limit = case_cell(&self->base->rows[line], judged->measure, theirs);
     }
     if (limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
     int asks_same = judged->compared == RULE_IS, is_same = limit && !strcmp(found, limit);
@@ -586,33 +621,35 @@ static void gate_show(const interval *shown, column_unit unit, char *text, size_
 }
 
 /* What the rule makes of the rows it compares with; the verdict's note says why there is none. */
-static interval gate_limit(const gate *self, const case_row *of, gate_verdict *made)
+static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     if (judged->reference) {
         int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
-        const row_list *list = is_base ? self->base : of->list;
         const char *policy = is_base ? made->policy : judged->reference;
-        limit = case_samples(list, of, policy, judged->measure, is_timed);
+        const row_list rows = case_rows(is_base ? &self->by_base : &self->by_found, of, policy);
+        limit = case_samples(&rows, judged->measure, is_timed);
         if (!limit.count) {
-            snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", case_find(list, of, policy) != SIZE_MAX
-                     ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
-                     is_base ? self->base_path : "");
+            snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", rows.count ? "no number in the row of"
+                     : "no such row of", policy, is_base ? " in " : "", is_base ? self->base_path : "");
         }
+        free(rows.rows);
     }
     limit.low = rule_limit(judged, limit.low);
     limit.high = rule_limit(judged, limit.high);
     return limit;
 }
 
-static void gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
+static void gate_judge_number(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     const column_unit unit = row_table[judged->measure].unit;
     const interval limit = gate_limit(self, of, made);
-    const interval value = case_samples(of->list, of, made->policy, judged->measure,
+    const row_list rows = case_rows(&self->by_found, of, made->policy);
+    const interval value = case_samples(&rows, judged->measure,
                                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
+    free(rows.rows);
     gate_show(&value, unit, made->value, sizeof made->value);
     gate_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
@@ -629,17 +666,18 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count, in_base = 0;
     int needs_base = rule_refers_to_base(judged);
-    for (case_row of = { self->found, 0 }; of.line < self->found->count; of.line++) {
-        const row *found = &self->found->rows[of.line];
-        const char *workload = row_workload(found), *policy = case_policy(&of);
-        if (found->is_baseline || !rule_matches(judged, workload, policy) || case_is_repeat(&of)) continue;
+    for (size_t line = 0; line < self->found->count; line++) {
+        const row *found = &self->found->rows[line];
+        const char *workload = row_workload(found), *policy = case_policy(found);
+        if (found->is_baseline || !rule_matches(judged, workload, policy) || case_is_repeat(&self->by_found, line))
+            continue;
         const gate_verdict none = { judged, workload, policy, "", GATE_NO_VALUE, "-", "-", "" };
         gate_verdict *made = &self->verdicts[self->verdict_count++];
         *made = none;                            /* unless there is a value */
         cell_print(&found->cells[COLUMN_HOLES], made->holes, sizeof made->holes);
-        in_base += needs_base && case_find(self->base, &of, policy) != SIZE_MAX;
-        if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, &of, made);
-        else gate_judge_number(self, &of, made);
+        in_base += needs_base && case_find(&self->by_base, found, policy) != SIZE_MAX;
+        if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, found, made);
+        else gate_judge_number(self, found, made);
         self->counts[made->outcome]++;
     }
     if (self->is_partial || (self->verdict_count > before && (in_base || !needs_base))) return 0;
@@ -657,8 +695,8 @@ static int gate_check_read(const gate *self, const rule *asked, const char *path
 {
     if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
-    for (case_row of = { self->found, 0 }; of.line < self->found->count; of.line++) {
-        if (!strcmp(case_policy(&of), asked->reference)) return 0;
+    for (size_t line = 0; line < self->found->count; line++) {
+        if (!strcmp(case_policy(&self->found->rows[line]), asked->reference)) return 0;
     }
     return rule_fails(asked, why, "%s has no row of policy '%s'", path, asked->reference);
 }
@@ -674,10 +712,13 @@ int gate_judge(gate *self, const row_list *list, const char *path, problem *why)
     }
     if (path && gate_check_base(self, why)) return -1;
     self->verdicts = program_need(self->rule_count * list->count, sizeof *self->verdicts);
-    for (size_t index = 0; index < self->rule_count; index++) {
-        if (gate_judge_rule(self, &self->rules[index], why)) return -1;
-    }
-    return 0;
+    case_index_make(&self->by_found, list, list);
+    if (self->base) case_index_make(&self->by_base, self->base, list);
+    size_t judged = 0;
+    while (judged < self->rule_count && !gate_judge_rule(self, &self->rules[judged], why)) judged++;
+    case_index_free(&self->by_found);
+    case_index_free(&self->by_base);
+    return judged < self->rule_count ? -1 : 0;
 }
 
 size_t gate_undecided(const gate *self)

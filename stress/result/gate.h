@@ -36,20 +36,29 @@ interval interval_of(long double *samples, size_t count, int is_timed);     /* s
 
 /* ---- Rows by what they are: the same case is equal in every key that both lists have */
 
-typedef struct case_row { const row_list *list; size_t line; } case_row;
+typedef struct case_place { const struct case_index *in; size_t line; } case_place;
+typedef struct case_index {                      /* zeroed: of no list */
+    const row_list *list;
+    case_place *places;                          /* its rows, in order of their cases, then of their lines */
+    char        is_key[COLUMN_COUNT];            /* 1: both lists have this key, and it is not the policy */
+} case_index;
 
-const char *case_cell(const case_row *of, row_column column, char text[CELL_ROOM]);  /* as cell_text */
-const char *case_policy(const case_row *of);
-int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
-/* All of the same case, in order, in a list that borrows all but .rows: free that. */
-row_list case_rows(const case_row *of);
-/* The first line of the same case, but that its policy is this one; SIZE_MAX: there is none. */
-size_t case_find(const row_list *list, const case_row *like, const char *policy);
-int    case_agrees(const case_row *of, row_column column);  /* all repeats of the row have the same in this column */
-/* All that the list has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
-   there is one alone has that interval. */
-interval case_samples(const row_list *list, const case_row *like, const char *policy, row_column column,
-                      int is_timed);
+/* Of a list that is whole, for rows of a list like this one, which may be the same. *self must not move. */
+void   case_index_make(case_index *self, const row_list *list, const row_list *like);
+void   case_index_free(case_index *self);
+
+const char *case_cell(const row *of, row_column column, char text[CELL_ROOM]);       /* as cell_text */
+const char *case_policy(const row *of);
+/* Both O(log rows) and the answer. The first line of the row's case, but that its policy is this one; SIZE_MAX: there
+   is none. All such rows, in order, in a list that borrows all but .rows: free that. */
+size_t   case_find(const case_index *in, const row *like, const char *policy);
+row_list case_rows(const case_index *in, const row *like, const char *policy);
+int      case_is_repeat(const case_index *in, size_t line);  /* of its own list: an earlier row is of the same case */
+
+/* Of the rows of one case: whether all have the same in a column, and all numbers there. A ratio beside a ratio_low
+   and ratio_high is measured, and where there is one alone has that interval. */
+int      case_agrees(const row_list *of, row_column column);
+interval case_samples(const row_list *of, row_column column, int is_timed);
 
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 
@@ -108,6 +117,7 @@ typedef struct gate {                            /* zeroed: no rules */
     int           is_partial;                    /* rows are missing: a rule may be about those alone */
     const char   *base_path;                     /* NULL: there is none */
     const row_list *base, *found;
+    case_index    by_base, by_found;             /* their rows, for those of found; while they are judged */
     row_list      read;                          /* the base, where base_path was read */
     gate_verdict *verdicts;
     size_t        verdict_count, counts[GATE_FAIL + 1];      /* counts: by outcome */

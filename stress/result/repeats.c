@@ -28,15 +28,14 @@ static void repeats_take(repeats *self, const row *made)
     }
 }
 
-int repeats_of(repeats *made, const row_list *list, size_t row_index)
+int repeats_of(repeats *made, const case_index *in, size_t row_index)
 {
-    const case_row of = { list, row_index };
+    const row *first = &in->list->rows[row_index];
     memset(made, 0, sizeof *made);
-    if (case_is_repeat(&of)) return 0;
-    row_list rows = case_rows(&of);
-    const case_row first = { &rows, 0 };
+    if (case_is_repeat(in, row_index)) return 0;
+    row_list rows = case_rows(in, first, case_policy(first));
     made->count = rows.count;
-    made->ns = case_samples(&rows, &first, case_policy(&first), COLUMN_HOST_NS, 1);
+    made->ns = case_samples(&rows, COLUMN_HOST_NS, 1);
     for (size_t at = 0; at < rows.count; at++) repeats_take(made, &rows.rows[at]);
     free(rows.rows);
     return made->count > 1;

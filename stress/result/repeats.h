@@ -17,9 +17,9 @@ typedef struct repeats {
     histogram *sums[REPEATS_PARTS];              /* NULL: no row has it */
 } repeats;
 
-/* Of the row and those that follow it of the same case. 1: it is the first of several; 0: it is not, or it is alone.
-   repeats_free in both cases. */
-int  repeats_of(repeats *made, const row_list *list, size_t row_index);
+/* Of the row and those that follow it of the same case; the index is of its own list. 1: it is the first of several;
+   0: it is not, or it is alone. repeats_free in both cases. */
+int  repeats_of(repeats *made, const case_index *in, size_t row_index);
 void repeats_free(repeats *self);
 
 #endif

@@ -57,6 +57,7 @@ static void test_repeats(void)
     static row rows[3];
     static latencies times[3];
     const row_list list = { .rows = rows, .count = 3 };
+    case_index cases;
     repeats one, none;
     for (size_t at = 0; at < 3; at++) {
         row *made = &rows[at];
@@ -68,9 +69,10 @@ static void test_repeats(void)
             histogram_add(&times[at].allocs, at || sample >= 985 ? 3000 : 20);
         }
     }
-    CHECK(!repeats_of(&none, &list, 1) && !repeats_of(&none, &list, 2));
+    case_index_make(&cases, &list, &list);
+    CHECK(!repeats_of(&none, &cases, 1) && !repeats_of(&none, &cases, 2));
     repeats_free(&none);
-    CHECK(repeats_of(&one, &list, 0) && one.count == 2 && one.ns.count == 2);
+    CHECK(repeats_of(&one, &cases, 0) && one.count == 2 && one.ns.count == 2);
     const histogram *sum = one.sums[REPEATS_ALLOC];
     CHECK(sum->count == 2000 && sum->sum == 985 * 20 + 1015 * 3000 && sum->max == 3000);
     CHECK_U64(sum->buckets[histogram_bucket(20)], ==, 985);
@@ -82,6 +84,7 @@ static void test_repeats(void)
     CHECK(one.ns.middle > 10.49L && one.ns.middle < 10.51L && one.ns.low < 10.01L && one.ns.high > 10.99L);
     CHECK(!one.sums[REPEATS_WAITED]);
     repeats_free(&one);
+    case_index_free(&cases);
 }
 
 /* The layout is a promise to files that are there already. */
