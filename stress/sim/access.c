@@ -36,7 +36,7 @@ static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t b
     for (DEVMEM_EACH(part, &memory->memory, offset, bytes)) {
         touch found;
         here.latest.place = part.place;
-        touch_verdict verdict = touches_add(&memory->touches, part.granule, part.from, part.to, &here, &found);
+        touch_verdict verdict = touches_add(part.unit, part.from, part.to, &here, &found);
         if (verdict != TOUCH_IN_ORDER && result == TOUCH_IN_ORDER) {
             *other = found;
             result = verdict;
@@ -152,20 +152,19 @@ void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const cha
 {
     for (DEVMEM_EACH(part, &device->memory, offset, bytes)) {
         touch other;
-        if (touches_pending(&device->touches, part.granule, part.place, &device->sim->streams.host, &other)) {
+        if (touches_pending(part.unit, part.place, &device->sim->streams.host, &other)) {
             access_report_at(device, action, offset, bytes, &other);
             return;
         }
     }
 }
 
-void access_end_page(sim_device *device, const devmem_page *page, int is_reported, const char *action)
+void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action)
 {
     const touch_by host = access_host(device);
     for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
         touch other;
-        touch_verdict verdict = touches_add(&device->touches, page->granules[i], 0, (uint32_t)SIM_GRANULE, &host,
-                                            &other);
+        touch_verdict verdict = touches_add(&page->granules[i], 0, (uint32_t)SIM_GRANULE, &host, &other);
         if (verdict == TOUCH_UNORDERED && !is_reported) {
             access_report(device, action, page->bytes, "in a handle", &other);
             is_reported = 1;

@@ -32,7 +32,7 @@ void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char 
 void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
 
 /* A page that is mapped nowhere is about to go. is_reported: such a use was a finding before. */
-void access_end_page(sim_device *device, const devmem_page *page, int is_reported, const char *action);
+void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action);
 
 /* What is wrong with a range of this memory that the device does not reach: for findings. */
 const char *access_lack(const sim_device *memory, uint64_t offset);

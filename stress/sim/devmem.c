@@ -19,9 +19,7 @@ uint64_t devmem_free_bytes(const devmem *memory)
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken)
 {
     if (bytes > devmem_free_bytes(memory)) return DEVMEM_FULL;
-    uint32_t count = (uint32_t)(bytes / SIM_GRANULE);
-    devmem_page *page = program_need(1, sizeof *page + count * sizeof page->granules[0]);
-    for (uint32_t i = 0; i < count; i++) page->granules[i] = granules_take(&memory->granules);
+    devmem_page *page = program_need(1, sizeof *page + (bytes / SIM_GRANULE) * sizeof page->granules[0]);
     page->bytes = bytes;
     page->device = memory->device;
     page->next = memory->pages;
@@ -36,7 +34,10 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **tak
 
 void devmem_give_page(devmem *memory, devmem_page *page)
 {
-    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) granules_give(&memory->granules, page->granules[i]);
+    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
+        touches_forget(&page->granules[i]);
+        granule_clear(&page->granules[i]);
+    }
     *(page->previous ? &page->previous->next : &memory->pages) = page->next;
     if (page->next) page->next->previous = page->previous;
     memory->page_count--;
@@ -45,11 +46,17 @@ void devmem_give_page(devmem *memory, devmem_page *page)
     free(page);
 }
 
-int devmem_share(devmem *memory, const devmem_page *page, int file, uint64_t place, int keep)
+void devmem_forget_touches(devmem *memory)
+{
+    for (devmem_page *page = memory->pages; page; page = page->next) {
+        for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) touches_forget(&page->granules[i]);
+    }
+}
+
+int devmem_share(devmem_page *page, int file, uint64_t place, int keep)
 {
     for (uint64_t at = 0; at < page->bytes; at += SIM_GRANULE) {
-        uint32_t number = page->granules[at / SIM_GRANULE];
-        if (granules_share(&memory->granules, number, file, place + at, keep)) return -1;
+        if (granule_share(&page->granules[at / SIM_GRANULE], file, place + at, keep)) return -1;
     }
     return 0;
 }
@@ -66,39 +73,47 @@ uint64_t devmem_handle_count(const devmem *memory)
     return memory->page_count - memory->obtained.count;      /* one page each */
 }
 
-/* ---- Mappings: records, found from the granule of addresses that they lie at */
+/* ---- Mappings: found from the granules of addresses that they lie at */
 
-void devmem_map(devmem *memory, address_range *range, uint64_t offset, devmem_page *page, uint64_t serial)
+enum { DEVMEM_LEAF = 2048 };                     /* granules of a leaf */
+
+static void devmem_set_behind(devmem *memory, uint64_t from, uint64_t end, devmem_mapping *behind)
 {
-    if (memory->idle_count == 0) {
-        ARRAY_RESERVE_BOTH(memory->mappings, memory->idle, memory->capacity, (uint64_t)memory->mapping_count + 1);
+    for (uint64_t at = from / SIM_GRANULE; at < end / SIM_GRANULE; at++) {
+        size_t leaf = (size_t)(at / DEVMEM_LEAF), count = memory->leaf_count;
+        ARRAY_RESERVE(memory->leaves, memory->leaf_count, leaf + 1);
+        for (; count < memory->leaf_count; count++) memory->leaves[count] = NULL;
+        if (!memory->leaves[leaf]) memory->leaves[leaf] = program_need(DEVMEM_LEAF, sizeof **memory->leaves);
+        memory->leaves[leaf][at % DEVMEM_LEAF] = behind;
     }
-    uint32_t number = memory->idle_count > 0 ? memory->idle[--memory->idle_count] : memory->mapping_count++;
-    const devmem_mapping made = { offset, offset + page->bytes, serial, page, range, 0 };
-    memory->mappings[number] = made;
-    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
-        const mapping_slot slot = { serial, page->granules[i], number };
-        mapping_set(&memory->slots, offset + i * SIM_GRANULE, slot);
-    }
+}
+
+/* NULL: nothing. O(1). */
+static devmem_mapping *devmem_behind(const devmem *memory, uint64_t offset)
+{
+    uint64_t at = offset / SIM_GRANULE, leaf = at / DEVMEM_LEAF;
+    return leaf < memory->leaf_count && memory->leaves[leaf] ? memory->leaves[leaf][at % DEVMEM_LEAF] : NULL;
+}
+
+devmem_mapping *devmem_map(devmem *memory, address_range *range, uint64_t offset, devmem_page *page, uint64_t serial)
+{
+    const devmem_mapping mapped = { offset, offset + page->bytes, serial, page, range, 0 };
+    devmem_mapping *made = program_need(1, sizeof *made);
+    *made = mapped;
+    devmem_set_behind(memory, made->offset, made->end, made);
+    memory->mapping_count++;
     page->mapping_count++;
     range->mapping_count++;
+    return made;
 }
 
 void devmem_unmap(devmem *memory, devmem_mapping *mapped)
 {
-    for (uint64_t at = mapped->offset; at < mapped->end; at += SIM_GRANULE) {
-        mapping_set(&memory->slots, at, mapping_nothing);
-    }
+    devmem_set_behind(memory, mapped->offset, mapped->end, NULL);
+    memory->mapping_count--;
     mapped->page->mapping_count--;
     mapped->range->mapping_count--;
-    memory->idle[memory->idle_count++] = (uint32_t)(mapped - memory->mappings);
-}
-
-/* What is behind any address. */
-static devmem_mapping *devmem_behind(const devmem *memory, uint64_t offset)
-{
-    uint32_t number = mapping_get(&memory->slots, offset)->number;
-    return number == MAPPING_NONE ? NULL : &memory->mappings[number];
+    free(mapped);
 }
 
 devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset)
@@ -109,7 +124,7 @@ devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset)
 
 uint64_t devmem_mapping_count(const devmem *memory)
 {
-    return memory->mapping_count - memory->idle_count - memory->obtained.count;
+    return memory->mapping_count - memory->obtained.count;
 }
 
 /* ---- Reservations */
@@ -117,7 +132,7 @@ uint64_t devmem_mapping_count(const devmem *memory)
 devmem_result devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset)
 {
     uint64_t spare = alignment > SIM_GRANULE ? alignment - SIM_GRANULE : 0;
-    if (bytes > MAPPING_SPACE || spare > MAPPING_SPACE) return DEVMEM_FULL;
+    if (bytes > DEVMEM_SPACE || spare > DEVMEM_SPACE) return DEVMEM_FULL;
     uint64_t gap = addresses_lowest_gap(&memory->reserved, bytes + spare);
     if (gap == ADDRESSES_NONE) return DEVMEM_FULL;
     uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
@@ -147,12 +162,14 @@ void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t c
 void devmem_destroy(devmem *memory)
 {
     devmem_clear(memory);
+    for (uint64_t at = memory->reserved.origin.bytes; memory->mapping_count > 0; at += SIM_GRANULE) {
+        devmem_mapping *left = devmem_behind(memory, at);
+        if (left) devmem_unmap(memory, left);
+    }
     while (memory->pages) devmem_give_page(memory, memory->pages);
     addresses_clear(&memory->reserved);
-    mapping_destroy(&memory->slots);
-    free(memory->mappings);
-    free(memory->idle);
-    granules_destroy(&memory->granules);
+    for (size_t i = 0; i < memory->leaf_count; i++) free(memory->leaves[i]);
+    free(memory->leaves);
 }
 
 static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
@@ -161,8 +178,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     uint64_t whole = memory_round_up(bytes, SIM_GRANULE), offset = addresses_lowest_gap(&memory->obtained, whole);
     if (offset == ADDRESSES_NONE || devmem_take_page(memory, whole, &page) != DEVMEM_OK) return DEVMEM_FULL;
     *added = addresses_insert(&memory->obtained, offset, whole);
-    devmem_map(memory, *added, offset, page, 0);
-    devmem_behind(memory, offset)->accessors = UINT64_MAX;
+    devmem_map(memory, *added, offset, page, 0)->accessors = UINT64_MAX;
     return DEVMEM_OK;
 }
 
@@ -246,8 +262,9 @@ devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end)
 {
     uint64_t from = offset % SIM_GRANULE, left = end - offset;
     uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
-    const mapping_slot *slot = mapping_get(&memory->slots, offset);
-    const devmem_part part = { offset, end, slot->granule, (uint32_t)from, (uint32_t)to, slot->place };
+    const devmem_mapping *mapped = left > 0 ? devmem_behind(memory, offset) : NULL;
+    granule *unit = mapped ? &mapped->page->granules[(offset - mapped->offset) / SIM_GRANULE] : NULL;
+    const devmem_part part = { offset, end, unit, (uint32_t)from, (uint32_t)to, mapped ? mapped->serial : 0 };
     return part;
 }
 
@@ -262,7 +279,7 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
         return;
     }
     devmem_part part = devmem_part_at(memory, place->offset, place->offset + place->bytes);      /* all of a piece */
-    granules_forget(&memory->granules, part.granule, part.from, part.to);
+    granule_forget(part.unit, part.from, part.to);
     work->in_slab = 1;
     addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
 }
@@ -299,14 +316,14 @@ int devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int de
 void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
-        granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern);
+        granule_fill(part.unit, part.from, part.to, 1, pattern);
     }
 }
 
 int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
-        uint32_t bad = granules_matches(&memory->granules, part.granule, part.from, part.to, pattern);
+        uint32_t bad = granule_matches(part.unit, part.from, part.to, pattern);
         if (bad < part.to) {
             *bad_offset = part.offset - offset + (bad - part.from);
             return 0;
@@ -321,7 +338,7 @@ int devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *so
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
         const unsigned char *next = (const unsigned char *)source + (part.offset - offset);
-        if (granules_write(&memory->granules, part.granule, part.from, part.to, next)) return -1;
+        if (granule_write(part.unit, part.from, part.to, next)) return -1;
     }
     return 0;
 }
@@ -329,15 +346,14 @@ int devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *so
 void devmem_read(const devmem *memory, uint64_t offset, uint64_t bytes, void *target)
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
-        granules_read(&memory->granules, part.granule, part.from, part.to,
-                      (unsigned char *)target + (part.offset - offset));
+        granule_read(part.unit, part.from, part.to, (unsigned char *)target + (part.offset - offset));
     }
 }
 
 int devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char value)
 {
     for (DEVMEM_EACH(part, memory, offset, bytes)) {
-        if (granules_set(&memory->granules, part.granule, part.from, part.to, value)) return -1;
+        if (granule_set(part.unit, part.from, part.to, value)) return -1;
     }
     return 0;
 }
@@ -351,7 +367,7 @@ int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t fro
         uint64_t count = part.to - part.from;
         unsigned char value;
         int failed;
-        if (granules_even(&from->granules, part.granule, &value)) {     /* nothing to look at, however much it is */
+        if (granule_is_even(part.unit, &value)) {     /* nothing to look at, however much it is */
             failed = devmem_set(to, to_offset, count, value);
         } else {
             count = count < sizeof buffer ? count : sizeof buffer;

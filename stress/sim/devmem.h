@@ -1,12 +1,14 @@
 /* The memory of one device. Physical memory comes in pages, which are counted and run out; addresses in ranges; a
    mapping lays a page behind addresses. cuMemCreate makes the first, cuMemAddressReserve the second, cuMemMap the
    third. cudaMalloc makes all three at once: blocks of whole granules, and slabs for small requests.
-   It must not know of driver codes, costs, faults or the judge, nor who may ask for what: callers have looked. */
+   It must not know of driver codes, costs, faults or findings, nor who may ask for what: callers have looked. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
 #include "addresses.h"
-#include "granules.h"
+#include "judge.h"
+
+#define DEVMEM_SPACE ((uint64_t)1 << 47)         /* of addresses: half of what 48 bits have, as programs have them */
 
 enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
 
@@ -21,10 +23,10 @@ struct devmem_page {
     uint32_t     reference_count;                /* handles of it that were not given up */
     uint32_t     mapping_count;
     devmem_page *previous, *next;                /* of the device's */
-    uint32_t     granules[];
+    granule      granules[];
 };
 
-typedef struct devmem_mapping {                  /* all of a page, somewhere */
+typedef struct devmem_mapping {                  /* all of a page, somewhere; it stays where it is */
     uint64_t       offset, end, serial;          /* serial: never given again, from 1; 0: it was obtained */
     devmem_page   *page;
     address_range *range;
@@ -38,12 +40,10 @@ typedef struct devmem {
     int       device;                            /* its ordinal */
     addresses obtained, reserved;
     devmem_page *pages;
-    uint64_t  page_count;
-    granules  granules;
-    mapping   slots;                             /* what is behind all addresses */
-    devmem_mapping *mappings;
-    uint32_t *idle;                              /* numbers of mappings that are not in use */
-    uint32_t  mapping_count, capacity, idle_count;           /* the first: of numbers ever used */
+    uint64_t  page_count, mapping_count;
+    devmem_mapping ***leaves;                    /* what is behind all addresses, by granule, in two levels; NULL:
+                                                    nothing ever was */
+    size_t    leaf_count;
     uint64_t  capacity_bytes, context_bytes, rival_bytes, held_bytes, held_peak_bytes;
 } devmem;
 
@@ -71,19 +71,21 @@ uint64_t devmem_mapping_count(const devmem *memory);         /*   and mappings *
 /* Whole granules, without an address; give: it must not be mapped any more. O(granules). */
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken);
 void devmem_give_page(devmem *memory, devmem_page *page);
+void devmem_forget_touches(devmem *memory);      /* of all pages */
 
-/* The page has its bytes in a file from now on, from `place` on: granules_share. -1: no host memory, and part of it
+/* The page has its bytes in a file from now on, from `place` on: granule_share. -1: no host memory, and part of it
    may have. `file` of a page is closed when that goes. close: 0 is fine; a child of fork may have the descriptor as
    well, and must not keep the lock. */
-int  devmem_share(devmem *memory, const devmem_page *page, int file, uint64_t place, int keep);
+int  devmem_share(devmem_page *page, int file, uint64_t place, int keep);
 void devmem_close(int file);
 
 /* At the lowest offset whose sum with `base` is a multiple of the alignment, a power of two. O(log reservations). */
 devmem_result  devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset);
 address_range *devmem_reservation(const devmem *memory, uint64_t offset);    /* NULL: not reserved. O(log) */
 
-/* O(granules of the page). Nobody has access at first. A mapping is valid until the next map or unmap. */
-void devmem_map(devmem *memory, address_range *range, uint64_t offset, devmem_page *page, uint64_t serial);
+/* O(granules of the page). Nobody has access at first. */
+devmem_mapping *devmem_map(devmem *memory, address_range *range, uint64_t offset, devmem_page *page,
+                           uint64_t serial);
 void devmem_unmap(devmem *memory, devmem_mapping *mapped);
 devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset);        /* NULL: none, or obtained. O(1) */
 
@@ -112,7 +114,7 @@ int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64
 
 /* A walk over what is behind a range: each granule's share of it in turn. place: the serial of its mapping; 0: it was
    obtained. */
-typedef struct devmem_part { uint64_t offset, end; uint32_t granule, from, to; uint64_t place; } devmem_part;
+typedef struct devmem_part { uint64_t offset, end; granule *unit; uint32_t from, to; uint64_t place; } devmem_part;
 #define DEVMEM_EACH(part, memory, offset, bytes) \
     devmem_part part = devmem_part_at(memory, offset, (offset) + (bytes)); part.offset < part.end; \
     part = devmem_part_at(memory, part.offset + (part.to - part.from), part.end)

@@ -88,7 +88,6 @@ struct sim_device {
     unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
     uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS], memory_calls, memory_vns;   /* as in sim_counters */
     devmem   memory;
-    touches  touches;                            /* of its physical memory */
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
@@ -129,7 +128,7 @@ struct sim {
    at most 8 TiB. Banks lie below, from 1 TiB on. engine_offset: 1 and the offset if it is this device's. */
 #define ENGINE_FIRST_ADDRESS ((uint64_t)1 << 43)
 #define ENGINE_MOST_OBTAIN   ((uint64_t)1 << 43)
-#define ENGINE_MOST_CAPACITY ((MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
+#define ENGINE_MOST_CAPACITY ((DEVMEM_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 

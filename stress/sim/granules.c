@@ -1,4 +1,5 @@
-/* Granules and their contents. */
+/* Granules and their contents. A change of parts cuts at both of its ends, replaces the parts between them in place,
+   and joins what became the same. */
 #include "granules.h"
 
 #include <stdlib.h>
@@ -6,108 +7,154 @@
 #include <sys/mman.h>
 
 #include "../base/array.h"
-#include "../base/program.h"
 
-uint32_t granules_take(granules *all)
+/* ---- Parts */
+
+/* Which part holds the byte: of those there are. */
+static uint32_t cuts_find(const cuts *self, uint32_t byte)
 {
-    static const granule fresh = { { NULL, 0, 0 }, NULL, GRANULES_POISON, 0 };
-    if (all->idle_count == 0) ARRAY_RESERVE_BOTH(all->list, all->idle, all->capacity, (uint64_t)all->count + 1);
-    uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
-    all->list[number] = fresh;
-    return number;
+    size_t rank;
+    ARRAY_RANK(&rank, self->count, i, self->list[i].from <= byte);
+    return (uint32_t)rank - 1;
 }
 
-static void granules_drop_bytes(granule *unit)
+/* The part that begins at the byte, by a cut if there is none; behind the last, at the granule's end. */
+static uint32_t cuts_at(cuts *self, uint32_t byte, const cuts_kind *kind)
 {
-    if (unit->is_shared) {
-        munmap(unit->bytes, (size_t)SIM_GRANULE);
-    } else {
-        free(unit->bytes);
+    if (byte % SIM_GRANULE == 0) return byte == 0 ? 0 : self->count;
+    uint32_t index = cuts_find(self, byte);
+    if (self->list[index].from == byte) return index;
+    ARRAY_RESERVE(self->list, self->capacity, self->count + 1);
+    cuts_part *part = &self->list[index];
+    memmove(part + 1, part, (self->count++ - index) * sizeof *part);
+    part[1].from = byte;
+    if (kind->keep) kind->keep(part);
+    return index + 1;
+}
+
+/* Of parts first..last, those that are the same as the one before them go on as that one. */
+static void cuts_join(cuts *self, uint32_t first, uint32_t last, const cuts_kind *kind)
+{
+    uint32_t kept = first;
+    for (uint32_t i = first + 1; i <= last; i++) {
+        if (!kind->are_same(&self->list[kept], &self->list[i])) {
+            self->list[++kept] = self->list[i];
+        } else if (kind->drop) {
+            kind->drop(&self->list[i]);
+        }
     }
-    unit->bytes = NULL;
-    unit->is_shared = 0;
+    if (kept == last) return;
+    memmove(&self->list[kept + 1], &self->list[last + 1], (self->count - last - 1) * sizeof *self->list);
+    self->count -= last - kept;
 }
 
-static void granules_set_even(granule *unit, unsigned char value)
+void cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user)
 {
-    granules_drop_bytes(unit);
-    unit->even = value;
-}
-
-void granules_give(granules *all, uint32_t number)
-{
-    cuts_clear(&all->list[number].patterns);
-    granules_set_even(&all->list[number], GRANULES_POISON);
-    all->idle[all->idle_count++] = number;
-}
-
-void granules_destroy(granules *all)
-{
-    for (uint32_t i = 0; i < all->count; i++) {
-        cuts_clear(&all->list[i].patterns);
-        granules_drop_bytes(&all->list[i]);
+    static const cuts_part nothing;
+    if (self->count == 0) {
+        ARRAY_RESERVE(self->list, self->capacity, 1);
+        self->list[self->count++] = nothing;
     }
-    free(all->list);
-    free(all->idle);
-    memset(all, 0, sizeof *all);
+    uint32_t first = cuts_at(self, from, kind), end = cuts_at(self, to, kind);
+    for (uint32_t i = first; i < end; i++) {
+        cuts_part replaced = self->list[i];
+        self->list[i] = kind->replace(user, &replaced);
+        self->list[i].from = replaced.from;
+        if (kind->drop) kind->drop(&replaced);
+    }
+    cuts_join(self, first > 0 ? first - 1 : 0, end < self->count ? end : end - 1, kind);
 }
 
-static cuts_part granules_replace(void *user, const cuts_part *part)
+void cuts_clear(cuts *self, const cuts_kind *kind)
+{
+    for (uint32_t i = 0; kind->drop && i < self->count; i++) kind->drop(&self->list[i]);
+    free(self->list);
+    memset(self, 0, sizeof *self);
+}
+
+/* ---- Patterns */
+
+static cuts_part granule_replace(void *user, const cuts_part *part)
 {
     (void)part;
     return *(const cuts_part *)user;
 }
 
-static int granules_are_same(const cuts_part *one, const cuts_part *other)
+static int granule_are_same(const cuts_part *one, const cuts_part *other)
 {
     return one->mark == other->mark && one->value == other->value;
 }
 
-void granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern)
+static const cuts_kind granule_patterns = { granule_replace, granule_are_same, NULL, NULL };
+
+void granule_fill(granule *self, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern)
 {
-    static const cuts_kind kind = { granules_replace, granules_are_same, NULL, NULL };
     cuts_part filled = { 0, known, known ? pattern : 0 };
-    cuts_change(&all->list[number].patterns, from, to, &kind, &filled);
+    cuts_change(&self->patterns, from, to, &granule_patterns, &filled);
 }
 
-uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern)
+uint32_t granule_matches(const granule *self, uint32_t from, uint32_t to, uint64_t pattern)
 {
-    const cuts *patterns = &all->list[number].patterns;
+    const cuts *patterns = &self->patterns;
     if (patterns->count == 0) return from;
-    for (uint32_t i = cuts_find(patterns, from); from < to; i++) {
-        if (!patterns->list[i].mark || patterns->list[i].value != pattern) return from;
-        from = cuts_end(patterns, i);
+    for (uint32_t i = cuts_find(patterns, from); i < patterns->count && patterns->list[i].from < to; i++) {
+        const cuts_part *part = &patterns->list[i];
+        if (!part->mark || part->value != pattern) return part->from > from ? part->from : from;
     }
     return to;
 }
 
-/* Before bytes of a part are changed: makes room for them, and forgets the part's pattern. */
-static int granules_open_bytes(granules *all, uint32_t number, uint32_t from, uint32_t to)
+/* ---- Bytes */
+
+static void granule_set_even(granule *self, unsigned char value)
 {
-    granule *unit = &all->list[number];
-    unsigned char *bytes = unit->bytes ? unit->bytes : calloc(1, (size_t)SIM_GRANULE);
+    if (self->is_shared) {
+        munmap(self->bytes, (size_t)SIM_GRANULE);
+    } else {
+        free(self->bytes);
+    }
+    self->bytes = NULL;
+    self->is_shared = 0;
+    self->even = value ^ GRANULE_POISON;
+}
+
+void granule_clear(granule *self)
+{
+    cuts_clear(&self->patterns, &granule_patterns);
+    granule_set_even(self, GRANULE_POISON);
+}
+
+/* Before bytes of a part are changed: makes room for them, and forgets the part's pattern. */
+static int granule_open_bytes(granule *self, uint32_t from, uint32_t to)
+{
+    unsigned char *bytes = self->bytes ? self->bytes : calloc(1, (size_t)SIM_GRANULE);
     if (!bytes) return -1;
-    granules_fill(all, number, from, to, 0, 0);
-    unit->bytes = bytes;
+    granule_fill(self, from, to, 0, 0);
+    self->bytes = bytes;
     return 0;
 }
 
-int granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char value)
+/* What every byte holds, but for its own part of it. */
+static unsigned char granule_base(const granule *self)
 {
-    granule *unit = &all->list[number];
+    return self->even ^ GRANULE_POISON;
+}
+
+int granule_set(granule *self, uint32_t from, uint32_t to, unsigned char value)
+{
     int is_whole = from == 0 && to == SIM_GRANULE;
-    if ((is_whole && !unit->is_shared) || (!unit->bytes && unit->even == value)) {
-        granules_fill(all, number, from, to, 0, 0);
-        if (is_whole) granules_set_even(unit, value);
+    if ((is_whole && !self->is_shared) || (!self->bytes && granule_base(self) == value)) {
+        granule_fill(self, from, to, 0, 0);
+        if (is_whole) granule_set_even(self, value);
         return 0;
     }
-    if (granules_open_bytes(all, number, from, to)) return -1;
-    memset(unit->bytes + from, value ^ unit->even, to - from);
+    if (granule_open_bytes(self, from, to)) return -1;
+    memset(self->bytes + from, value ^ granule_base(self), to - from);
     return 0;
 }
 
 /* Each byte with the value exclusive-or, eight at a time: copies of gigabytes come through here. */
-static void granules_mix(unsigned char *target, const unsigned char *source, uint32_t count, unsigned char value)
+static void granule_mix(unsigned char *target, const unsigned char *source, uint32_t count, unsigned char value)
 {
     const uint64_t values = value * (UINT64_MAX / 255);
     uint32_t i = 0;
@@ -124,88 +171,46 @@ static void granules_mix(unsigned char *target, const unsigned char *source, uin
     for (; i < count; i++) target[i] = (unsigned char)(source[i] ^ value);
 }
 
-int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, const unsigned char *source)
+int granule_write(granule *self, uint32_t from, uint32_t to, const unsigned char *source)
 {
-    granule *unit = &all->list[number];
     int is_whole = from == 0 && to == SIM_GRANULE;
     if (is_whole && memcmp(source, source + 1, (size_t)SIM_GRANULE - 1) == 0) {
-        return granules_set(all, number, from, to, source[0]);
+        return granule_set(self, from, to, source[0]);
     }
-    if (granules_open_bytes(all, number, from, to)) return -1;
-    if (is_whole && !unit->is_shared) unit->even = 0;
-    granules_mix(unit->bytes + from, source, to - from, unit->even);
+    if (granule_open_bytes(self, from, to)) return -1;
+    if (is_whole && !self->is_shared) self->even = GRANULE_POISON;   /* nothing to mix */
+    granule_mix(self->bytes + from, source, to - from, granule_base(self));
     return 0;
 }
 
-void granules_read(const granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char *target)
+void granule_read(const granule *self, uint32_t from, uint32_t to, unsigned char *target)
 {
-    const granule *unit = &all->list[number];
-    if (!unit->bytes) {
-        memset(target, unit->even, to - from);
-        return;
-    }
-    granules_mix(target, unit->bytes + from, to - from, unit->even);
+    if (self->bytes) granule_mix(target, self->bytes + from, to - from, granule_base(self));
+    else memset(target, granule_base(self), to - from);
 }
 
-int granules_even(const granules *all, uint32_t number, unsigned char *value)
+int granule_is_even(const granule *self, unsigned char *value)
 {
-    *value = all->list[number].even;
-    return !all->list[number].bytes;
+    *value = granule_base(self);
+    return !self->bytes;
 }
 
-void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to)
+void granule_forget(granule *self, uint32_t from, uint32_t to)
 {
-    granules_fill(all, number, from, to, 0, 0);
-    (void)granules_set(all, number, from, to, GRANULES_POISON);
+    (void)granule_set(self, from, to, GRANULE_POISON);
+    granule_fill(self, from, to, 0, 0);          /* even without host memory */
 }
 
-int granules_share(granules *all, uint32_t number, int file, uint64_t place, int keep)
+int granule_share(granule *self, int file, uint64_t place, int keep)
 {
-    granule *unit = &all->list[number];
     unsigned char *bytes = mmap(NULL, (size_t)SIM_GRANULE, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
     if (bytes == MAP_FAILED) return -1;
-    if (keep && (unit->bytes || unit->even != GRANULES_POISON)) {     /* else the file's zeros say as much */
-        granules_read(all, number, 0, (uint32_t)SIM_GRANULE, bytes);
-        granules_mix(bytes, bytes, (uint32_t)SIM_GRANULE, GRANULES_POISON);
+    if (keep && (self->bytes || self->even)) {   /* else the file's zeros say as much */
+        granule_read(self, 0, (uint32_t)SIM_GRANULE, bytes);
+        granule_mix(bytes, bytes, (uint32_t)SIM_GRANULE, GRANULE_POISON);
     }
-    granules_set_even(unit, GRANULES_POISON);
-    unit->bytes = bytes;
-    unit->is_shared = 1;
+    granule_set_even(self, GRANULE_POISON);
+    self->bytes = bytes;
+    self->is_shared = 1;
     return 0;
-}
-
-/* ---- The two-level table from addresses to granules */
-
-#define MAPPING_LEAF_BYTES (MAPPING_LEAF_SLOTS * SIM_GRANULE)
-
-const mapping_slot mapping_nothing = { 0, MAPPING_NONE, MAPPING_NONE };
-
-static mapping_slot *mapping_leaf_new(void)
-{
-    mapping_slot *made = program_need(MAPPING_LEAF_SLOTS, sizeof *made);
-    for (int i = 0; i < MAPPING_LEAF_SLOTS; i++) made[i] = mapping_nothing;
-    return made;
-}
-
-void mapping_set(mapping *map, uint64_t offset, mapping_slot slot)
-{
-    size_t leaf = (size_t)(offset / MAPPING_LEAF_BYTES), count = map->leaf_count;
-    ARRAY_RESERVE(map->leaves, map->leaf_count, leaf + 1);
-    for (; count < map->leaf_count; count++) map->leaves[count] = NULL;
-    if (!map->leaves[leaf]) map->leaves[leaf] = mapping_leaf_new();
-    map->leaves[leaf][offset % MAPPING_LEAF_BYTES / SIM_GRANULE] = slot;
-}
-
-const mapping_slot *mapping_get(const mapping *map, uint64_t offset)
-{
-    size_t leaf = (size_t)(offset / MAPPING_LEAF_BYTES);
-    const mapping_slot *slots = leaf < map->leaf_count ? map->leaves[leaf] : NULL;
-    return slots ? &slots[offset % MAPPING_LEAF_BYTES / SIM_GRANULE] : &mapping_nothing;
-}
-
-void mapping_destroy(mapping *map)
-{
-    for (size_t i = 0; i < map->leaf_count; i++) free(map->leaves[i]);
-    free(map->leaves);
-    memset(map, 0, sizeof *map);
 }

@@ -1,3 +1,4 @@
+/* Findings, clocks, and who comes after whom. */
 #include "judge.h"
 
 #include <inttypes.h>
@@ -5,15 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
 #include "../base/program.h"
-
-/* By line, by place, and those of earlier tenancies before those of this one: the latest touch of each. */
-struct touch_history {
-    uint64_t owner;                              /* of this tenancy */
-    uint32_t references, room, count;
-    touch    touches[];
-};
 
 void judge_report(judge *book, int device, const char *format, ...)
 {
@@ -72,22 +65,30 @@ void vclock_destroy(vclock *clock)
     memset(clock, 0, sizeof *clock);
 }
 
-/* ---- Histories: made from the one before and one more touch, without those that the host has outlived */
+/* ---- Histories: shared by parts, by count; none: nothing to come after. Each is the one before and one more touch,
+        without those that the host has outlived */
 
-static touch_history *touch_history_of(const cuts_part *part)
+/* By line, by place, and those of earlier tenancies before those of this one: the latest touch of each. */
+typedef struct history {
+    uint64_t owner;                              /* of this tenancy */
+    uint32_t references, room, count;
+    touch    touches[];
+} history;
+
+static history *history_of(const cuts_part *part)
 {
-    return (touch_history *)(uintptr_t)part->value;
+    return (history *)(uintptr_t)part->value;
 }
 
-static void touch_history_keep(const cuts_part *part)
+static void history_keep(const cuts_part *part)
 {
-    touch_history *self = touch_history_of(part);
+    history *self = history_of(part);
     if (self) self->references++;
 }
 
-static void touch_history_drop(const cuts_part *part)
+static void history_drop(const cuts_part *part)
 {
-    touch_history *self = touch_history_of(part);
+    history *self = history_of(part);
     if (self && --self->references == 0) free(self);
 }
 
@@ -98,63 +99,50 @@ static int history_order(const touch *one, const touch *other)
     return one->is_own - other->is_own;
 }
 
-/* In order, and the later one of two that are alike; unless the host has outlived it. */
-static uint32_t history_put(touch *list, uint32_t count, const touch *one, const vclock *host)
+static int history_is_outlived(const touch *one, const vclock *host)
 {
-    if (vclock_get(host, one->line) >= one->position) return count;
-    if (count > 0 && history_order(&list[count - 1], one) == 0) {
-        if (list[count - 1].position < one->position) list[count - 1] = *one;
-        return count;
+    return vclock_get(host, one->line) >= one->position;
+}
+
+/* In its place by order, once; the later one of two that are alike. There is room. */
+static void history_put(history *self, const touch *one)
+{
+    uint32_t at = self->count;
+    while (at > 0 && history_order(one, &self->touches[at - 1]) < 0) at--;
+    touch *next = &self->touches[at];
+    if (at > 0 && history_order(one, next - 1) == 0) {
+        if (next[-1].position < one->position) next[-1] = *one;
+        return;
     }
-    list[count] = *one;
-    return count + 1;
+    memmove(next + 1, next, (self->count++ - at) * sizeof *next);
+    *next = *one;
 }
 
-/* One that was there before. */
-static uint32_t history_put_before(touch *list, uint32_t count, const touch *one, int is_handed_over,
-                                   const vclock *host)
+/* The history after one more touch, kept once more: this one, if it is one part's alone and has the room. */
+static history *history_next(history *self, const touch_by *by)
 {
-    touch kept = *one;
-    if (is_handed_over) kept.is_own = 0;
-    return history_put(list, count, &kept, host);
-}
-
-/* A history of so many touches, kept once more: this one, if it is one part's alone and has the room. */
-static touch_history *touch_history_for(touch_history *self, uint32_t count)
-{
-    if (self && self->references == 1 && count <= self->room) {
-        self->references++;
-        return self;
-    }
-    touch_history *made = program_resize(NULL, 1, sizeof *made + count * sizeof(touch));
-    made->references = 1;
-    made->room = count;
-    return made;
-}
-
-/* The history after one more touch, kept once more; none, at the end. */
-static touch_history *touch_history_next(touches *all, touch_history *self, const touch_by *by)
-{
-    uint32_t count = 0, i = 0, before_count = self ? self->count : 0;
+    uint32_t count = self ? self->count : 0;
     int is_handed_over = self && self->owner != by->owner;
-    if (by->is_end) return NULL;
-    ARRAY_RESERVE(all->scratch, all->room, before_count + 1);
-    for (; i < before_count && history_order(&self->touches[i], &by->latest) <= 0; i++) {
-        count = history_put_before(all->scratch, count, &self->touches[i], is_handed_over, by->host);
+    int is_changed = self && self->references == 1 && count < self->room;
+    history *made = is_changed ? self : program_resize(NULL, 1, sizeof *made + (count + 1) * sizeof(touch));
+    if (!is_changed) {
+        made->references = 0;
+        made->room = count + 1;
     }
-    count = history_put(all->scratch, count, &by->latest, by->host);
-    for (; i < before_count; i++) {
-        count = history_put_before(all->scratch, count, &self->touches[i], is_handed_over, by->host);
-    }
-    touch_history *made = touch_history_for(self, count);
+    made->references++;
     made->owner = by->owner;
-    made->count = count;
-    memcpy(made->touches, all->scratch, count * sizeof *all->scratch);
+    made->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        touch kept = self->touches[i];
+        if (is_handed_over) kept.is_own = 0;
+        if (!history_is_outlived(&kept, by->host)) history_put(made, &kept);
+    }
+    if (!history_is_outlived(&by->latest, by->host)) history_put(made, &by->latest);
     return made;
 }
 
 /* The first touch that this one does not come after; NULL: none. At the end the tenancy's own count, too. */
-static const touch *touch_history_unordered(const touch_history *self, const touch_by *by)
+static const touch *history_unordered(const history *self, const touch_by *by)
 {
     for (uint32_t i = 0; self && i < self->count; i++) {
         const touch *one = &self->touches[i];
@@ -165,7 +153,7 @@ static const touch *touch_history_unordered(const touch_history *self, const tou
 }
 
 /* A touch by the present owner, another one and no graph, since this graph was captured; NULL: none. */
-static const touch *touch_history_taken(const touch_history *self, const touch_by *by)
+static const touch *history_taken(const history *self, const touch_by *by)
 {
     if (!self || by->is_end || !by->latest.is_launched || self->owner == by->owner) return NULL;
     for (uint32_t i = 0; i < self->count; i++) {
@@ -175,18 +163,8 @@ static const touch *touch_history_taken(const touch_history *self, const touch_b
     return NULL;
 }
 
-/* The first touch through the place that the host has not outlived; NULL: none. */
-static const touch *touch_history_pending(const touch_history *self, uint64_t place, const vclock *host)
-{
-    for (uint32_t i = 0; self && i < self->count; i++) {
-        const touch *one = &self->touches[i];
-        if (one->place == place && vclock_get(host, one->line) < one->position) return one;
-    }
-    return NULL;
-}
-
 /* A position on a line is one command, of one operation on one stream. */
-static int touch_history_equal(const touch_history *one, const touch_history *other)
+static int history_equal(const history *one, const history *other)
 {
     if (one == other) return 1;
     if (!one || !other || one->owner != other->owner || one->count != other->count) return 0;
@@ -199,95 +177,82 @@ static int touch_history_equal(const touch_history *one, const touch_history *ot
     return 1;
 }
 
-/* ---- The map: a change of some bytes of one granule */
+/* ---- A change of some bytes of one granule */
 
 /* The latest history that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
-    touches        *all;
     const touch_by *by;
     touch          *other;
     touch_verdict   result;
     int             has_replaced;
-    const touch_history *replaced;
+    const history  *replaced;
     cuts_part       replacement;
 } touch_change;
 
-/* The mark tells histories of different owners apart without a look at them: most differ so, and few are in a
-   cache. */
-static cuts_part touches_part(const touch_history *history)
+static void touches_judge(touch_change *change, const history *self)
 {
-    const uint64_t owner = history ? history->owner : 0;
-    const cuts_part made = { 0, history ? (uint32_t)(owner ^ owner >> 32) | 1 : 0, (uint64_t)(uintptr_t)history };
-    return made;
-}
-
-static void touches_judge(touch_change *change, const touch_history *history)
-{
-    const touch *unordered = touch_history_unordered(history, change->by);
-    const touch *bad = unordered ? unordered : touch_history_taken(history, change->by);
+    const touch *unordered = history_unordered(self, change->by);
+    const touch *bad = unordered ? unordered : history_taken(self, change->by);
     if (!bad || change->result != TOUCH_IN_ORDER) return;
     change->result = unordered ? TOUCH_UNORDERED : TOUCH_TAKEN;
     *change->other = *bad;
 }
 
+/* The mark tells histories of different owners apart without a look at them: most differ so, and few are in a
+   cache. */
+static cuts_part touches_next(const touch_by *by, history *self)
+{
+    cuts_part made = { 0, 0, 0 };
+    if (by->is_end) return made;
+    made.mark = (uint32_t)(by->owner ^ by->owner >> 32) | 1;
+    made.value = (uint64_t)(uintptr_t)history_next(self, by);
+    return made;
+}
+
 static cuts_part touches_replace(void *user, const cuts_part *part)
 {
     touch_change *change = user;
-    touch_history *history = touch_history_of(part);
-    if (!change->has_replaced || history != change->replaced) {
-        touches_judge(change, history);
-        touch_history_drop(&change->replacement);
-        change->replacement = touches_part(touch_history_next(change->all, history, change->by));
-        change->replaced = history;
+    history *self = history_of(part);
+    if (!change->has_replaced || self != change->replaced) {
+        touches_judge(change, self);
+        history_drop(&change->replacement);
+        change->replacement = touches_next(change->by, self);
+        change->replaced = self;
         change->has_replaced = 1;
     }
-    touch_history_keep(&change->replacement);
+    history_keep(&change->replacement);
     return change->replacement;
 }
 
 static int touches_are_same(const cuts_part *one, const cuts_part *other)
 {
-    return one->mark == other->mark && touch_history_equal(touch_history_of(one), touch_history_of(other));
+    return one->mark == other->mark && history_equal(history_of(one), history_of(other));
 }
 
-touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                          touch *other)
+static const cuts_kind touches_kind = { touches_replace, touches_are_same, history_keep, history_drop };
+
+touch_verdict touches_add(granule *touched, uint32_t from, uint32_t to, const touch_by *by, touch *other)
 {
-    static const cuts_kind kind = { touches_replace, touches_are_same, touch_history_keep, touch_history_drop };
-    touch_change change = { all, by, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
-    uint32_t count = all->count;
-    if (by->is_end && touches_piece_count(all, granule) == 0) return TOUCH_IN_ORDER;
-    ARRAY_RESERVE(all->list, all->count, granule + 1);
-    if (all->count > count) memset(all->list + count, 0, (all->count - count) * sizeof *all->list);
-    cuts_change(&all->list[granule], from, to, &kind, &change);
-    touch_history_drop(&change.replacement);
+    touch_change change = { by, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    if (by->is_end && touched->touched.count == 0) return TOUCH_IN_ORDER;
+    cuts_change(&touched->touched, from, to, &touches_kind, &change);
+    history_drop(&change.replacement);
     return change.result;
 }
 
-int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other)
+int touches_pending(const granule *touched, uint64_t place, const vclock *host, touch *other)
 {
-    for (uint32_t i = 0; i < touches_piece_count(all, granule); i++) {
-        const touch *found = touch_history_pending(touch_history_of(&all->list[granule].list[i]), place, host);
-        if (found) {
-            *other = *found;
-            return 1;
+    for (uint32_t i = 0; i < touched->touched.count; i++) {
+        const history *self = history_of(&touched->touched.list[i]);
+        for (uint32_t j = 0; self && j < self->count; j++) {
+            *other = self->touches[j];
+            if (other->place == place && !history_is_outlived(other, host)) return 1;
         }
     }
     return 0;
 }
 
-uint32_t touches_piece_count(const touches *all, uint32_t granule)
+void touches_forget(granule *touched)
 {
-    return granule < all->count ? all->list[granule].count : 0;
-}
-
-void touches_destroy(touches *all)
-{
-    for (uint32_t i = 0; i < all->count; i++) {
-        for (uint32_t j = 0; j < all->list[i].count; j++) touch_history_drop(&all->list[i].list[j]);
-        cuts_clear(&all->list[i]);
-    }
-    free(all->list);
-    free(all->scratch);
-    memset(all, 0, sizeof *all);
+    cuts_clear(&touched->touched, &touches_kind);
 }

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 
-#include "cuts.h"
+#include "granules.h"
 
 enum { JUDGE_KEPT = 64, JUDGE_TEXT = 256 };
 
@@ -34,8 +34,8 @@ void     vclock_join(vclock *clock, const vclock *other);
 void     vclock_copy(vclock *clock, const vclock *other);
 void     vclock_destroy(vclock *clock);                      /* zeroed afterwards */
 
-/* ---- Who touched which bytes of physical memory last: a map from pieces of granules to what must come before the
-        next owner's first touch */
+/* ---- Who touched which bytes of physical memory last: parts of granules, and what must come before the next owner's
+        first touch of each */
 
 typedef struct touch {
     uint64_t position, op, stream;
@@ -44,14 +44,6 @@ typedef struct touch {
     uint16_t is_own;                             /* 1: in this tenancy, as it is made; 0: in an earlier one */
     uint64_t place;                              /* through which addresses, of several that the bytes may have */
 } touch;
-
-typedef struct touch_history touch_history;      /* shared by parts; NULL: nothing to come after */
-
-typedef struct touches {                         /* zeroed: nothing was touched */
-    cuts    *list;                               /* by granule; values: histories, marks: of their owners */
-    touch   *scratch;                            /* of a history under way */
-    uint32_t count, room;
-} touches;
 
 typedef struct touch_by {
     touch         latest;
@@ -72,12 +64,10 @@ typedef enum touch_verdict {
 
 /* Bytes [from, to) of a granule. *other: the other touch, the first in memory, if there is one. O(log parts + parts
    in the range), moving what lies behind. This touch is the latest from now on, in order or not. */
-touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
-                          touch *other);
+touch_verdict touches_add(granule *touched, uint32_t from, uint32_t to, const touch_by *by, touch *other);
 
 /* Looks alone: the first touch in memory through this place that the host has not outlived. 1: there is one. */
-int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other);
-uint32_t touches_piece_count(const touches *all, uint32_t granule);
-void touches_destroy(touches *all);
+int  touches_pending(const granule *touched, uint64_t place, const vclock *host, touch *other);
+void touches_forget(granule *touched);
 
 #endif

@@ -518,7 +518,7 @@ void memory_reset(sim_device *device)
     mempools_destroy(device);
     devmem_clear(&device->memory);
     device->opened.root = NULL;
-    touches_destroy(&device->touches);
+    devmem_forget_touches(&device->memory);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {
             machine->lies[i] = machine->lies[--machine->lie_count];

@@ -127,7 +127,7 @@ static int share_move(sim *machine, devmem_page *page, uint64_t what)
     int file = share_file(page->bytes);
     whole.file = (uint64_t)file;
     whole.place = SHARE_CONTENTS;
-    if (file && share_write(file, &whole) && devmem_share(&owner->memory, page, file, SHARE_CONTENTS, 1) == 0) {
+    if (file && share_write(file, &whole) && devmem_share(page, file, SHARE_CONTENTS, 1) == 0) {
         page->file = file;
         return 0;
     }
@@ -288,7 +288,7 @@ static int share_stand_for(sim_device *device, uint64_t bytes, int file, devmem_
     }
     (void)devmem_find(&device->memory, offset, place);
     place->page->file = file;
-    if (devmem_share(&device->memory, place->page, file, SHARE_CONTENTS, 0) == 0) return SIM_SUCCESS;
+    if (devmem_share(place->page, file, SHARE_CONTENTS, 0) == 0) return SIM_SUCCESS;
     devmem_give_back(&device->memory, place, &work);
     return SIM_UNKNOWN;
 }

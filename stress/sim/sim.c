@@ -56,7 +56,7 @@ static void sim_create_devices(sim *machine, const sim_config *config)
     machine->devices = program_need((size_t)device_count + SIM_BANK_COUNT, sizeof *machine->devices);
     machine->banks = machine->devices + device_count;
     machine->device_count = device_count;
-    uint64_t share = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
+    uint64_t share = (DEVMEM_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE;
     uint64_t obtain_space = share * 5 / 8 * SIM_GRANULE;
     machine->device_space = share * SIM_GRANULE;
     if (obtain_space > ENGINE_MOST_OBTAIN) obtain_space = ENGINE_MOST_OBTAIN;
@@ -104,7 +104,6 @@ void sim_destroy(sim *machine)
     for (int i = 0; i < machine->device_count + SIM_BANK_COUNT; i++) {
         mempools_destroy(&machine->devices[i]);
         devmem_destroy(&machine->devices[i].memory);
-        touches_destroy(&machine->devices[i].touches);
     }
     free(machine->devices);
     free(machine);

@@ -105,7 +105,7 @@ static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t plac
     devmem_page *page;
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
     if (devmem_take_page(&device->memory, bytes, &page) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
-    if (file && devmem_share(&device->memory, page, file, place, 0)) {
+    if (file && devmem_share(page, file, place, 0)) {
         devmem_give_page(&device->memory, page);
         ENGINE_REPORT(device, "no host memory left to simulate import");
         return SIM_UNKNOWN;

@@ -4,7 +4,7 @@
 
 #include "stress/sim/devmem.h"
 
-enum { SPACE = 5 << 20, POISON = GRANULES_POISON };
+enum { SPACE = 5 << 20, POISON = GRANULE_POISON };
 
 static unsigned char shadow[SPACE], buffer[SPACE];
 static devmem memory;                            /* must not move */
@@ -110,19 +110,18 @@ static void test_even_granules_take_no_host_memory(void)
     CHECK_INT(devmem_copy(&memory, offset, &memory, offset + GIB(256), GIB(256)), ==, 0);
     unsigned char value;
     uint64_t uneven = 0;
-    for (uint32_t i = 0; i < memory.granules.count; i++)
-        uneven += !granules_even(&memory.granules, i, &value) || value;
-    CHECK_U64(memory.granules.count, ==, GIB(512) / MIB(2));
+    const granule *all = memory.pages->granules;
+    for (uint64_t i = 0; i < GIB(512) / MIB(2); i++) uneven += !granule_is_even(&all[i], &value) || value;
     CHECK_U64(uneven, ==, 0);
     memset(buffer, 7, sizeof buffer);
     CHECK_INT(devmem_write(&memory, offset + 1, MIB(2), buffer), ==, 0);
-    CHECK_MSG(!granules_even(&memory.granules, 0, &value) && !granules_even(&memory.granules, 1, &value), "parts do");
+    CHECK_MSG(!granule_is_even(&all[0], &value) && !granule_is_even(&all[1], &value), "parts do");
     CHECK_INT(devmem_write(&memory, offset, MIB(4), buffer), ==, 0);
-    CHECK_MSG(granules_even(&memory.granules, 0, &value) && value == 7 && granules_even(&memory.granules, 1, &value),
+    CHECK_MSG(granule_is_even(&all[0], &value) && value == 7 && granule_is_even(&all[1], &value),
               "a write of one value all over gives it back");
     buffer[MIB(2) - 1] = 8;
     CHECK_INT(devmem_write(&memory, offset, MIB(2), buffer), ==, 0);
-    CHECK_MSG(!granules_even(&memory.granules, 0, &value), "the last byte counts");
+    CHECK_MSG(!granule_is_even(&all[0], &value), "the last byte counts");
     devmem_read(&memory, offset, MIB(2), shadow);
     CHECK(memcmp(shadow, buffer, MIB(2)) == 0);
     devmem_destroy(&memory);

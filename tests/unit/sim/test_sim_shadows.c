@@ -77,11 +77,10 @@ static void test_pieces_equal_a_shadow_of_bytes(void)
 {
     enum { ROUNDS = 60, EDGES = 12 };
     static int shadow[2 << 20];
-    granules all;
+    granule unit;
     uint64_t state = 11, wrong = 0;
-    memset(&all, 0, sizeof all);
+    memset(&unit, 0, sizeof unit);
     memset(shadow, 0xFF, sizeof shadow);
-    uint32_t number = granules_take(&all);
     for (int round = 0; round < ROUNDS; round++) {
         uint32_t edges[2];
         for (int i = 0; i < 2; i++)
@@ -91,22 +90,21 @@ static void test_pieces_equal_a_shadow_of_bytes(void)
         if (splitmix64_next(&state) % 4 == 0 || to <= from) to = from + 1;
         if (splitmix64_next(&state) % 8 == 0) to = (uint32_t)SIM_GRANULE;
         int pattern = (int)(splitmix64_next(&state) % 4) - 1;
-        granules_fill(&all, number, from, to, pattern >= 0, (uint64_t)pattern);
+        granule_fill(&unit, from, to, pattern >= 0, (uint64_t)pattern);
         for (uint32_t i = from; i < to; i++) shadow[i] = pattern;
-        wrong += all.list[number].patterns.count != shadow_pieces(shadow);
+        wrong += unit.patterns.count != shadow_pieces(shadow);
         uint32_t look = (uint32_t)(splitmix64_next(&state) % SIM_GRANULE), end = look;
         while (end < SIM_GRANULE && shadow[end] == 2) end++;
-        wrong += granules_matches(&all, number, look, (uint32_t)SIM_GRANULE, 2) != end;
-        wrong += granules_matches(&all, number, 0, 1, 1) != (shadow[0] == 1);
+        wrong += granule_matches(&unit, look, (uint32_t)SIM_GRANULE, 2) != end;
+        wrong += granule_matches(&unit, 0, 1, 1) != (shadow[0] == 1);
     }
     CHECK_U64(wrong, ==, 0);
-    granules_fill(&all, number, 1, 2, 1, 9);
-    granules_fill(&all, number, 0, (uint32_t)SIM_GRANULE, 1, 5);
-    CHECK_U64(all.list[number].patterns.count, ==, 1);
-    granules_give(&all, number);
-    CHECK_U64(granules_take(&all), ==, number);
-    CHECK_MSG(granules_matches(&all, number, 0, 1, 5) == 0, "a granule that was given back knows nothing");
-    granules_destroy(&all);
+    granule_fill(&unit, 1, 2, 1, 9);
+    granule_fill(&unit, 0, (uint32_t)SIM_GRANULE, 1, 5);
+    CHECK_U64(unit.patterns.count, ==, 1);
+    granule_clear(&unit);
+    CHECK_MSG(granule_matches(&unit, 0, 1, 5) == 0, "a granule that was cleared knows nothing");
+    granule_clear(&unit);
 }
 
 /* A small device: blocks and pieces come and go and are filled in part; each byte's pattern is kept beside. */
