@@ -166,6 +166,13 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
     if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
 }
 
+static __thread uint64_t cuda_table_called;
+
+uint64_t cuda_table_thread_calls(void)
+{
+    return cuda_table_called;
+}
+
 /* An entry that is counted, and what becomes of the list where it succeeds, in words of its parameters
    (sim/entries.h). */
 #define CUDA_TABLE_ENTRY(group, name, names, booked) \
@@ -173,17 +180,21 @@ static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *a
     { \
         cuda_table *own = self->user; \
         const gpuarena_driver *behind = &own->inner; \
+        pthread_mutex_lock(&own->mutex); \
         own->calls++; \
+        cuda_table_called++; \
         int code = behind->group.name names; \
         if (!code) booked \
+        pthread_mutex_unlock(&own->mutex); \
         return code; \
     }
 
 CUDA_TABLE_ENTRY(memory, obtain, (behind, kind, ptr, bytes, stream), {
-    if (!*ptr || !bytes) return 0;
-    device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
-    cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
-    cuda_table_hold(own);
+    if (*ptr && bytes) {
+        device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
+        cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
+        cuda_table_hold(own);
+    }
 })
 CUDA_TABLE_ENTRY(memory, give_back, (behind, kind, ptr, bytes, stream), {
     device_ranges_remove(&own->ranges[kind], cuda_table_address(ptr));

@@ -4,6 +4,8 @@
 #ifndef STRESS_DEVICE_CUDA_TABLE_H
 #define STRESS_DEVICE_CUDA_TABLE_H
 
+#include <pthread.h>
+
 #include "../../gpuarena.h"
 #include "../base/hash.h"
 #include "../sim/base.h"
@@ -49,8 +51,9 @@ void device_pages_clear(device_pages *self);
 
 enum { CUDA_TABLE_KINDS = GPUARENA_MEMORY_ASYNC + 1 };
 
-typedef struct cuda_table {                      /* zeroed, but for `inner`: nothing obtained yet */
+typedef struct cuda_table {                      /* zeroed, but for these two: nothing obtained yet */
     gpuarena_driver inner;                       /* gpuarena_driver_cuda's */
+    pthread_mutex_t mutex;                       /* one call on memory at a time; waits last, and come as they are */
     device_ranges   ranges[CUDA_TABLE_KINDS];    /* of each kind of memory */
     device_pages    pages;                       /* where `inner` has the group vm */
     uint64_t        calls, held_peak_bytes;
@@ -60,6 +63,7 @@ typedef struct cuda_table {                      /* zeroed, but for `inner`: not
 
 /* *driver: the counting table, for as long as self is. */
 void     cuda_table_fill(cuda_table *self, gpuarena_driver *driver);
+uint64_t cuda_table_thread_calls(void);          /* `calls` of this thread, of all tables */
 /* Memory that is held, at least (device_ranges_bytes), pinned and managed too; and whether the bytes lie in it. */
 uint64_t cuda_table_held_bytes(const cuda_table *self);
 int      cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes);

@@ -2,12 +2,10 @@
 #include "device.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/program.h"
-#include "../sim/entries.h"
 #include "cuda_environment.h"
 
 /* ---- CUDA's devices: streams, uses of memory that are written in order, contents by synchronous memset and
@@ -60,6 +58,7 @@ static int cuda_device_close(cuda_device *self, problem *why)
     if (!self) return 0;
     uint64_t kept_bytes = cuda_table_clear(&self->table, &code);
     if (self->event && cudaEventDestroy(self->event)) (void)cudaGetLastError();
+    pthread_mutex_destroy(&self->table.mutex);
     free(self->window);
     free(self);
     if (!kept_bytes) return 0;
@@ -71,6 +70,7 @@ static int cuda_device_close(cuda_device *self, problem *why)
 static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
 {
     cuda_device *made = program_need(1, sizeof *made);
+    pthread_mutex_init(&made->table.mutex, NULL);
     made->window = program_need(CUDA_DEVICE_WINDOW, 1);
     if (cuda_device_connect(made, ordinal, why)) {
         (void)cuda_device_close(made, why);      /* holds nothing yet */
@@ -184,82 +184,6 @@ static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes
 
 #endif
 
-/* ---- Each entry: in, the call, out */
-
-struct device_lock {
-    gpuarena_driver behind;
-    pthread_mutex_t mutex;
-    int             with_streams;
-};
-
-static __thread uint64_t device_lock_called;     /* each thread its own: counting keeps nobody waiting */
-
-/* Calls on memory are counted, but for the question how much there is; streams may need no lock; the meaning of codes
-   is constant, and nobody is kept out. */
-#define DEVICE_LOCK_ENTRY(is_locked, is_counted, result, group, name, entry, names) \
-    static result device_lock_##group##_##name ENTRY_##group##_##name \
-    { \
-        device_lock *lock = self->user; \
-        const gpuarena_driver *behind = &lock->behind; \
-        int locked = is_locked; \
-        device_lock_called += is_counted; \
-        if (locked) pthread_mutex_lock(&lock->mutex); \
-        result answer = behind->entry names; \
-        if (locked) pthread_mutex_unlock(&lock->mutex); \
-        return answer; \
-    }
-#define DEVICE_LOCK_MEMORY(group, name, names) \
-    DEVICE_LOCK_ENTRY(1, strcmp(#name, "info") != 0, int, group, name, group.name, names)
-#define DEVICE_LOCK_STREAM(group, name, names) \
-    DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, group, name, group.name, names)
-ENTRIES_MEMORY(DEVICE_LOCK_MEMORY)
-ENTRIES_VM(DEVICE_LOCK_MEMORY)
-ENTRIES_IPC(DEVICE_LOCK_MEMORY)
-ENTRIES_FD(DEVICE_LOCK_MEMORY)
-ENTRIES_EVENTS(DEVICE_LOCK_STREAM)
-ENTRIES_CAPTURE(DEVICE_LOCK_STREAM)
-DEVICE_LOCK_ENTRY(0, 0, gpuarena_status, device, classify, classify, (behind, code))
-DEVICE_LOCK_ENTRY(0, 0, const char *, device, code_name, code_name, (behind, code))
-DEVICE_LOCK_ENTRY(1, 0, uint64_t, device, now_ns, now_ns, (behind))
-DEVICE_LOCK_ENTRY(1, 0, int, device, peer, peer, (behind, number))
-DEVICE_LOCK_ENTRY(lock->with_streams, 0, int, device, clear, clear, (behind, ptr, bytes, stream))
-
-/* What is not there behind the lock is not there in front of it. */
-static void device_lock_put(gpuarena_driver *driver)
-{
-#define X(group, name, names) if (driver->group.name) driver->group.name = device_lock_##group##_##name;
-    ENTRIES_MEMORY(X)
-    ENTRIES_VM(X)
-    ENTRIES_IPC(X)
-    ENTRIES_FD(X)
-    ENTRIES_EVENTS(X)
-    ENTRIES_CAPTURE(X)
-#undef X
-    if (driver->clear) driver->clear = device_lock_device_clear;
-    if (driver->peer) driver->peer = device_lock_device_peer;
-    if (driver->classify) driver->classify = device_lock_device_classify;
-    if (driver->code_name) driver->code_name = device_lock_device_code_name;
-    if (driver->now_ns) driver->now_ns = device_lock_device_now_ns;
-}
-
-device_lock *device_lock_open(gpuarena_driver *driver, int with_streams)
-{
-    device_lock *made = program_need(1, sizeof *made);
-    pthread_mutex_init(&made->mutex, NULL);
-    made->behind = *driver;
-    made->with_streams = with_streams;
-    driver->user = made;
-    device_lock_put(driver);
-    return made;
-}
-
-void device_lock_close(device_lock *self)
-{
-    if (!self) return;
-    pthread_mutex_destroy(&self->mutex);
-    free(self);
-}
-
 /* ---- One device at work: hands every question to the simulated machine or to CUDA */
 
 struct device {
@@ -268,7 +192,6 @@ struct device {
     cuda_device    *cuda;                        /* NULL: simulated */
 #endif
     gpuarena_driver driver;
-    device_lock    *lock;                        /* NULL: not shared */
     uint64_t        op_ns, op;                   /* op: under way */
     int             is_unjudged;
 };
@@ -293,10 +216,9 @@ static int device_connect(device *self, const device_config *config, problem *wh
         self->is_unjudged = config->is_unjudged;
         self->machine = sim_create(&config->sim, why);
         if (!self->machine) return -1;
+        if (config->is_shared) sim_share(self->machine);
         sim_driver(self->machine, 0, &self->driver);
     }
-    /* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
-    if (config->is_shared) self->lock = device_lock_open(&self->driver, !config->is_cuda);
     return 0;
 }
 
@@ -316,7 +238,6 @@ int device_close(device *self, problem *why)
     if (!why) why = &unheard;
     DEVICE_ON_CUDA(self, failed = cuda_device_close(self->cuda, why));
     sim_destroy(self->machine);
-    device_lock_close(self->lock);
     free(self);
     return failed;
 }
@@ -351,9 +272,9 @@ void device_thread(device *self, uint64_t thread)
 
 uint64_t device_calls(const device *self)
 {
-    if (self->lock) return device_lock_called;
-    DEVICE_ON_CUDA(self, return self->cuda->table.calls);
-    return sim_memory_calls(self->machine, 0);
+    DEVICE_ON_CUDA(self, return cuda_table_thread_calls());
+    (void)self;
+    return sim_thread_calls();
 }
 
 void device_count(const device *self, device_counters *counters)

@@ -7,23 +7,15 @@
 #include "../base/problem.h"
 #include "../sim/sim.h"
 
-/* ---- A driver table that lets several threads in, where the one behind it does not: one at a time */
-
-typedef struct device_lock device_lock;
-
-/* Puts a lock in front of *driver, whose user must outlive it. with_streams 0: of memory and vm alone; events and
-   capture are called as they come, since waits among them may last. */
-device_lock *device_lock_open(gpuarena_driver *driver, int with_streams);
-void         device_lock_close(device_lock *self);           /* nobody is in it; NULL is fine */
-
 typedef struct device_config {
     int        is_cuda;                          /* 0: simulated, as `sim` says */
     int        ordinal;                          /* CUDA's; a simulated one is device 0 of its machine */
     sim_config sim;
     uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
     int        is_unjudged;                      /* simulated: 1: nobody asks for findings, uses are not followed */
-    int        is_shared;                        /* 1: several threads call the table at once; all else below is
-                                                    called while none of them does */
+    int        is_shared;                        /* 1: several threads call the table at once, one at a time is let in,
+                                                    and CUDA minds its own streams; all else below is called while
+                                                    none of them does */
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
@@ -64,7 +56,7 @@ void device_begin_op(device *self, uint64_t op);
 /* Who makes the calls from now on, to the table and below: a number of its own, from 1. CUDA: it knows itself. */
 void device_thread(device *self, uint64_t thread);
 void device_count(const device *self, device_counters *counters);
-/* device_counters.calls, at little cost; of a shared device those of this thread, of all that it has called. */
+/* Of device_counters.calls those of this thread, of all devices of this kind: at little cost, how many it makes. */
 uint64_t device_calls(const device *self);
 /* From now on the watcher is told what memory comes and goes; NULL: nobody. */
 void device_watch(device *self, sim_watch_fn *watch, void *user);

@@ -2,7 +2,6 @@
 #include "engine.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +120,16 @@ engine_text engine_name(const sim_device *device, uint64_t address)
 uint64_t engine_thread(const sim *machine)
 {
     return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
+}
+
+void engine_lock(sim *machine)
+{
+    if (machine->is_shared) pthread_mutex_lock(&machine->mutex);
+}
+
+void engine_unlock(sim *machine)
+{
+    if (machine->is_shared) pthread_mutex_unlock(&machine->mutex);
 }
 
 void engine_open_context(sim_device *device)

@@ -3,11 +3,11 @@
 #ifndef STRESS_SIM_ENGINE_H
 #define STRESS_SIM_ENGINE_H
 
-#include "base.h"
+#include <pthread.h>
+
 #include "costs.h"
 #include "devmem.h"
 #include "faults.h"
-#include "judge.h"
 #include "streams.h"
 
 /* ---- Handles of streams, events and graphs: numbers that say which object, and whether it is still that one */
@@ -122,6 +122,8 @@ struct sim {
     sim_device *devices, *banks;                 /* banks: of all devices together, behind these */
     sim_watch_fn *watch;                         /* NULL: nobody watches memory */
     void       *watch_user;
+    int         is_shared;
+    pthread_mutex_t mutex;                       /* of shared tables: held from a call's begin to its end */
 };
 
 /* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
@@ -148,6 +150,10 @@ sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is 
 #define ENGINE_REPORT(device, ...) judge_report(&(device)->sim->judge, (device)->ordinal, __VA_ARGS__)
 
 uint64_t engine_thread(const sim *machine);      /* the one that calls, or that sim_thread says is calling */
+
+/* Around what several threads may do at once, where the machine is shared. */
+void engine_lock(sim *machine);
+void engine_unlock(sim *machine);
 
 /* The host's clock, which ends at 2^64 - 1. */
 void engine_advance(sim *machine, uint64_t ns);

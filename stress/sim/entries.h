@@ -59,9 +59,6 @@
     X(fd, from_page, (behind, page, fd)) X(fd, to_page, (behind, fd, page))
 
 /* Those of no group, as of one named device. */
-#define ENTRY_device_classify (ENTRY_SELF, int code)
-#define ENTRY_device_code_name (ENTRY_SELF, int code)
-#define ENTRY_device_now_ns (ENTRY_SELF)
 #define ENTRY_device_clear (ENTRY_SELF, void *ptr, uint64_t bytes, gpuarena_stream stream)
 #define ENTRY_device_peer (ENTRY_SELF, int32_t number)
 

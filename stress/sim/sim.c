@@ -90,6 +90,7 @@ sim *sim_create(const sim_config *config, problem *why)
     made->costs = config->costs ? *config->costs : *sim_costs_default();
     made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
     made->without_vm = config->without_vm != 0;
+    pthread_mutex_init(&made->mutex, NULL);
     sim_create_devices(made, config);
     banks_create(made, sim_capacity(config));
     if (!faults_parse(config->faults, made->device_count, &made->faults, why)) return made;
@@ -105,6 +106,7 @@ void sim_destroy(sim *machine)
         mempools_destroy(&machine->devices[i]);
         devmem_destroy(&machine->devices[i].memory);
     }
+    pthread_mutex_destroy(&machine->mutex);
     free(machine->devices);
     free(machine);
 }
@@ -124,7 +126,10 @@ static const char *sim_code_name(const gpuarena_driver *self, int code)
 static uint64_t sim_driver_now_ns(const gpuarena_driver *self)
 {
     const sim_device *device = self->user;
-    return device->sim->now_ns;
+    engine_lock(device->sim);
+    uint64_t now_ns = device->sim->now_ns;
+    engine_unlock(device->sim);
+    return now_ns;
 }
 
 void sim_driver(sim *machine, int device, gpuarena_driver *driver)
@@ -203,12 +208,6 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
     sim_get_sums(machine, device, counters);
 }
 
-uint64_t sim_memory_calls(const sim *machine, int device)
-{
-    const sim_device *found = engine_device(machine, device);
-    return found ? found->memory_calls : 0;
-}
-
 void sim_get_sums(const sim *machine, int device, sim_counters *counters)
 {
     const sim_device *found = engine_device(machine, device);
@@ -242,6 +241,11 @@ void sim_reset_counters(sim *machine, int device)
     found->memory_calls = found->memory_vns = 0;
     found->memory.held_peak_bytes = found->memory.held_bytes;
     machine->judge.by_device[device] = 0;
+}
+
+void sim_share(sim *machine)
+{
+    machine->is_shared = 1;
 }
 
 void sim_watch(sim *machine, sim_watch_fn *watch, void *user)

@@ -55,6 +55,9 @@ void     sim_advance(sim *machine, uint64_t ns);
    findings name it. */
 void sim_begin_op(sim *machine, uint64_t op);
 
+/* From now on several threads may call tables at once: one at a time is let in. */
+void sim_share(sim *machine);
+
 /* From now on the watcher is told what memory comes and goes, of any device; NULL: nobody. */
 void sim_watch(sim *machine, sim_watch_fn *watch, void *user);
 
@@ -74,7 +77,7 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes);
 
 void        sim_get_counters(const sim *machine, int device, sim_counters *counters);
 void        sim_get_sums(const sim *machine, int device, sim_counters *counters);        /* all but calls and vns */
-uint64_t    sim_memory_calls(const sim *machine, int device);        /* one of them: memory_calls */
+uint64_t    sim_thread_calls(void);              /* memory_calls of this thread, of all tables that it has called */
 void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_bytes becomes held_bytes */
 
 /* The judge's findings, all devices', oldest first: what was done, by which operation, to which memory, addresses

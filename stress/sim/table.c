@@ -3,6 +3,7 @@
 #include "entries.h"
 #include "memory.h"
 #include "share.h"
+#include "sim.h"
 #include "vmem.h"
 #include "work.h"
 
@@ -16,8 +17,18 @@ typedef struct table_call {
     uint64_t    cost_ns;
 } table_call;
 
+static __thread uint64_t table_called;           /* each thread its own: counting keeps nobody waiting */
+
+uint64_t sim_thread_calls(void)
+{
+    return table_called;
+}
+
 static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
 {
+    const sim_device *device = self->user;
+    engine_lock(device->sim);
+    table_called += (uint64_t)engine_call_is(kind, SIM_COUNTED);
     fault_answer answer = work_begin_call(self->user, kind, bytes, action);
     table_call call = { self->user, kind, answer.code, answer.lie, engine_call_ns(self->user, kind) };
     return call;
@@ -25,7 +36,9 @@ static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64
 
 static int table_end(const table_call *call)
 {
-    return engine_end_call(call->device, call->kind, call->code, call->cost_ns);
+    int code = engine_end_call(call->device, call->kind, call->code, call->cost_ns);
+    engine_unlock(call->device->sim);
+    return code;
 }
 
 /* The entry of a group: `answer`, in words of `call` and its parameters (entries.h), where nothing makes it fail. */

@@ -2,7 +2,6 @@
    table; and that the sums see what is wrong.
    It must not depend on how fast any thread is. */
 #include <pthread.h>
-#include <stddef.h>
 
 #include "stress/device/device.h"
 #include "stress/run/pass.h"
@@ -136,73 +135,48 @@ static void test_waiting(void)
               result.message);
 }
 
-/* ---- the lock */
-enum { LOCK_THREADS = 4, LOCK_CALLS = 20000 };
-typedef struct unguarded { int inside, met; uint64_t calls; } unguarded;
+/* ---- a device that threads share */
 
-static int unguarded_call(const gpuarena_driver *self)
-{
-    unguarded *state = self->user;
-    state->met += __atomic_add_fetch(&state->inside, 1, __ATOMIC_SEQ_CST) > 1;
-    state->calls++;
-    __atomic_sub_fetch(&state->inside, 1, __ATOMIC_SEQ_CST);
-    return 7;
-}
+enum { SHARED_THREADS = 4, SHARED_CALLS = 5000 };
 
-static int unguarded_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+/* A page and an event come and go, and the clock is asked. */
+static void *shared_thread(void *argument)
 {
-    return unguarded_call(self) + (int)(page + bytes);
-}
-
-static void *lock_thread(void *argument)
-{
-    const gpuarena_driver *driver = argument;
-    for (int call = 0; call < LOCK_CALLS; call++) {
-        driver->events.device_wait(driver);
-        driver->vm.destroy(driver, 1, 2);
+    const gpuarena_driver *table = argument;
+    uint64_t page, calls = sim_thread_calls(), failed = 0;
+    void *event;
+    for (int call = 0; call < SHARED_CALLS; call++) {
+        failed += table->vm.create(table, &page, 2 * MIB, 0) || table->vm.destroy(table, page, 2 * MIB);
+        failed += table->events.create(table, &event) || table->events.destroy(table, event);
+        failed += table->now_ns(table) == 0;
     }
-    return NULL;
+    return failed || sim_thread_calls() - calls != 2 * SHARED_CALLS ? argument : NULL;
 }
 
-static void test_lock(void)
+static void test_shared_device(void)
 {
-    gpuarena_driver driver;
-    unguarded state = { 0, 0, 0 };
-    pthread_t handles[LOCK_THREADS];
-    memset(&driver, 0, sizeof driver);
-    driver.user = &state;
-    driver.events.device_wait = unguarded_call;
-    driver.vm.destroy = unguarded_destroy;
-    device_lock *lock = device_lock_open(&driver, 1);
-    CHECK(lock && !driver.memory.obtain && !driver.now_ns && !driver.capture.active);
-    for (int at = 0; at < LOCK_THREADS; at++) pthread_create(&handles[at], NULL, lock_thread, &driver);
-    for (int at = 0; at < LOCK_THREADS; at++) pthread_join(handles[at], NULL);
-    CHECK_INT(state.met, ==, 0);
-    CHECK_U64(state.calls, ==, 2 * LOCK_THREADS * LOCK_CALLS);
-    CHECK_INT(driver.vm.destroy(&driver, 10, 20), ==, 37);
-    device_lock_close(lock);
-}
-
-/* Entries that are the same in front of the lock as behind it. Behind classify the table has functions alone. */
-static size_t open_entries(const gpuarena_driver *locked)
-{
-    typedef int entry(void);
     device_config config = { 0 };
-    entry *front, *behind;
-    size_t count = 0;
-    device *plain = device_open(&config, &why);
-    if (!plain) give_up(why.text);
-    for (size_t at = offsetof(gpuarena_driver, classify); at < sizeof *locked; at += sizeof front) {
-        memcpy(&front, (const char *)locked + at, sizeof front);
-        memcpy(&behind, (const char *)device_driver(plain) + at, sizeof behind);
-        count += front && front == behind;
+    device_counters counted;
+    pthread_t handles[SHARED_THREADS];
+    void *failed;
+    config.is_shared = 1;
+    device *shared = device_open(&config, &why);
+    if (!shared) give_up(why.text);
+    gpuarena_driver table = *device_driver(shared);
+    for (int at = 0; at < SHARED_THREADS; at++) pthread_create(&handles[at], NULL, shared_thread, &table);
+    for (int at = 0; at < SHARED_THREADS; at++) {
+        pthread_join(handles[at], &failed);
+        CHECK_MSG(!failed, "each call is served, and counted for its thread");
     }
-    device_close(plain, NULL);
-    return count;
+    device_count(shared, &counted);
+    CHECK_U64(counted.calls, ==, 2 * SHARED_THREADS * SHARED_CALLS);
+    CHECK_U64(counted.held_bytes, ==, 0);
+    CHECK_U64(counted.findings, ==, 0);
+    device_close(shared, NULL);
 }
 
-/* Every entry of the table reaches the one behind it, with all it was given: the simulated device's own works. */
-static void test_locked_device(void)
+/* Every entry of a shared table lets the next call in. */
+static void test_shared_entries(void)
 {
     device_config config = { 0 };
     uint64_t free_bytes = 0, total_bytes = 0, page = 0;
@@ -231,7 +205,6 @@ static void test_locked_device(void)
     CHECK(!table->capture.active(table, NULL, &active) && !active);
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(table->now_ns(table) > 0);
-    CHECK_MSG(!open_entries(table), "no entry goes past the lock");
     CHECK_MSG(device_calls(shared) - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
@@ -265,8 +238,8 @@ int main(void)
     test_failures();
     test_left_live();
     test_waiting();
-    test_lock();
-    test_locked_device();
+    test_shared_device();
+    test_shared_entries();
     test_thread();
     return tap_done();
 }
