@@ -35,6 +35,7 @@ typedef struct call {
     sim         *machine;
     sim_device  *device;                         /* the thread's current one, or the one the call is counted for */
     call_thread *thread;
+    stream_queue *stream;                        /* of a call that stream_begin began */
     sim_call     kind;
     fault_type   lie;                            /* of cudaMalloc */
     int          code;                           /* the answer; 0 unless said otherwise */
@@ -122,10 +123,11 @@ const host_block *host_find(const void *ptr);    /* that ptr lies in; NULL: none
 #define CUDART_PER_THREAD(name, parameters, arguments) \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters { return name arguments; }
 
-int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_begin, and the stream is one */
+int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_begin, and the stream is one: found */
 cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */
 
-/* Work of one command: as long as the machine says that work of the runtime takes. act, payload: sim/work.h */
-int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes);
+/* Work of one command of the call's stream: as long as the machine says that work of the runtime takes. act, payload:
+   sim/work.h */
+int stream_command(const call *self, graph_act act, const void *payload, size_t bytes);
 
 #endif

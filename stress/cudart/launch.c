@@ -71,12 +71,12 @@ static int launch_nothing(void *now, const void *payload)
 }
 
 /* Work of the stream, which a capture keeps as a node of its graph. */
-static int launch_skip(call *self, cudaStream_t stream)
+static int launch_skip(const call *self)
 {
     const char none = 0;
     if (!self->machine->runtime_skips_kernels) return SIM_NOT_SUPPORTED;
     self->machine->runtime_skipped_kernels++;
-    return stream_command(self, stream, launch_nothing, &none, sizeof none);
+    return stream_command(self, launch_nothing, &none, sizeof none);
 }
 
 #define LAUNCH_FUNCTION(name) \
@@ -84,7 +84,7 @@ static int launch_skip(call *self, cudaStream_t stream)
                                    size_t shared_bytes, cudaStream_t stream) \
     { \
         (void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes; \
-        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), launch_skip(&self, stream)); \
+        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), launch_skip(&self)); \
     } \
     CUDART_ALSO(name, name##_ptsz)
 LAUNCH_FUNCTION(cudaLaunchKernel);
@@ -97,7 +97,7 @@ CUDART_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, 
 {
     cudaStream_t stream = config ? config->stream : NULL;
     (void)function, (void)arguments;
-    CALL_DOES(stream_begin(&self, SIM_CALL_LAUNCH_KERNEL_EXC, stream), launch_skip(&self, stream));
+    CALL_DOES(stream_begin(&self, SIM_CALL_LAUNCH_KERNEL_EXC, stream), launch_skip(&self));
 }
 
 CUDART_ALSO(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);
@@ -152,12 +152,12 @@ static int kernel_issue(const call *self, const void *stream, uint64_t work_ns, 
     if (!self->machine) return cudaErrorNoDevice;
     sim_device *device = engine_device(self->machine, self->thread->device);
     engine_open_context(device);
-    int code = launch_command(device, stream, work_ns, NULL, NULL, 0);
+    int code;
+    stream_queue *by = work_find_stream(device, stream, &code);
+    if (by) code = launch_command(device, by, work_ns, NULL, NULL, 0);
     for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
-        uint64_t address = (uint64_t)(uintptr_t)ptrs[i];
-        access_range range = { address, bytes[i], access_owner_of(device, address), device->sim->judge.op, 0,
-                               0, 0 };
-        code = launch_use(device, stream, &range);
+        uint64_t owner = access_owner_of(device, (uint64_t)(uintptr_t)ptrs[i]);
+        code = launch_use(device, by, ptrs[i], bytes[i], owner, device->sim->judge.op);
     }
     return code;
 }

@@ -6,7 +6,7 @@ enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answ
 
 int stream_begin(call *self, sim_call kind, cudaStream_t stream)
 {
-    return call_begin(self, kind) && work_find_stream(self->device, stream, &self->code) != NULL;
+    return call_begin(self, kind) && (self->stream = work_find_stream(self->device, stream, &self->code)) != NULL;
 }
 
 cudaStream_t stream_of_thread(cudaStream_t stream)
@@ -14,9 +14,9 @@ cudaStream_t stream_of_thread(cudaStream_t stream)
     return stream ? stream : cudaStreamPerThread;
 }
 
-int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes)
+int stream_command(const call *self, graph_act act, const void *payload, size_t bytes)
 {
-    return launch_command(self->device, stream, self->machine->runtime_work_ns, act, payload, bytes);
+    return launch_command(self->device, self->stream, self->machine->runtime_work_ns, act, payload, bytes);
 }
 
 /* ---- Streams: made, destroyed, asked, waited for */
@@ -39,11 +39,10 @@ static int stream_priorities(int *least, int *greatest)
     return SIM_SUCCESS;
 }
 
-static int stream_flags(call *self, cudaStream_t stream, unsigned *flags)
+static int stream_flags(const stream_queue *stream, unsigned *flags)
 {
-    const stream_queue *found = work_find_stream(self->device, stream, &self->code);
     if (!flags) return SIM_INVALID_VALUE;
-    *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+    *flags = stream->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
     return SIM_SUCCESS;
 }
 
@@ -56,11 +55,11 @@ CUDART_FUNCTION(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), s
 CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
                 work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
 CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
-                       work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns))
+                       work_wait_stream(self.device, self.stream, "cudaStreamSynchronize", &self.cost_ns))
 CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
-                       work_wait_stream(self.device, stream, "cudaStreamQuery", NULL))
+                       work_wait_stream(self.device, self.stream, "cudaStreamQuery", NULL))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
-                       stream_flags(&self, stream, flags))
+                       stream_flags(self.stream, flags))
 CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), call_put(priority, 0))
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
@@ -68,12 +67,9 @@ CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priorit
 CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC)) {
-        const stream_queue *found = work_find_stream(self.device, stream, &self.code);
-        self.code = !function ? SIM_INVALID_VALUE : found && found->capture ? SIM_NOT_SUPPORTED : self.code;
-        if (self.code == SIM_SUCCESS) {
-            self.code = work_wait_stream(self.device, stream, "cudaLaunchHostFunc", &self.cost_ns);
-        }
+    if (stream_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC, stream)) {
+        self.code = !function ? SIM_INVALID_VALUE : self.stream->capture ? SIM_NOT_SUPPORTED
+                  : work_wait_stream(self.device, self.stream, "cudaLaunchHostFunc", &self.cost_ns);
     }
     cudaError_t code = call_end(&self);
     if (code == cudaSuccess) function(user);
@@ -84,16 +80,13 @@ CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t functio
                   (stream_of_thread(stream), function, user))
 
 #if CUDART_VERSION >= 12000
-static int stream_id(call *self, cudaStream_t stream, unsigned long long *id)
+static int stream_id(const stream_queue *stream, unsigned long long *id)
 {
-    uint64_t found;
-    int code = id ? work_stream_id(self->device, stream, &found) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) *id = found;
-    return code;
+    if (id) *id = stream->id;
+    return id ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-CUDART_FUNCTION(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), stream_id(&self, stream, id))
-CUDART_PER_THREAD(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (stream_of_thread(stream), id))
+CUDART_STREAM_FUNCTION(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), stream_id(self.stream, id))
 #endif
 
 /* ---- Events, timed by the virtual clock */
@@ -127,27 +120,27 @@ CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), event_destroy(self.machin
 CUDART_FUNCTION(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
                 event_milliseconds(&self, milliseconds, start, end))
 CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
-                       event_record(self.device, event, stream))
+                       event_record(self.device, event, self.stream))
 CUDART_STREAM_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
                        flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
-                       : event_follow(self.device, stream, event, "cudaStreamWaitEvent"))
+                       : event_follow(self.device, self.stream, event, "cudaStreamWaitEvent"))
 
 /* An external event node of a capture is not served. */
 CUDART_STREAM_FUNCTION(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
-                       flags == cudaEventRecordDefault ? event_record(self.device, event, stream)
+                       flags == cudaEventRecordDefault ? event_record(self.device, event, self.stream)
                        : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
 
 /* ---- Captures */
 
-static int capture_status(call *self, cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+static int capture_status(const call *self, enum cudaStreamCaptureStatus *status)
 {
-    int found, code = status ? work_capture_status(self->device, stream, &found) : SIM_INVALID_VALUE;
+    int found, code = status ? work_capture_status(self->device, self->stream, &found) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *status = (enum cudaStreamCaptureStatus)found;
     return code;
 }
 
 CUDART_STREAM_FUNCTION(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
-                       capture_status(&self, stream, status))
+                       capture_status(&self, status))
 
 #if CUDART_VERSION >= 12000
 /* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
@@ -160,13 +153,13 @@ typedef struct capture_answer {
     size_t *count;
 } capture_answer;
 
-static int capture_tell(call *self, cudaStream_t stream, const capture_answer *told)
+static int capture_tell(const call *self, const capture_answer *told)
 {
     static char last_node;
     static const cudaGraphNode_t last = (cudaGraphNode_t)(void *)&last_node;
-    int code = capture_status(self, stream, told->status);
+    int code = capture_status(self, told->status);
     if (code != SIM_SUCCESS || *told->status != cudaStreamCaptureStatusActive) return code;
-    const capture *active = work_find_stream(self->device, stream, &code)->capture;
+    const capture *active = self->stream->capture;
     if (told->id) *told->id = active->id;
     if (told->made) *told->made = NULL;
     if (told->follows) *told->follows = &last;
@@ -176,7 +169,7 @@ static int capture_tell(call *self, cudaStream_t stream, const capture_answer *t
 
 static cudaError_t capture_ask(cudaStream_t stream, const capture_answer *told)
 {
-    CALL_DOES(call_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO), capture_tell(&self, stream, told));
+    CALL_DOES(stream_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO, stream), capture_tell(&self, told));
 }
 
 /* In the headers of CUDA 12 the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
@@ -220,24 +213,22 @@ static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)
 CUDART_FUNCTION(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode),
                 capture_exchange(&self, mode))
 CUDART_STREAM_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-                       work_begin_capture(self.device, stream, (int)mode))
+                       work_begin_capture(self.device, self.stream, (int)mode))
 
 /* ---- Graphs: made by captures, instantiated, launched, destroyed */
 
 /* A stream's capture ends, whether or not it made a graph; then *made is NULL. */
-static int graph_end_capture(const call *self, cudaStream_t stream, cudaGraph_t *made)
+static int graph_end_capture(const call *self, cudaGraph_t *made)
 {
     graph *captured = NULL;
     if (!made) return SIM_INVALID_VALUE;
-    int code = work_end_capture(self->device, stream, "cudaStreamEndCapture", &captured);
+    int code = work_end_capture(self->device, self->stream, "cudaStreamEndCapture", &captured);
     *made = work_keep_graph(self->machine, HANDLE_GRAPH, captured);
     return code;
 }
 
-CUDART_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
-                graph_end_capture(&self, stream, made))
-CUDART_PER_THREAD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
-                  (stream_of_thread(stream), made))
+CUDART_STREAM_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
+                       graph_end_capture(&self, made))
 
 static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
 {
@@ -276,16 +267,16 @@ static int graph_count(const call *self, cudaGraph_t source, const cudaGraphNode
     return SIM_SUCCESS;
 }
 
-static int graph_launch(const call *self, cudaGraphExec_t exec, cudaStream_t stream)
+static int graph_launch(const call *self, cudaGraphExec_t exec)
 {
     const graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
-    return found ? launch_graph(self->device, found, stream, self->machine->judge.op) : SIM_INVALID_VALUE;
+    return found ? launch_graph(self->device, self->stream, found, self->machine->judge.op) : SIM_INVALID_VALUE;
 }
 
 CUDART_FUNCTION(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count),
                 graph_count(&self, source, nodes, count))
 CUDART_STREAM_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
-                       graph_launch(&self, exec, stream))
+                       graph_launch(&self, exec))
 CUDART_FUNCTION(cudaGraphDestroy, (cudaGraph_t value), work_drop_graph(self.machine, HANDLE_GRAPH, value))
 CUDART_FUNCTION(cudaGraphExecDestroy, (cudaGraphExec_t value),
                 work_drop_graph(self.machine, HANDLE_GRAPH_EXEC, value))

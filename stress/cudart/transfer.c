@@ -204,33 +204,31 @@ static int copy_act(void *now, const void *payload)
 
 /* ---- The commands, and which of them the host waits for */
 
-static int transfer_issue(call *self, const copy_request *asked, cudaStream_t stream)
+static int transfer_issue(const call *self, const copy_request *asked)
 {
-    return stream_command(self, stream, copy_act, asked, sizeof *asked);
+    return stream_command(self, copy_act, asked, sizeof *asked);
 }
 
 static cudaError_t transfer_async(sim_call kind, copy_request asked, cudaStream_t stream)
 {
-    CALL_DOES(stream_begin(&self, kind, stream), transfer_issue(&self, &asked, stream));
+    CALL_DOES(stream_begin(&self, kind, stream), transfer_issue(&self, &asked));
 }
 
 /* The host waits for what meets its memory, but as little as for other calls while something captures. */
-static int transfer_wait(call *self, const copy_request *asked, cudaStream_t stream)
+static int transfer_wait(call *self, const copy_request *asked)
 {
-    int code;
-    stream_queue *found = work_find_stream(self->device, stream, &code);
-    code = found ? capture_check_wait(self->device, found, asked->name) : code;
-    code = code == SIM_SUCCESS ? transfer_issue(self, asked, stream) : code;
+    int code = capture_check_wait(self->device, self->stream, asked->name);
+    if (code == SIM_SUCCESS) code = transfer_issue(self, asked);
     if (code == SIM_SUCCESS && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
                                 || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
-        code = work_wait_stream(self->device, stream, asked->name, &self->cost_ns);
+        code = work_wait_stream(self->device, self->stream, asked->name, &self->cost_ns);
     }
     return code;
 }
 
 static cudaError_t transfer_sync(sim_call kind, copy_request asked, cudaStream_t stream)
 {
-    CALL_DOES(stream_begin(&self, kind, stream), transfer_wait(&self, &asked, stream));
+    CALL_DOES(stream_begin(&self, kind, stream), transfer_wait(&self, &asked));
 }
 
 /* 1: the memory is the device's, held or not. */
@@ -259,7 +257,7 @@ static cudaError_t transfer_peers(sim_call kind, copy_request asked, int to_devi
     call self;
     if (stream_begin(&self, kind, stream)) {
         self.code = transfer_check_peers(&self, &asked, to_device, from_device);
-        if (self.code == SIM_SUCCESS) self.code = transfer_issue(&self, &asked, stream);
+        if (self.code == SIM_SUCCESS) self.code = transfer_issue(&self, &asked);
     }
     return call_end(&self);
 }

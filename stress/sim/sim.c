@@ -338,78 +338,82 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
     return code;
 }
 
-/* What a call answers of a device that there is: expressions in `found`. */
-#define SIM_FUNCTION(name, parameters, answer) \
-    int name parameters \
-    { \
-        sim_device *found = engine_device(machine, device); \
-        return found ? (answer) : SIM_INVALID_VALUE; \
-    }
+int sim_stream_destroy(sim *machine, int device, gpuarena_stream stream)
+{
+    sim_device *on = engine_device(machine, device);
+    return on ? work_destroy_stream(on, stream, "destruction of a stream") : SIM_INVALID_VALUE;
+}
 
-SIM_FUNCTION(sim_stream_destroy, (sim *machine, int device, gpuarena_stream handle),
-             work_destroy_stream(found, handle, "destruction of a stream"))
-SIM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream handle),
-             work_wait_stream(found, handle, "query of a stream", NULL))
-SIM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream handle, uint64_t work_ns),
-             launch_command(found, handle, work_ns, NULL, NULL, 0))
-SIM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream handle, int mode),
-             work_begin_capture(found, handle, mode))
-
-int sim_stream_wait(sim *machine, int device, gpuarena_stream handle)
+/* The host waits for the stream; by NULL: for the device. */
+static int sim_wait(sim_device *on, stream_queue *by)
 {
     uint64_t wait_ns = 0;
-    sim_device *found = engine_device(machine, device);
-    int code = found ? work_wait_stream(found, handle, "wait for a stream", &wait_ns) : SIM_INVALID_VALUE;
-    engine_advance(machine, wait_ns);
+    int code = by ? work_wait_stream(on, by, "wait for a stream", &wait_ns)
+                  : work_wait_device(on, "wait for the device", &wait_ns);
+    engine_advance(on->sim, wait_ns);
     return code;
 }
 
 int sim_device_wait(sim *machine, int device)
 {
-    uint64_t wait_ns = 0;
-    sim_device *found = engine_device(machine, device);
-    int code = found ? work_wait_device(found, "wait for the device", &wait_ns) : SIM_INVALID_VALUE;
-    engine_advance(machine, wait_ns);
-    return code;
+    sim_device *on = engine_device(machine, device);
+    return on ? sim_wait(on, NULL) : SIM_INVALID_VALUE;
 }
 
-int sim_stream_follow(sim *machine, int device, gpuarena_stream handle, gpuarena_stream other)
+/* A stream waits for what this one was given so far. */
+static int sim_follow(sim_device *on, stream_queue *by, gpuarena_stream follower)
 {
-    const char *action = "wait of a stream";
     void *point;
-    sim_device *found = engine_device(machine, device);
-    int code = found ? event_create(found, 0, &point) : SIM_INVALID_VALUE;
+    int code = event_create(on, 0, &point);
     if (code != SIM_SUCCESS) return code;
-    code = event_record(found, point, other);
-    code = code == SIM_SUCCESS ? event_follow(found, handle, point, action) : code;
-    event_destroy(machine, point);
+    code = event_record(on, point, by);
+    by = code == SIM_SUCCESS ? work_find_stream(on, follower, &code) : NULL;
+    if (by) code = event_follow(on, by, point, "wait of a stream");
+    event_destroy(on->sim, point);
     return code;
 }
 
-int sim_access(sim *machine, int device, gpuarena_stream handle, const void *ptr, uint64_t bytes, uint64_t owner,
-               uint64_t op)
-{
-    sim_device *found = engine_device(machine, device);
-    access_range range = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, 0 };
-    return found ? launch_use(found, handle, &range) : SIM_INVALID_VALUE;
-}
+/* What a call answers about a stream that there is: expressions in the device `on`, and the stream, `by`. */
+#define SIM_STREAM_FUNCTION(name, parameters, answer) \
+    int name parameters \
+    { \
+        int code = SIM_INVALID_VALUE; \
+        sim_device *on = engine_device(machine, device); \
+        stream_queue *by = on ? work_find_stream(on, stream, &code) : NULL; \
+        return by ? (answer) : code; \
+    }
 
-int sim_capture_end(sim *machine, int device, gpuarena_stream handle, void **made)
+SIM_STREAM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream stream),
+                    work_wait_stream(on, by, "query of a stream", NULL))
+SIM_STREAM_FUNCTION(sim_stream_wait, (sim *machine, int device, gpuarena_stream stream), sim_wait(on, by))
+SIM_STREAM_FUNCTION(sim_stream_follow, (sim *machine, int device, gpuarena_stream follower, gpuarena_stream stream),
+                    sim_follow(on, by, follower))
+SIM_STREAM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
+                    launch_command(on, by, work_ns, NULL, NULL, 0))
+SIM_STREAM_FUNCTION(sim_access, (sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes,
+                                 uint64_t owner, uint64_t op), launch_use(on, by, ptr, bytes, owner, op))
+SIM_STREAM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream stream, int mode),
+                    work_begin_capture(on, by, mode))
+
+int sim_capture_end(sim *machine, int device, gpuarena_stream stream, void **made)
 {
     graph *captured;
-    sim_device *found = engine_device(machine, device);
+    int code = SIM_INVALID_VALUE;
+    sim_device *on = engine_device(machine, device);
+    stream_queue *by = on ? work_find_stream(on, stream, &code) : NULL;
     *made = NULL;
-    int code = found ? work_end_capture(found, handle, "end of a capture", &captured) : SIM_INVALID_VALUE;
+    if (by) code = work_end_capture(on, by, "end of a capture", &captured);
     if (code == SIM_SUCCESS) *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
     return code;
 }
 
-int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream_handle, uint64_t op)
+int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream, uint64_t op)
 {
-    sim_device *found = engine_device(machine, device);
+    int code = SIM_INVALID_VALUE;
+    sim_device *on = engine_device(machine, device);
     const graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
-    return found && launched ? launch_graph(found, launched, stream_handle, op)
-                             : SIM_INVALID_VALUE;
+    stream_queue *by = on && launched ? work_find_stream(on, stream, &code) : NULL;
+    return by ? launch_graph(on, by, launched, op) : code;
 }
 
 int sim_graph_destroy(sim *machine, void *handle)

@@ -116,7 +116,8 @@ int sim_stream_destroy(sim *machine, int device, gpuarena_stream stream);    /* 
 int sim_stream_query(sim *machine, int device, gpuarena_stream stream);
 int sim_stream_wait(sim *machine, int device, gpuarena_stream stream);
 int sim_device_wait(sim *machine, int device);
-int sim_stream_follow(sim *machine, int device, gpuarena_stream stream, gpuarena_stream other); /* waits for it */
+/* The follower waits for what the stream was given so far. */
+int sim_stream_follow(sim *machine, int device, gpuarena_stream follower, gpuarena_stream stream);
 
 /* GPU work of so many virtual nanoseconds; and what it, or anything else on the stream from here on, uses. owner: to
    whom the memory was handed, a number that is never used again, below 2^63; op: for findings. A finding, if some

@@ -50,6 +50,16 @@ static int table_end(const table_call *call)
         return table_end(&call); \
     }
 
+/* The same of a stream, which is found first: `by`. */
+#define TABLE_STREAM_ENTRY(group, name, kind, bytes, answer) \
+    static int table_##group##_##name ENTRY_##group##_##name \
+    { \
+        table_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
+        stream_queue *by = call.code == SIM_SUCCESS ? work_find_stream(call.device, stream, &call.code) : NULL; \
+        if (by) call.code = (answer); \
+        return table_end(&call); \
+    }
+
 /* ---- Clearing memory, as cudaMemsetAsync with 0: pattern 0, from the call on */
 
 typedef struct table_cleared { uint64_t address, bytes, owner; } table_cleared;
@@ -72,9 +82,10 @@ static int table_act_clear(void *context, const void *payload)
 
 static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
+    int code = SIM_SUCCESS;
     table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
-    if (bytes == 0) return SIM_SUCCESS;
-    return launch_command(device, stream, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked);
+    stream_queue *by = bytes > 0 ? work_find_stream(device, stream, &code) : NULL;
+    return by ? launch_command(device, by, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked) : code;
 }
 
 TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
@@ -83,25 +94,25 @@ TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, p
 
 TABLE_ENTRY(events, create, EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
 TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.device->sim, event))
-TABLE_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, stream))
+TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, by))
 TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(call.device, event, "cudaEventQuery", NULL))
 TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
-TABLE_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
-            event_follow(call.device, stream, event, "cudaStreamWaitEvent"))
+TABLE_STREAM_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
+                   event_follow(call.device, by, event, "cudaStreamWaitEvent"))
 TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0,
             work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
 /* ---- Captures, as cudaStreamIsCapturing and cudaThreadExchangeStreamCaptureMode */
 
-static int table_ask_capture(sim_device *device, gpuarena_stream handle, int *active)
+static int table_ask_capture(const sim_device *device, const stream_queue *by, int *active)
 {
-    int status, code = active ? work_capture_status(device, handle, &status) : SIM_INVALID_VALUE;
+    int status, code = active ? work_capture_status(device, by, &status) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *active = status != 0;
     return code;
 }
 
-TABLE_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, stream, active))
+TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, by, active))
 TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.device->sim, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */

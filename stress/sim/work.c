@@ -35,24 +35,6 @@ static void graph_add(graph *self, graph_act act, const void *payload, size_t by
     memcpy(node->payload.bytes, payload, bytes);
 }
 
-/* Behind what is there, which is its own from then on. */
-static void graph_append(graph *self, const graph *other)
-{
-    for (uint32_t i = 0; i < other->count; i++) {
-        graph_add(self, other->nodes[i].act, &other->nodes[i].payload, sizeof other->nodes[i].payload);
-    }
-}
-
-/* All nodes, in order; the first code that is not 0. */
-static int graph_run(const graph *self, void *context)
-{
-    int code = SIM_SUCCESS;
-    for (uint32_t i = 0; i < self->count && code == SIM_SUCCESS; i++) {
-        code = self->nodes[i].act(context, &self->nodes[i].payload);
-    }
-    return code;
-}
-
 /* ---- Captures: begun, joined, issued to, ended */
 
 /* NULL: it has ended. */
@@ -80,12 +62,9 @@ static void capture_enter(stream_queue *self, capture *joined, const stream_mark
     self->capture = joined;
 }
 
-int work_begin_capture(sim_device *device, const void *handle, int mode)
+int work_begin_capture(sim_device *device, stream_queue *self, int mode)
 {
     static const stream_mark beginning;
-    int code;
-    stream_queue *self = work_find_stream(device, handle, &code);
-    if (!self) return code;
     if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
     if (self->kind == STREAM_LEGACY || self->capture) {
         return self->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
@@ -139,19 +118,16 @@ static int capture_is_unjoined(const sim_device *device, const stream_queue *ori
     return 0;
 }
 
-int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
+int work_end_capture(sim_device *device, const stream_queue *self, const char *action, graph **made)
 {
-    int code;
-    const stream_queue *self = work_find_stream(device, handle, &code);
-    *made = NULL;
-    if (!self) return code;
     capture *ended = self->capture;
+    *made = NULL;
     if (!ended) return SIM_ILLEGAL_STATE;
     if (ended->mode != CAPTURE_RELAXED && ended->thread != engine_thread(device->sim)) {
         return SIM_CAPTURE_WRONG_THREAD;
     }
     if (ended->origin != self) return capture_fail(device, ended, action, SIM_CAPTURE_UNMATCHED);
-    code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
+    int code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
         : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
@@ -310,14 +286,6 @@ int work_destroy_stream(sim_device *device, const void *handle, const char *acti
     return SIM_SUCCESS;
 }
 
-int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
-{
-    int code;
-    const stream_queue *found = work_find_stream(device, handle, &code);
-    if (found) *id = found->id;
-    return code;
-}
-
 int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
 {
     sim *machine = device->sim;
@@ -350,16 +318,13 @@ static int work_wait_mark(sim_device *device, const stream_mark *mark, int is_kn
 }
 
 /* Whatever comes before the legacy stream's next command belongs to that stream. */
-int work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns)
+int work_wait_stream(sim_device *device, stream_queue *self, const char *action, uint64_t *cost_ns)
 {
-    int code;
     sim *machine = device->sim;
-    stream_queue *found = work_find_stream(device, handle, &code);
-    if (!found) return code;
-    code = capture_check_wait(device, found, action);
+    int code = capture_check_wait(device, self, action);
     if (code != SIM_SUCCESS) return code;
-    if (found->kind == STREAM_LEGACY) streams_issue(&machine->streams, found, machine->now_ns, 0);
-    return work_wait_mark(device, &found->done, streams_is_outlived(&machine->streams, found), cost_ns);
+    if (self->kind == STREAM_LEGACY) streams_issue(&machine->streams, self, machine->now_ns, 0);
+    return work_wait_mark(device, &self->done, streams_is_outlived(&machine->streams, self), cost_ns);
 }
 
 void work_drain_device(sim_device *device, uint64_t *cost_ns)
@@ -375,13 +340,10 @@ int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
     return code;
 }
 
-int work_capture_status(sim_device *device, const void *handle, int *status)
+int work_capture_status(const sim_device *device, const stream_queue *self, int *status)
 {
-    int code;
-    const stream_queue *found = work_find_stream(device, handle, &code);
-    if (!found) return code;
-    code = capture_check_use(device, found);
-    *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
+    int code = capture_check_use(device, self);
+    *status = !self->capture ? 0 : self->capture->is_invalid ? 2 : 1;
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
 }
 
@@ -446,10 +408,13 @@ int event_destroy(sim *machine, const void *value)
     return SIM_SUCCESS;
 }
 
-static int event_mark(sim_device *device, event *self, stream_queue *at)
+int event_record(sim_device *device, const void *value, stream_queue *at)
 {
+    int code;
     sim *machine = device->sim;
-    int code = capture_check_use(device, at);
+    event *self = event_find(machine, value, &code);
+    if (!self || self->device != at->device) return self ? SIM_INVALID_HANDLE : code;
+    code = capture_check_use(device, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) {
         mark_copy(&self->mark, &at->captured);
@@ -461,14 +426,6 @@ static int event_mark(sim_device *device, event *self, stream_queue *at)
     return SIM_SUCCESS;
 }
 
-int event_record(sim_device *device, const void *value, const void *handle)
-{
-    int code;
-    stream_queue *at = work_find_stream(device, handle, &code);
-    event *self = at ? event_find(device->sim, value, &code) : NULL;
-    if (!self) return code;
-    return self->device == at->device ? event_mark(device, self, at) : SIM_INVALID_HANDLE;
-}
 
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns)
 {
@@ -483,12 +440,11 @@ int event_wait(sim_device *device, const void *value, const char *action, uint64
     return code == SIM_SUCCESS && self->is_recorded ? work_wait_mark(device, &self->mark, 0, cost_ns) : code;
 }
 
-int event_follow(sim_device *device, const void *handle, const void *value, const char *action)
+int event_follow(sim_device *device, stream_queue *from, const void *value, const char *action)
 {
     int code;
     sim *machine = device->sim;
-    stream_queue *from = work_find_stream(device, handle, &code);
-    const event *self = from ? event_find(machine, value, &code) : NULL;
+    const event *self = event_find(machine, value, &code);
     if (!self) return code;
     code = capture_check_use(device, from);
     if (code != SIM_SUCCESS || !self->is_recorded) return code;
@@ -549,26 +505,14 @@ void work_destroy(sim *machine)
 /* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that it is launched
         on */
 
-/* The stream, after its next command, and what acts on it then; else a code. */
-static int launch_begin(sim_device *device, const void *handle, uint64_t work_ns, launch *begun)
-{
-    int code;
-    stream_queue *by = work_find_stream(device, handle, &code);
-    begun->device = device;
-    begun->by = by;
-    begun->is_graph = 0;
-    begun->op = device->sim->judge.op;
-    return by ? work_issue(device, by, work_ns) : code;
-}
-
-int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
+int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
                    size_t bytes)
 {
-    launch now;
-    int code = launch_begin(device, handle, work_ns, &now);
+    launch now = { device, by, 0, device->sim->judge.op };
+    int code = work_issue(device, by, work_ns);
     if (code != SIM_SUCCESS || !act) return code;
-    if (!now.by->capture) return act(&now, payload);
-    graph_add(now.by->capture->graph, act, payload, bytes);
+    if (!by->capture) return act(&now, payload);
+    graph_add(by->capture->graph, act, payload, bytes);
     return SIM_SUCCESS;
 }
 
@@ -585,21 +529,21 @@ static int launch_act_use(void *context, const void *payload)
     return SIM_SUCCESS;
 }
 
-int launch_use(sim_device *device, const void *handle, const access_range *range)
+int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op)
 {
-    access_range used = *range;
-    used.captured_mapping = device->sim->mapping_serial;
-    return launch_command(device, handle, 0, launch_act_use, &used, sizeof used);
+    const access_range used = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, device->sim->mapping_serial };
+    return launch_command(device, by, 0, launch_act_use, &used, sizeof used);
 }
 
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op)
+/* Captured: behind what is there, which is its own from then on. */
+int launch_graph(sim_device *device, stream_queue *by, const graph *self, uint64_t op)
 {
-    launch now;
-    int code = launch_begin(device, handle, self->work_ns, &now);
-    if (code != SIM_SUCCESS) return code;
-    now.is_graph = 1;
-    now.op = op;
-    if (!now.by->capture) return graph_run(self, &now);
-    graph_append(now.by->capture->graph, self);
-    return SIM_SUCCESS;
+    launch now = { device, by, 1, op };
+    int code = work_issue(device, by, self->work_ns);
+    for (uint32_t i = 0; i < self->count && code == SIM_SUCCESS; i++) {
+        const graph_node *node = &self->nodes[i];
+        if (by->capture) graph_add(by->capture->graph, node->act, &node->payload, sizeof node->payload);
+        else code = node->act(&now, &node->payload);
+    }
+    return code;
 }

@@ -18,13 +18,12 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
 
 int  work_create_stream(sim_device *device, int is_blocking, void **handle);
 int  work_destroy_stream(sim_device *device, const void *handle, const char *action);
-int  work_stream_id(sim_device *device, const void *handle, uint64_t *id);
 
 /* Captured, where the stream captures. */
 int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns);
 
 /* cost_ns NULL: the host does not wait, and SIM_NOT_READY is what it is told. */
-int  work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns);
+int  work_wait_stream(sim_device *device, stream_queue *self, const char *action, uint64_t *cost_ns);
 int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
 void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
 
@@ -32,9 +31,10 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* wait
 int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
 
-int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
-int  work_begin_capture(sim_device *device, const void *handle, int mode);
-int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
+int  work_capture_status(const sim_device *device, const stream_queue *self, int *status);   /* 0 none, 1 active,
+                                                                                                2 invalid */
+int  work_begin_capture(sim_device *device, stream_queue *self, int mode);
+int  work_end_capture(sim_device *device, const stream_queue *self, const char *action, graph **made);
 
 /* A handle of a graph, for NULL NULL; and its end: a code. The graph goes with the last one. */
 void *work_keep_graph(sim *machine, handle_kind of, graph *made);
@@ -50,9 +50,9 @@ void work_destroy(sim *machine);
    work.h. */
 int event_create(sim_device *device, int is_timed, void **made);
 int event_destroy(sim *machine, const void *value);
-int event_record(sim_device *device, const void *value, const void *handle);
+int event_record(sim_device *device, const void *value, stream_queue *at);
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
-int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
+int event_follow(sim_device *device, stream_queue *from, const void *value, const char *action);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
 
 /* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is launched */
@@ -67,9 +67,9 @@ typedef struct launch {
 
 /* A command that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes; NULL: nothing. A code,
    act's own too; use has none of its own. */
-int launch_command(sim_device *device, const void *handle, uint64_t work_ns, graph_act act, const void *payload,
+int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
                    size_t bytes);
-int launch_use(sim_device *device, const void *handle, const access_range *range);
-int launch_graph(sim_device *device, const graph *self, const void *handle, uint64_t op);
+int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op);
+int launch_graph(sim_device *device, stream_queue *by, const graph *self, uint64_t op);
 
 #endif

@@ -442,9 +442,9 @@ static int call_launch(contract *self, step *at)
 /* A stream's number. */
 static int call_id(contract *self, step *at)
 {
-    uint64_t id = CONTRACT_UNTOUCHED;
-    int code = work_stream_id(&self->machine->devices[self->device], P(1), &id);
-    return contract_made(at, 'n', id), code;
+    int code;
+    const stream_queue *found = work_find_stream(&self->machine->devices[self->device], P(1), &code);
+    return contract_made(at, 'n', found ? found->id : CONTRACT_UNTOUCHED), code;
 }
 
 static int tell_astray(contract *self, step *at)  { (void)at; self->is_astray = 1; return 0; }
