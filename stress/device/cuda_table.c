@@ -1,47 +1,35 @@
 /* The counting table: memory calls on the list, the rest as it is. */
 #include "cuda_table.h"
 
-/* ---- Ranges by address, and how many small ones lie in each granule */
+/* ---- Ranges by address, and how many reach into each granule or page */
 
-enum { RANGES_PAGES = 2 };                       /* granules that a smaller range reaches into, at most */
-
-/* The granules of a range that is smaller than one. */
-static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
+/* One more range in each unit that it reaches into, or one less. */
+static void units_count(device_table *units, uint64_t unit_bytes, uint64_t address, uint64_t bytes, int goes)
 {
-    pages[0] = range->address / SIM_GRANULE;
-    pages[1] = (range->address + (range->bytes - 1)) / SIM_GRANULE;
-    return 1 + (pages[1] != pages[0]);
+    for (uint64_t at = address / unit_bytes; bytes > 0 && at <= (address + (bytes - 1)) / unit_bytes; at++) {
+        uint64_t count = device_table_take(units, at);
+        if (!goes || count > 1) device_table_add(units, at, goes ? count - 1 : count + 1);
+    }
+}
+
+static void ranges_count(device_ranges *self, uint64_t address, uint64_t bytes, int goes)
+{
+    uint64_t whole_bytes = memory_round_up(bytes, SIM_GRANULE);
+    if (bytes < SIM_GRANULE) units_count(&self->pages, SIM_GRANULE, address, bytes, goes);
+    else self->block_bytes += goes ? 0 - whole_bytes : whole_bytes;
 }
 
 void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
 {
-    const device_range added = { address, bytes };
-    uint64_t pages[RANGES_PAGES];
     device_table_add(&self->held, address, bytes);
-    if (bytes >= SIM_GRANULE) {
-        self->block_bytes += memory_round_up(bytes, SIM_GRANULE);
-        return;
-    }
-    for (int page = ranges_pages(&added, pages); page-- > 0;) device_table_add(&self->pages, pages[page], 1);
-}
-
-static void ranges_leave_page(device_ranges *self, uint64_t page)
-{
-    uint64_t left = device_table_take(&self->pages, page) - 1;
-    if (left) device_table_add(&self->pages, page, left);
+    ranges_count(self, address, bytes, 0);
 }
 
 int device_ranges_remove(device_ranges *self, uint64_t address)
 {
-    uint64_t pages[RANGES_PAGES];
-    const device_range removed = { address, device_table_take(&self->held, address) };
-    if (!removed.bytes) return 0;
-    if (removed.bytes >= SIM_GRANULE) {
-        self->block_bytes -= memory_round_up(removed.bytes, SIM_GRANULE);
-        return 1;
-    }
-    for (int page = ranges_pages(&removed, pages); page-- > 0;) ranges_leave_page(self, pages[page]);
-    return 1;
+    uint64_t bytes = device_table_take(&self->held, address);
+    ranges_count(self, address, bytes, 1);
+    return bytes > 0;
 }
 
 static int ranges_reach(const device_range *range, uint64_t address, uint64_t bytes)
@@ -87,18 +75,12 @@ void device_pages_destroy(device_pages *self, uint64_t handle)
 
 void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes)
 {
-    uint64_t first = address / self->page_bytes;
-    for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        device_table_add(&self->mapped, page, 1);
-    }
+    units_count(&self->mapped, self->page_bytes, address, bytes, 0);
 }
 
 void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
 {
-    uint64_t first = address / self->page_bytes;
-    for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
-        (void)device_table_take(&self->mapped, page);
-    }
+    units_count(&self->mapped, self->page_bytes, address, bytes, 1);
 }
 
 uint64_t device_pages_run(const device_pages *self, uint64_t address, uint64_t most_bytes)
@@ -240,63 +222,59 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     self->pages.page_bytes = driver->page_bytes;
 }
 
-/* What of a reserved range is mapped, each run of whole mappings at once. How many bytes could not be unmapped. */
+/* How many bytes a call could not give back. */
+static uint64_t cuda_table_kept(int code, uint64_t bytes, int *failed)
+{
+    if (code) *failed = code;
+    return code ? bytes : 0;
+}
+
+/* What of a reserved range is mapped, each run of whole mappings at once. Addresses that stay are of no weight: only
+   the code is told. */
 static uint64_t cuda_table_clear_range(cuda_table *self, const device_range *range, int *failed)
 {
+    const gpuarena_driver *inner = &self->inner;
     uint64_t kept_bytes = 0;
-    int code;
     for (uint64_t at = 0, run; at < range->bytes; at += run ? run : self->pages.page_bytes) {
+        void *address = (void *)(uintptr_t)(range->address + at);
         run = device_pages_run(&self->pages, range->address + at, range->bytes - at);
-        code = run ? self->inner.vm.unmap(&self->inner, (void *)(uintptr_t)(range->address + at), run) : 0;
-        if (!code) continue;
-        kept_bytes += run;
-        *failed = code;
+        if (run) kept_bytes += cuda_table_kept(inner->vm.unmap(inner, address, run), run, failed);
     }
-    code = kept_bytes ? 0 : self->inner.vm.release(&self->inner, (void *)(uintptr_t)range->address, range->bytes);
-    if (code) *failed = code;
+    if (range->bytes && !kept_bytes) {
+        int code = inner->vm.release(inner, (void *)(uintptr_t)range->address, range->bytes);
+        (void)cuda_table_kept(code, 0, failed);
+    }
     return kept_bytes;
 }
 
-/* Addresses are of no weight: only memory that stays is told. */
 static uint64_t cuda_table_clear_pages(cuda_table *self, int *failed)
 {
     uint64_t kept_bytes = 0;
     for (size_t at = 0; at < self->pages.ranges.capacity; at++) {
-        const device_range *range = &self->pages.ranges.slots[at];
-        if (range->bytes) kept_bytes += cuda_table_clear_range(self, range, failed);
+        kept_bytes += cuda_table_clear_range(self, &self->pages.ranges.slots[at], failed);
     }
     for (size_t at = 0; at < self->pages.handles.capacity; at++) {
         const device_range *held = &self->pages.handles.slots[at];
         int code = held->bytes ? self->inner.vm.destroy(&self->inner, held->address, held->bytes) : 0;
-        if (!code) continue;
-        kept_bytes += held->bytes;
-        *failed = code;
+        kept_bytes += cuda_table_kept(code, held->bytes, failed);
     }
     device_pages_clear(&self->pages);
     return kept_bytes;
 }
 
-static uint64_t cuda_table_clear_kind(cuda_table *self, gpuarena_memory kind, int *failed)
-{
-    uint64_t kept_bytes = 0;
-    for (size_t at = 0; at < self->ranges[kind].held.capacity; at++) {
-        const device_range *range = &self->ranges[kind].held.slots[at];
-        void *ptr = (void *)(uintptr_t)range->address;
-        if (!range->bytes) continue;
-        int code = self->inner.memory.give_back(&self->inner, kind, ptr, range->bytes, NULL);
-        if (!code) continue;
-        *failed = code;
-        kept_bytes += range->bytes;
-    }
-    device_ranges_clear(&self->ranges[kind]);
-    return kept_bytes;
-}
-
 uint64_t cuda_table_clear(cuda_table *self, int *failed)
 {
+    const gpuarena_driver *inner = &self->inner;
     uint64_t kept_bytes = 0;
     for (int kind = 0; kind < CUDA_TABLE_KINDS; kind++) {
-        kept_bytes += cuda_table_clear_kind(self, (gpuarena_memory)kind, failed);
+        for (size_t at = 0; at < self->ranges[kind].held.capacity; at++) {
+            const device_range held = self->ranges[kind].held.slots[at];
+            void *ptr = (void *)(uintptr_t)held.address;
+            if (!held.bytes) continue;
+            int code = inner->memory.give_back(inner, (gpuarena_memory)kind, ptr, held.bytes, NULL);
+            kept_bytes += cuda_table_kept(code, held.bytes, failed);
+        }
+        device_ranges_clear(&self->ranges[kind]);
     }
     return kept_bytes + cuda_table_clear_pages(self, failed);
 }

@@ -29,7 +29,8 @@ enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_WINDOW = 4 << 20 };
 typedef struct cuda_device {
     cuda_table      table;
     cudaEvent_t     event;                       /* what streams follow each other by; NULL: none was needed yet */
-    unsigned char  *window;                      /* host memory through which contents come back */
+    unsigned char  *window;                      /* host memory through which contents come back, and as much for
+                                                    what they should be */
 } cuda_device;
 
 /* 0: it did not. */
@@ -71,7 +72,7 @@ static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, probl
 {
     cuda_device *made = program_need(1, sizeof *made);
     pthread_mutex_init(&made->table.mutex, NULL);
-    made->window = program_need(CUDA_DEVICE_WINDOW, 1);
+    made->window = program_need(2, CUDA_DEVICE_WINDOW);
     if (cuda_device_connect(made, ordinal, why)) {
         (void)cuda_device_close(made, why);      /* holds nothing yet */
         return NULL;
@@ -134,50 +135,33 @@ static int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t by
     return cuda_device_failed("cudaMemcpy to the device", code, why);
 }
 
-/* How many bytes from the start are the body's. */
-static uint64_t cuda_device_same(const unsigned char *found, uint64_t count, unsigned char body)
-{
-    uint64_t same = 0;
-    if (found[0] == body && !memcmp(found, found + 1, (size_t)count - 1)) return count;
-    while (same < count && found[same] == body) same++;
-    return same;
-}
-
-/* How many of count bytes are as expected, up to the first that is not. from: where in the block they begin. */
-static uint64_t cuda_device_compare(const unsigned char *found, uint64_t count, uint64_t pattern, uint64_t bytes,
-                                    uint64_t from)
+/* The block's bytes from here on. */
+static void cuda_device_expect(unsigned char *expected, uint64_t count, uint64_t pattern, uint64_t bytes,
+                               uint64_t from)
 {
     unsigned char ends[CUDA_DEVICE_ENDS];
-    uint64_t index = 0, tail = bytes > CUDA_DEVICE_ENDS ? bytes - CUDA_DEVICE_ENDS : 0;
+    uint64_t tail = bytes > CUDA_DEVICE_ENDS ? bytes - CUDA_DEVICE_ENDS : 0;
     cuda_device_ends(pattern, ends);
-    for (; index < count && from + index < CUDA_DEVICE_ENDS; index++) {
-        if (found[index] != ends[from + index]) return index;
+    memset(expected, cuda_device_body(pattern), (size_t)count);
+    for (uint64_t at = tail; at < bytes; at++) {
+        if (at >= from && at < from + count) expected[at - from] = ends[at - tail];
     }
-    if (index < count && from + index < tail) {
-        uint64_t run = tail - from < count ? tail - from - index : count - index;
-        uint64_t same = cuda_device_same(found + index, run, cuda_device_body(pattern));
-        index += same;
-        if (same < run) return index;
-    }
-    for (; index < count; index++) {
-        if (found[index] != ends[from + index - tail]) return index;
-    }
-    return count;
+    for (uint64_t at = from; at < CUDA_DEVICE_ENDS && at < from + count; at++) expected[at - from] = ends[at];
 }
 
 static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern,
                               uint64_t *bad_offset, problem *why)
 {
     const unsigned char *memory = ptr;
+    unsigned char *expected = self->window + CUDA_DEVICE_WINDOW;
     for (uint64_t at = 0; at < bytes; at += CUDA_DEVICE_WINDOW) {
         uint64_t count = bytes - at < CUDA_DEVICE_WINDOW ? bytes - at : CUDA_DEVICE_WINDOW;
         cudaError_t code = cudaMemcpy(self->window, memory + at, (size_t)count, cudaMemcpyDeviceToHost);
         if (cuda_device_failed("cudaMemcpy from the device", code, why)) return -1;
-        uint64_t equal = cuda_device_compare(self->window, count, pattern, bytes, at);
-        if (equal < count) {
-            *bad_offset = at + equal;
-            return 0;
-        }
+        cuda_device_expect(expected, count, pattern, bytes, at);
+        if (memcmp(self->window, expected, (size_t)count) == 0) continue;
+        for (*bad_offset = at; self->window[*bad_offset - at] == expected[*bad_offset - at];) ++*bad_offset;
+        return 0;
     }
     return 1;
 }

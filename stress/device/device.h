@@ -13,9 +13,9 @@ typedef struct device_config {
     sim_config sim;
     uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
     int        is_unjudged;                      /* simulated: 1: nobody asks for findings, uses are not followed */
-    int        is_shared;                        /* 1: several threads call the table at once, one at a time is let in,
-                                                    and CUDA minds its own streams; all else below is called while
-                                                    none of them does */
+    int        is_shared;                        /* 1: several threads call the table at once: one at a time is
+                                                    let in, but for CUDA's streams, which CUDA minds; all else below
+                                                    is called while none of them does */
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
