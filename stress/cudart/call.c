@@ -155,15 +155,13 @@ static uint64_t life_print_findings(const sim *machine)
 /* A device: its peak, then a line for each kind of call that was made: how often, and virtual nanoseconds in all. */
 static void life_write_report(FILE *out, const sim *machine)
 {
-#define LIFE_NAME(name, text, cuda_name, code, cost, trait) #cuda_name,
-    static const char *const names[] = { SIM_CALLS(LIFE_NAME) };
     sim_counters counters;
     for (int device = 0; device < machine->device_count; device++) {
         sim_get_counters(machine, device, &counters);
         fprintf(out, "device %d peak %" PRIu64 "\n", device, counters.held_peak_bytes);
         for (int kind = 0; kind < SIM_CALL_KINDS; kind++) {
             if (counters.calls[kind] > 0) {
-                fprintf(out, "call %s %" PRIu64 " %" PRIu64 "\n", names[kind], counters.calls[kind],
+                fprintf(out, "call %s %" PRIu64 " %" PRIu64 "\n", sim_call_rows[kind].name, counters.calls[kind],
                         counters.vns[kind]);
             }
         }
@@ -260,11 +258,11 @@ int call_open(call *self, sim_call kind)
 int call_serve(call *self, sim_device *device, uint64_t bytes)
 {
     if (device) self->device = device;
-    if (!engine_call_is(self->kind, SIM_BARE) && !engine_call_is(self->kind, SIM_EXPORT)) {
+    if (!(sim_call_rows[self->kind].traits & (SIM_BARE | SIM_EXPORT))) {
         engine_open_context(self->device);
         self->thread->has_context = 1;
     }
-    fault_answer answer = work_begin_call(self->device, self->kind, bytes, engine_call_name(self->kind));
+    fault_answer answer = work_begin_call(self->device, self->kind, bytes, sim_call_rows[self->kind].name);
     self->code = answer.code;
     self->lie = answer.lie;
     self->cost_ns = engine_call_ns(self->device, self->kind);

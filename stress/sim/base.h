@@ -161,6 +161,9 @@ typedef enum sim_call {
 #undef X
 } sim_call;
 
+typedef struct sim_call_row { const char *fault_name, *name; int fault_code, cost; unsigned traits; } sim_call_row;
+extern const sim_call_row sim_call_rows[SIM_CALL_KINDS + 1];     /* by kind; the last is of any, for faults */
+
 /* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call
    the device. */
 typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);

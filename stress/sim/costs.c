@@ -49,18 +49,8 @@ static int costs_expected(const costs_file *file, slice found, const char *expec
 /* Takes the next column off the front of the line; empty when there is none. */
 static slice costs_take_word(slice *line)
 {
-    slice word = *line;
-    while (word.length > 0 && (*word.bytes == ' ' || *word.bytes == '\t')) {
-        word.bytes++;
-        word.length--;
-    }
-    size_t length = 0;
-    while (length < word.length && word.bytes[length] != ' ' && word.bytes[length] != '\t') {
-        length++;
-    }
-    line->bytes = word.bytes + length;
-    line->length = word.length - length;
-    word.length = length;
+    slice word = { line->bytes, 0 };
+    while (word.length == 0 && slice_take(line, ' ', &word)) continue;
     return word;
 }
 
@@ -92,8 +82,8 @@ static int costs_read_number(const costs_file *file, slice word, uint64_t highes
 
 static int costs_read_line(costs_file *file, slice line, sim_costs *costs)
 {
-    const char *comment = line.length > 0 ? memchr(line.bytes, '#', line.length) : NULL;
-    if (comment) line.length = (size_t)(comment - line.bytes);
+    slice all = line;
+    (void)slice_take(&all, '#', &line);
     slice name = costs_take_word(&line);
     if (name.length == 0) return 0;
     sim_cost_kind kind = SIM_COST_CONTEXT;
@@ -123,7 +113,7 @@ static int costs_next_line(costs_file *file, FILE *in, char *text, size_t *lengt
             return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected at most %d bytes a line",
                                file->path, file->line, COSTS_LINE_BYTES);
         }
-        text[(*length)++] = (char)byte;
+        text[(*length)++] = byte == '\t' ? ' ' : (char)byte;
     }
     if (ferror(in)) {
         return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected a readable file: %s", file->path,

@@ -86,7 +86,7 @@ struct sim_device {
     int      has_context;                        /* 1: its creation has been charged */
     int      lost_code;                          /* not 0: the sticky code that every call answers */
     unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
-    uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS], memory_calls, memory_vns;   /* as in sim_counters */
+    sim_counters counted;                        /* calls and their time alone */
     devmem   memory;
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
@@ -155,15 +155,8 @@ uint64_t engine_thread(const sim *machine);      /* the one that calls, or that 
 void engine_lock(sim *machine);
 void engine_unlock(sim *machine);
 
-/* The host's clock, which ends at 2^64 - 1. */
-void engine_advance(sim *machine, uint64_t ns);
-
 /* The first time: creates the device's context and charges the clock for it. */
 void engine_open_context(sim_device *device);
-
-/* CUDA's name of a kind of call, and what is true of it. */
-const char *engine_call_name(sim_call kind);
-int engine_call_is(sim_call kind, sim_trait trait);
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */

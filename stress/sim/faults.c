@@ -75,15 +75,6 @@ const fault *faults_next_rival(faults *set, uint64_t op)
 
 enum { FAULTS_MOST_CODE = 9999, FAULTS_MOST_STALL_US = 1000000000 };
 
-typedef struct faults_kind { const char *name, *cuda_name; int code; } faults_kind;     /* name: NULL for none */
-
-static const faults_kind faults_kinds[SIM_CALL_KINDS + 1] = {
-#define X(name, text, cuda_name, code, cost, trait) { text, #cuda_name, code },
-    SIM_CALLS(X)
-#undef X
-    { "any", "any", SIM_UNKNOWN }
-};
-
 static int faults_expected(slice part, const char *expected, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "faults: part %s: expected %s", slice_show(part).text, expected);
@@ -147,7 +138,7 @@ static int faults_read_nth(slice rest, int device_count, fault *made)
 
 static int faults_read_call(slice rest, int device_count, fault *made)
 {
-    made->code = faults_kinds[made->kind].code;
+    made->code = sim_call_rows[made->kind].fault_code;
     if (!faults_read_code(&rest, &made->code)) return 0;
     if (rest.length > 0 && rest.bytes[rest.length - 1] == '+') {
         made->lasting = 1;
@@ -180,8 +171,8 @@ static int faults_find_kind(slice name, int has_size, sim_call *kind)
         int is_sized = i == SIM_CALL_OBTAIN || i == SIM_CALL_VM_RESERVE || i == SIM_CALL_VM_CREATE
                     || i == SIM_CALL_VM_MAP || i == SIM_CALL_VM_ACCESS;
         *kind = (sim_call)i;
-        if ((is_sized || !has_size) && (slice_is(name, faults_kinds[i].cuda_name)
-                                        || (faults_kinds[i].name && slice_is(name, faults_kinds[i].name)))) {
+        const char *text = sim_call_rows[i].fault_name;
+        if ((is_sized || !has_size) && (slice_is(name, sim_call_rows[i].name) || (text && slice_is(name, text)))) {
             return 1;
         }
     }

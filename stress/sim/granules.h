@@ -45,8 +45,8 @@ typedef struct granule {                         /* zeroed: contents unknown, to
 
 void granule_clear(granule *self);               /* zeroed, but for `touched` */
 
-/* Bytes [from, to), from < to <= 2 MiB. fill: known 0 forgets them. matches: the first byte in [from, to) that has not
-   this pattern, or `to`. O(log parts), fill O(parts). */
+/* Bytes [from, to), from < to <= 2 MiB. fill: known 0 forgets them. matches: the first of the bytes that has not this
+   pattern, or `to`. O(log parts), fill O(parts). */
 void     granule_fill(granule *self, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern);
 uint32_t granule_matches(const granule *self, uint32_t from, uint32_t to, uint64_t pattern);
 

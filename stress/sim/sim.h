@@ -47,7 +47,8 @@ void sim_destroy(sim *machine);
    A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */
 void sim_driver(sim *machine, int device, gpuarena_driver *driver);
 
-/* The host's clock. Every operation of a workload advances it (2,000 vns by default); driver calls add their cost. */
+/* The host's clock, which ends at 2^64 - 1. Every operation of a workload advances it (2,000 vns by default); driver
+   calls add their cost. */
 uint64_t sim_now_ns(const sim *machine);
 void     sim_advance(sim *machine, uint64_t ns);
 

@@ -28,7 +28,7 @@ static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64
 {
     const sim_device *device = self->user;
     engine_lock(device->sim);
-    table_called += (uint64_t)engine_call_is(kind, SIM_COUNTED);
+    if (sim_call_rows[kind].traits & SIM_COUNTED) table_called++;
     fault_answer answer = work_begin_call(self->user, kind, bytes, action);
     table_call call = { self->user, kind, answer.code, answer.lie, engine_call_ns(self->user, kind) };
     return call;
@@ -85,7 +85,8 @@ static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpua
     int code = SIM_SUCCESS;
     table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
     stream_queue *by = bytes > 0 ? work_find_stream(device, stream, &code) : NULL;
-    return by ? launch_command(device, by, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked) : code;
+    if (!by) return code;
+    return launch_command(device, by, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked);
 }
 
 TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))

@@ -226,16 +226,16 @@ int capture_check_wait(sim_device *device, const stream_queue *self, const char 
 
 fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
 {
-    fault_answer answer = { engine_call_is(kind, SIM_BARE) ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
-    device->calls[kind]++;
-    device->memory_calls += (uint64_t)engine_call_is(kind, SIM_COUNTED);
+    fault_answer answer = { sim_call_rows[kind].traits & SIM_BARE ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
+    device->counted.calls[kind]++;
+    if (sim_call_rows[kind].traits & SIM_COUNTED) device->counted.memory_calls++;
     faults_count(&device->sim->faults, kind);
     if (answer.code == SIM_SUCCESS) answer = faults_answer(&device->sim->faults, kind, bytes);
     if (!device->lost_code && codes_status(answer.code) == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
     if (answer.code != SIM_SUCCESS) return answer;
-    if (engine_call_is(kind, SIM_EXPORT) && device->sim->without_vm) {
+    if (sim_call_rows[kind].traits & SIM_EXPORT && device->sim->without_vm) {
         answer.code = SIM_NOT_SUPPORTED;
-    } else if (engine_call_is(kind, SIM_UNSAFE)) {
+    } else if (sim_call_rows[kind].traits & SIM_UNSAFE) {
         answer.code = capture_check_unsafe(device, action);
     }
     return answer;
