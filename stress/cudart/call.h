@@ -108,20 +108,16 @@ const host_block *host_find(const void *ptr);    /* that ptr lies in; NULL: none
 
 /* CUDART_THREAD_FORM(cudaX, cudaX_ptsz)(..) { .. }: the same call where stream 0 is the calling thread's. */
 #define CUDART_THREAD_FORM(name, form) CUDART_EXPORT __typeof__(name) form; cudaError_t form
-/* A function that is one call with a stream, in both forms. */
-#define CUDART_STREAM_FUNCTION(name, parameters, answer) \
-    CUDART_EXPORT cudaError_t name parameters \
-    { \
-        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), answer); \
-    } \
+/* A function that is one call, in both forms, of which a parameter is `stream`; and one that begins with that. */
+#define CUDART_FORMS(name, parameters, begun, answer) \
+    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(begun, answer); } \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters \
     { \
         stream = stream_of_thread(stream); \
-        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), answer); \
+        CALL_DOES(begun, answer); \
     }
-/* The form that the suffix _ptsz names, of a call that has such arguments there. */
-#define CUDART_PER_THREAD(name, parameters, arguments) \
-    CUDART_THREAD_FORM(name, name##_ptsz) parameters { return name arguments; }
+#define CUDART_STREAM_FUNCTION(name, parameters, answer) \
+    CUDART_FORMS(name, parameters, stream_begin(&self, SIM_CALL_OF_##name, stream), answer)
 
 int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_begin, and the stream is one: found */
 cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */

@@ -202,21 +202,23 @@ static mempool *pool_current(sim_device *device)
     return own;
 }
 
-CUDART_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
-                !ptr ? SIM_INVALID_VALUE
-                : mempool_hand_out(self.device, pool_current(self.device), stream, ptr, bytes, &self.cost_ns))
-POOL_FUNCTION(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-              !ptr ? SIM_INVALID_VALUE : mempool_hand_out(device, pool, stream, ptr, bytes, &self.cost_ns))
-CUDART_FUNCTION_AT(cudaFreeAsync, (void *ptr, cudaStream_t stream), ptr,
-                   mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
-                                     "cudaFreeAsync"))
+/* From this pool of the device; NULL: from that of the handle. */
+static int pool_hand_out(call *self, mempool *pool, cudaMemPool_t handle, void **ptr, size_t bytes,
+                         cudaStream_t stream)
+{
+    sim_device *device = self->device;
+    if (!pool) pool = pool_find_handle(self, handle, &device);
+    return !pool || !ptr ? SIM_INVALID_VALUE : mempool_hand_out(device, pool, stream, ptr, bytes, &self->cost_ns);
+}
 
-CUDART_PER_THREAD(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
-                  (ptr, bytes, stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaMallocFromPoolAsync,
-                  (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-                  (ptr, bytes, handle, stream_of_thread(stream)))
-CUDART_PER_THREAD(cudaFreeAsync, (void *ptr, cudaStream_t stream), (ptr, stream_of_thread(stream)))
+CUDART_FORMS(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
+             call_begin(&self, SIM_CALL_MALLOC_ASYNC),
+             pool_hand_out(&self, pool_current(self.device), NULL, ptr, bytes, stream))
+CUDART_FORMS(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+             call_begin(&self, SIM_CALL_MALLOC_FROM_POOL_ASYNC),
+             pool_hand_out(&self, NULL, handle, ptr, bytes, stream))
+CUDART_FORMS(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
+             mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync"))
 
 /* Pinned memory of one of the devices, shared with nobody. */
 static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)

@@ -76,8 +76,11 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
     return code;
 }
 
-CUDART_PER_THREAD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *user),
-                  (stream_of_thread(stream), function, user))
+CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t stream, cudaHostFn_t function,
+                                                                void *user)
+{
+    return cudaLaunchHostFunc(stream_of_thread(stream), function, user);
+}
 
 #if CUDART_VERSION >= 12000
 static int stream_id(const stream_queue *stream, unsigned long long *id)

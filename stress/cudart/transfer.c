@@ -17,6 +17,8 @@ typedef struct copy_request {                    /* rows of equal width, a side'
     size_t      width, height;
     enum cudaMemcpyKind kind;                    /* of copies */
     int         is_fill, value;
+    int         waits;                           /* 1: the host waits for what meets its memory */
+    int         to_device, from_device;          /* whose the sides are, as the call says; -1: it does not */
 } copy_request;
 
 typedef struct copy_side {
@@ -204,93 +206,78 @@ static int copy_act(void *now, const void *payload)
 
 /* ---- The commands, and which of them the host waits for */
 
-static int transfer_issue(const call *self, const copy_request *asked)
-{
-    return stream_command(self, copy_act, asked, sizeof *asked);
-}
-
-static cudaError_t transfer_async(sim_call kind, copy_request asked, cudaStream_t stream)
-{
-    CALL_DOES(stream_begin(&self, kind, stream), transfer_issue(&self, &asked));
-}
-
-/* The host waits for what meets its memory, but as little as for other calls while something captures. */
-static int transfer_wait(call *self, const copy_request *asked)
-{
-    int code = capture_check_wait(self->device, self->stream, asked->name);
-    if (code == SIM_SUCCESS) code = transfer_issue(self, asked);
-    if (code == SIM_SUCCESS && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
-                                || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
-        code = work_wait_stream(self->device, self->stream, asked->name, &self->cost_ns);
-    }
-    return code;
-}
-
-static cudaError_t transfer_sync(sim_call kind, copy_request asked, cudaStream_t stream)
-{
-    CALL_DOES(stream_begin(&self, kind, stream), transfer_wait(&self, &asked));
-}
-
-/* 1: the memory is the device's, held or not. */
+/* 1: the memory is the device's, held or not, or nobody says so. */
 static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
-    if (owner && owner->ordinal == device) return 1;
+    if (device < 0 || (owner && owner->ordinal == device)) return 1;
     ENGINE_REPORT(self->device, "%s with device %d for %s", name, device,
                   engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
     return 0;
 }
 
-static int transfer_check_peers(const call *self, const copy_request *asked, int to_device, int from_device)
+/* While something captures, the host waits as little as for other calls. */
+static int transfer_serve(call *self, const copy_request *asked)
 {
-    if (!engine_device(self->machine, to_device) || !engine_device(self->machine, from_device)) {
-        return cudaErrorInvalidDevice;
+    int code = asked->waits ? capture_check_wait(self->device, self->stream, asked->name) : SIM_SUCCESS;
+    if (asked->width > 0 && (!transfer_is_on(self, asked->name, asked->to, asked->to_device)
+                             || !transfer_is_on(self, asked->name, asked->from, asked->from_device))) {
+        return SIM_INVALID_VALUE;
     }
-    return asked->width == 0 || (transfer_is_on(self, asked->name, asked->to, to_device)
-                                 && transfer_is_on(self, asked->name, asked->from, from_device)) ? SIM_SUCCESS
-                                                                                                 : SIM_INVALID_VALUE;
+    if (code == SIM_SUCCESS) code = stream_command(self, copy_act, asked, sizeof *asked);
+    if (code == SIM_SUCCESS && asked->waits
+        && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
+            || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
+        code = work_wait_stream(self->device, self->stream, asked->name, &self->cost_ns);
+    }
+    return code;
 }
 
-static cudaError_t transfer_peers(sim_call kind, copy_request asked, int to_device, int from_device,
-                                  cudaStream_t stream)
+static cudaError_t transfer(sim_call kind, copy_request asked, cudaStream_t stream)
 {
-    call self;
-    if (stream_begin(&self, kind, stream)) {
-        self.code = transfer_check_peers(&self, &asked, to_device, from_device);
-        if (self.code == SIM_SUCCESS) self.code = transfer_issue(&self, &asked);
-    }
-    return call_end(&self);
+    CALL_DOES(stream_begin(&self, kind, stream), transfer_serve(&self, &asked));
 }
 
-/* What is asked for, as the values of a copy_request from `to` on. */
-#define TRANSFER_REQUEST(name, ...) (copy_request){ #name, __VA_ARGS__ }
-#define TRANSFER_COPY(name) SIM_CALL_OF_##name, TRANSFER_REQUEST(name, to, bytes, from, bytes, bytes, 1, kind, 0, 0)
-#define TRANSFER_COPY_2D(name) SIM_CALL_OF_##name, \
-    TRANSFER_REQUEST(name, to, to_pitch, from, from_pitch, width, height, kind, 0, 0)
-#define TRANSFER_FILL(name) SIM_CALL_OF_##name, \
-    TRANSFER_REQUEST(name, to, bytes, NULL, 0, bytes, 1, cudaMemcpyDefault, 1, value)
-#define TRANSFER_FILL_2D(name) SIM_CALL_OF_##name, \
-    TRANSFER_REQUEST(name, to, pitch, NULL, 0, width, height, cudaMemcpyDefault, 1, value)
-#define TRANSFER_PEERS(name) SIM_CALL_OF_##name, \
-    TRANSFER_REQUEST(name, to, bytes, from, bytes, bytes, 1, cudaMemcpyDefault, 0, 0), to_device, from_device
+static cudaError_t transfer_between(sim_call kind, copy_request asked, cudaStream_t stream)
+{
+    CALL_DOES(stream_begin(&self, kind, stream),
+              engine_device(self.machine, asked.to_device) && engine_device(self.machine, asked.from_device)
+                  ? transfer_serve(&self, &asked) : cudaErrorInvalidDevice);
+}
+
+/* What is asked for, in words of a call's parameters. */
+#define TRANSFER_COPY(name, waits) \
+    SIM_CALL_OF_##name, (copy_request){ #name, to, bytes, from, bytes, bytes, 1, kind, 0, 0, waits, -1, -1 }
+#define TRANSFER_COPY_2D(name, waits) \
+    SIM_CALL_OF_##name, \
+    (copy_request){ #name, to, to_pitch, from, from_pitch, width, height, kind, 0, 0, waits, -1, -1 }
+#define TRANSFER_FILL(name, waits) \
+    SIM_CALL_OF_##name, \
+    (copy_request){ #name, to, bytes, NULL, 0, bytes, 1, cudaMemcpyDefault, 1, value, waits, -1, -1 }
+#define TRANSFER_FILL_2D(name, waits) \
+    SIM_CALL_OF_##name, \
+    (copy_request){ #name, to, pitch, NULL, 0, width, height, cudaMemcpyDefault, 1, value, waits, -1, -1 }
+#define TRANSFER_PEERS(name) \
+    SIM_CALL_OF_##name, \
+    (copy_request){ #name, to, bytes, from, bytes, bytes, 1, cudaMemcpyDefault, 0, 0, 0, to_device, from_device }
 
 /* A copy or fill that names no stream. Its form for programs with per-thread default streams has the thread's. */
-#define TRANSFER_FUNCTION(name, does, what, parameters) \
-    CUDART_EXPORT cudaError_t name parameters { return does(what(name), NULL); } \
-    CUDART_THREAD_FORM(name, name##_ptds) parameters { return does(what(name), cudaStreamPerThread); }
-TRANSFER_FUNCTION(cudaMemcpy, transfer_sync, TRANSFER_COPY,
+#define TRANSFER_FUNCTION(name, what, waits, parameters) \
+    CUDART_EXPORT cudaError_t name parameters { return transfer(what(name, waits), NULL); } \
+    CUDART_THREAD_FORM(name, name##_ptds) parameters { return transfer(what(name, waits), cudaStreamPerThread); }
+TRANSFER_FUNCTION(cudaMemcpy, TRANSFER_COPY, 1,
                   (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind))
-TRANSFER_FUNCTION(cudaMemcpy2D, transfer_sync, TRANSFER_COPY_2D,
+TRANSFER_FUNCTION(cudaMemcpy2D, TRANSFER_COPY_2D, 1,
                   (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                    enum cudaMemcpyKind kind))
-TRANSFER_FUNCTION(cudaMemset, transfer_async, TRANSFER_FILL, (void *to, int value, size_t bytes))
-TRANSFER_FUNCTION(cudaMemset2D, transfer_async, TRANSFER_FILL_2D,
+TRANSFER_FUNCTION(cudaMemset, TRANSFER_FILL, 0, (void *to, int value, size_t bytes))
+TRANSFER_FUNCTION(cudaMemset2D, TRANSFER_FILL_2D, 0,
                   (void *to, size_t pitch, int value, size_t width, size_t height))
 
 /* Likewise of a stream that is named. */
 #define TRANSFER_ASYNC_FUNCTION(name, what, parameters) \
-    CUDART_EXPORT cudaError_t name parameters { return transfer_async(what(name), stream); } \
-    CUDART_THREAD_FORM(name, name##_ptsz) parameters { return transfer_async(what(name), stream_of_thread(stream)); }
+    CUDART_EXPORT cudaError_t name parameters { return transfer(what(name, 0), stream); } \
+    CUDART_THREAD_FORM(name, name##_ptsz) parameters { return transfer(what(name, 0), stream_of_thread(stream)); }
 TRANSFER_ASYNC_FUNCTION(cudaMemcpyAsync, TRANSFER_COPY,
                         (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream))
 TRANSFER_ASYNC_FUNCTION(cudaMemcpy2DAsync, TRANSFER_COPY_2D,
@@ -302,11 +289,11 @@ TRANSFER_ASYNC_FUNCTION(cudaMemset2DAsync, TRANSFER_FILL_2D,
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    return transfer_peers(TRANSFER_PEERS(cudaMemcpyPeer), NULL);
+    return transfer_between(TRANSFER_PEERS(cudaMemcpyPeer), NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                               size_t bytes, cudaStream_t stream)
 {
-    return transfer_peers(TRANSFER_PEERS(cudaMemcpyPeerAsync), stream);
+    return transfer_between(TRANSFER_PEERS(cudaMemcpyPeerAsync), stream);
 }
