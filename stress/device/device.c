@@ -26,62 +26,73 @@
 
 enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_WINDOW = 4 << 20 };
 
-typedef struct cuda_device {
-    cuda_table      table;
+#endif
+
+struct device {
+    sim            *machine;                     /* NULL: CUDA */
+    gpuarena_driver driver;
+    uint64_t        op_ns, op;                   /* op: under way */
+    int             is_unjudged;
+#ifndef GPUARENA_NO_CUDA
+    cuda_table      table;                       /* behind `driver`, if that is CUDA's */
     cudaEvent_t     event;                       /* what streams follow each other by; NULL: none was needed yet */
     unsigned char  *window;                      /* host memory through which contents come back, and as much for
-                                                    what they should be */
-} cuda_device;
+                                                    what they should be; NULL: simulated */
+#endif
+};
 
 /* 0: it did not. */
-static int cuda_device_failed(const char *call, cudaError_t code, problem *why)
+static int device_failed(const device *self, const char *call, int code, problem *why)
 {
     if (!code) return 0;
-    (void)cudaGetLastError();
-    return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, cudaGetErrorName(code), (int)code);
+    DEVICE_ON_CUDA(self, (void)cudaGetLastError());
+    return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code);
 }
 
-static int cuda_device_connect(cuda_device *self, int ordinal, problem *why)
+#ifdef GPUARENA_NO_CUDA
+
+static int cuda_device_open(device *self, int ordinal, problem *why)
 {
+    (void)self, (void)ordinal;
+    return cuda_environment_count(why);          /* which says why there is none */
+}
+
+#else
+
+static int cuda_device_failed(const device *self, const char *call, cudaError_t code, problem *why)
+{
+    return device_failed(self, call, (int)code, why);
+}
+
+static int cuda_device_open(device *self, int ordinal, problem *why)
+{
+    pthread_mutex_init(&self->table.mutex, NULL);
+    self->window = program_need(2, CUDA_DEVICE_WINDOW);
     if (cuda_environment_find(ordinal, why)) return -1;
     if (gpuarena_driver_cuda(ordinal, &self->table.inner)) {
         gpuarena_failure failure;
         gpuarena_last_failure(NULL, &failure);
         return problem_set(why, EXIT_HARNESS, "CUDA device %d: %s", ordinal, failure.detail);
     }
-    return cuda_device_failed("cudaSetDevice", cudaSetDevice(ordinal), why);
+    cuda_table_fill(&self->table, &self->driver);
+    return cuda_device_failed(self, "cudaSetDevice", cudaSetDevice(ordinal), why);
 }
 
-/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be; NULL is fine. */
-static int cuda_device_close(cuda_device *self, problem *why)
+/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be. */
+static int cuda_device_close(device *self, problem *why)
 {
-    int code = 0, ordinal = self ? self->table.inner.device : 0;
-    if (!self) return 0;
+    int code = 0;
+    if (!self->window) return 0;
     uint64_t kept_bytes = cuda_table_clear(&self->table, &code);
     if (self->event && cudaEventDestroy(self->event)) (void)cudaGetLastError();
     pthread_mutex_destroy(&self->table.mutex);
     free(self->window);
-    free(self);
     if (!kept_bytes) return 0;
     return problem_set(why, EXIT_HARNESS, "%" PRIu64 " bytes could not be given back to cuda:%d: %s (%d)", kept_bytes,
-                       ordinal, cudaGetErrorName((cudaError_t)code), code);
+                       self->driver.device, cudaGetErrorName((cudaError_t)code), code);
 }
 
-/* *driver: the counting table, for as long as the device is open. */
-static cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why)
-{
-    cuda_device *made = program_need(1, sizeof *made);
-    pthread_mutex_init(&made->table.mutex, NULL);
-    made->window = program_need(2, CUDA_DEVICE_WINDOW);
-    if (cuda_device_connect(made, ordinal, why)) {
-        (void)cuda_device_close(made, why);      /* holds nothing yet */
-        return NULL;
-    }
-    cuda_table_fill(&made->table, driver);
-    return made;
-}
-
-static void cuda_device_count(const cuda_device *self, device_counters *counters)
+static void cuda_device_count(const device *self, device_counters *counters)
 {
     counters->calls = self->table.calls;
     counters->held_bytes = cuda_table_held_bytes(&self->table);
@@ -89,12 +100,12 @@ static void cuda_device_count(const cuda_device *self, device_counters *counters
 }
 
 /* One event will do: a stream waits for the record that was the latest when it was told to. */
-static int cuda_device_follow(cuda_device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
+static int cuda_device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
     cudaError_t made = self->event ? cudaSuccess : cudaEventCreateWithFlags(&self->event, cudaEventDisableTiming);
-    return cuda_device_failed("cudaEventCreateWithFlags", made, why)
-        || cuda_device_failed("cudaEventRecord", cudaEventRecord(self->event, other), why)
-        || cuda_device_failed("cudaStreamWaitEvent", cudaStreamWaitEvent(stream, self->event, 0), why) ? -1 : 0;
+    return cuda_device_failed(self, "cudaEventCreateWithFlags", made, why)
+        || cuda_device_failed(self, "cudaEventRecord", cudaEventRecord(self->event, other), why)
+        || cuda_device_failed(self, "cudaStreamWaitEvent", cudaStreamWaitEvent(stream, self->event, 0), why) ? -1 : 0;
 }
 
 static unsigned char cuda_device_body(uint64_t pattern)
@@ -103,7 +114,8 @@ static unsigned char cuda_device_body(uint64_t pattern)
 }
 
 /* Granules that hold one value cost the substitute no host memory: parts of them would, in every large block. */
-static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
+static int cuda_device_access(const device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes,
+                              uint64_t owner, problem *why)
 {
     uint64_t begin = (uint64_t)(uintptr_t)ptr + CUDA_DEVICE_ENDS, end = begin + bytes - 2 * CUDA_DEVICE_ENDS;
     if (bytes >= SIM_GRANULE) {
@@ -111,8 +123,9 @@ static int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t 
         end = end / SIM_GRANULE * SIM_GRANULE;
     }
     if (bytes <= 2 * CUDA_DEVICE_ENDS || begin >= end) return 0;
-    return cuda_device_failed("cudaMemsetAsync", cudaMemsetAsync((void *)(uintptr_t)begin, cuda_device_body(owner),
-                                                                 (size_t)(end - begin), stream), why);
+    void *first = (void *)(uintptr_t)begin;
+    cudaError_t code = cudaMemsetAsync(first, cuda_device_body(owner), (size_t)(end - begin), stream);
+    return cuda_device_failed(self, "cudaMemsetAsync", code, why);
 }
 
 /* The bytes of the pattern, the same on every host. */
@@ -121,18 +134,19 @@ static void cuda_device_ends(uint64_t pattern, unsigned char *ends)
     for (int index = 0; index < CUDA_DEVICE_ENDS; index++) ends[index] = (unsigned char)(pattern >> 8 * index);
 }
 
-static int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+static int cuda_device_fill(const device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes,
+                            uint64_t pattern, problem *why)
 {
     unsigned char ends[CUDA_DEVICE_ENDS], *memory = (unsigned char *)(uintptr_t)ptr;
     uint64_t end = bytes < CUDA_DEVICE_ENDS ? bytes : CUDA_DEVICE_ENDS;
     if (!bytes) return 0;
     cuda_device_ends(pattern, ends);
-    if (cuda_device_failed("cudaStreamSynchronize", cudaStreamSynchronize(stream), why)
-        || cuda_device_failed("cudaMemset", cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes), why))
+    if (cuda_device_failed(self, "cudaStreamSynchronize", cudaStreamSynchronize(stream), why)
+        || cuda_device_failed(self, "cudaMemset", cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes), why))
         return -1;
     cudaError_t code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyHostToDevice);
     if (!code) code = cudaMemcpy(memory, ends, (size_t)end, cudaMemcpyHostToDevice);
-    return cuda_device_failed("cudaMemcpy to the device", code, why);
+    return cuda_device_failed(self, "cudaMemcpy to the device", code, why);
 }
 
 /* The block's bytes from here on. */
@@ -149,7 +163,7 @@ static void cuda_device_expect(unsigned char *expected, uint64_t count, uint64_t
     for (uint64_t at = from; at < CUDA_DEVICE_ENDS && at < from + count; at++) expected[at - from] = ends[at];
 }
 
-static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern,
+static int cuda_device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern,
                               uint64_t *bad_offset, problem *why)
 {
     const unsigned char *memory = ptr;
@@ -157,7 +171,7 @@ static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes
     for (uint64_t at = 0; at < bytes; at += CUDA_DEVICE_WINDOW) {
         uint64_t count = bytes - at < CUDA_DEVICE_WINDOW ? bytes - at : CUDA_DEVICE_WINDOW;
         cudaError_t code = cudaMemcpy(self->window, memory + at, (size_t)count, cudaMemcpyDeviceToHost);
-        if (cuda_device_failed("cudaMemcpy from the device", code, why)) return -1;
+        if (cuda_device_failed(self, "cudaMemcpy from the device", code, why)) return -1;
         cuda_device_expect(expected, count, pattern, bytes, at);
         if (memcmp(self->window, expected, (size_t)count) == 0) continue;
         for (*bad_offset = at; self->window[*bad_offset - at] == expected[*bad_offset - at];) ++*bad_offset;
@@ -170,39 +184,15 @@ static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes
 
 /* ---- One device at work: hands every question to the simulated machine or to CUDA */
 
-struct device {
-    sim            *machine;                     /* NULL: CUDA */
-#ifndef GPUARENA_NO_CUDA
-    cuda_device    *cuda;                        /* NULL: simulated */
-#endif
-    gpuarena_driver driver;
-    uint64_t        op_ns, op;                   /* op: under way */
-    int             is_unjudged;
-};
-
-static int device_connect_cuda(device *self, const device_config *config, problem *why)
-{
-#ifdef GPUARENA_NO_CUDA
-    (void)self, (void)config;
-    return cuda_environment_count(why);          /* which says why there is none */
-#else
-    self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
-    return self->cuda ? 0 : -1;
-#endif
-}
-
 static int device_connect(device *self, const device_config *config, problem *why)
 {
-    if (config->is_cuda) {
-        if (device_connect_cuda(self, config, why)) return -1;
-    } else {
-        self->op_ns = config->op_ns;
-        self->is_unjudged = config->is_unjudged;
-        self->machine = sim_create(&config->sim, why);
-        if (!self->machine) return -1;
-        if (config->is_shared) sim_share(self->machine);
-        sim_driver(self->machine, 0, &self->driver);
-    }
+    if (config->is_cuda) return cuda_device_open(self, config->ordinal, why);
+    self->op_ns = config->op_ns;
+    self->is_unjudged = config->is_unjudged;
+    self->machine = sim_create(&config->sim, why);
+    if (!self->machine) return -1;
+    if (config->is_shared) sim_share(self->machine);
+    sim_driver(self->machine, 0, &self->driver);
     return 0;
 }
 
@@ -220,7 +210,7 @@ int device_close(device *self, problem *why)
     int failed = 0;
     if (!self) return 0;
     if (!why) why = &unheard;
-    DEVICE_ON_CUDA(self, failed = cuda_device_close(self->cuda, why));
+    DEVICE_ON_CUDA(self, failed = cuda_device_close(self, why));
     sim_destroy(self->machine);
     free(self);
     return failed;
@@ -266,7 +256,7 @@ void device_count(const device *self, device_counters *counters)
     static const device_counters none;
     sim_counters counted;
     *counters = none;
-    DEVICE_ON_CUDA(self, { cuda_device_count(self->cuda, counters); return; })
+    DEVICE_ON_CUDA(self, { cuda_device_count(self, counters); return; })
     sim_get_sums(self->machine, 0, &counted);
     counters->calls = counted.memory_calls;
     counters->call_vns = counted.memory_vns;
@@ -281,7 +271,7 @@ void device_count(const device *self, device_counters *counters)
 
 void device_watch(device *self, sim_watch_fn *watch, void *user)
 {
-    DEVICE_ON_CUDA(self, { self->cuda->table.watch = watch; self->cuda->table.watch_user = user; return; })
+    DEVICE_ON_CUDA(self, { self->table.watch = watch; self->table.watch_user = user; return; })
     sim_watch(self->machine, watch, user);
 }
 
@@ -295,12 +285,6 @@ int device_finding_is_of_order(const device *self, uint64_t index)
     return self->machine && sim_finding_is_of_order(self->machine, index);
 }
 
-static int device_failed(const device *self, const char *call, int code, problem *why)
-{
-    if (!code) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code);
-}
-
 int device_free_bytes(const device *self, uint64_t *free_bytes, problem *why)
 {
     uint64_t total_bytes;
@@ -310,14 +294,14 @@ int device_free_bytes(const device *self, uint64_t *free_bytes, problem *why)
 
 int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
 {
-    DEVICE_ON_CUDA(self, return cuda_device_failed("cudaStreamCreateWithFlags",
+    DEVICE_ON_CUDA(self, return cuda_device_failed(self, "cudaStreamCreateWithFlags",
                                                    cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), why));
     return device_failed(self, "creating a stream", sim_stream_create(self->machine, 0, 0, stream), why);
 }
 
 int device_stream_destroy(device *self, gpuarena_stream stream, problem *why)
 {
-    DEVICE_ON_CUDA(self, return cuda_device_failed("cudaStreamDestroy", cudaStreamDestroy(stream), why));
+    DEVICE_ON_CUDA(self, return cuda_device_failed(self, "cudaStreamDestroy", cudaStreamDestroy(stream), why));
     return device_failed(self, "destroying a stream", sim_stream_destroy(self->machine, 0, stream), why);
 }
 
@@ -329,7 +313,7 @@ int device_work(device *self, gpuarena_stream stream, uint64_t work_ns, problem 
 
 int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
 {
-    DEVICE_ON_CUDA(self, return cuda_device_access(stream, ptr, bytes, owner, why));
+    DEVICE_ON_CUDA(self, return cuda_device_access(self, stream, ptr, bytes, owner, why));
     if (self->is_unjudged) return 0;
     return device_failed(self, "use on a stream", sim_access(self->machine, 0, stream, ptr, bytes, owner, self->op),
                          why);
@@ -337,7 +321,7 @@ int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_
 
 int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
-    DEVICE_ON_CUDA(self, return cuda_device_follow(self->cuda, stream, other, why));
+    DEVICE_ON_CUDA(self, return cuda_device_follow(self, stream, other, why));
     int code = sim_stream_follow(self->machine, 0, stream, other);
     return device_failed(self, "a stream's wait for another", code, why);
 }
@@ -353,14 +337,14 @@ int device_rival(device *self, uint64_t bytes, int gives_back, problem *why)
 
 int device_holds(const device *self, const void *ptr, uint64_t bytes)
 {
-    DEVICE_ON_CUDA(self, return cuda_table_holds(&self->cuda->table, ptr, bytes));
+    DEVICE_ON_CUDA(self, return cuda_table_holds(&self->table, ptr, bytes));
     return sim_holds(self->machine, 0, ptr, bytes);
 }
 
 int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
 {
     (void)stream, (void)why;
-    DEVICE_ON_CUDA(self, return cuda_device_fill(stream, ptr, bytes, pattern, why));
+    DEVICE_ON_CUDA(self, return cuda_device_fill(self, stream, ptr, bytes, pattern, why));
     sim_fill(self->machine, 0, ptr, bytes, pattern);
     return 0;
 }
@@ -369,6 +353,6 @@ int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t patter
                   problem *why)
 {
     (void)why;
-    DEVICE_ON_CUDA(self, return cuda_device_verify(self->cuda, ptr, bytes, pattern, bad_offset, why));
+    DEVICE_ON_CUDA(self, return cuda_device_verify(self, ptr, bytes, pattern, bad_offset, why));
     return sim_verify(self->machine, 0, ptr, bytes, pattern, bad_offset);
 }
