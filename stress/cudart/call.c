@@ -289,7 +289,7 @@ int call_end_driver(call *self)
 cudaError_t call_end(call *self)
 {
     int *last = &self->thread->last_error;
-    if (self->code != SIM_SUCCESS && codes_status(*last) != GPUARENA_STATUS_LOST) {
+    if (self->code != SIM_SUCCESS && codes_of(*last)->status != GPUARENA_STATUS_LOST) {
         *last = self->code;
     }
     return (cudaError_t)call_end_driver(self);
@@ -300,7 +300,7 @@ cudaError_t call_end(call *self)
 static int error_take(call_thread *thread)
 {
     int code = thread->last_error;
-    if (codes_status(code) != GPUARENA_STATUS_LOST) thread->last_error = SIM_SUCCESS;
+    if (codes_of(code)->status != GPUARENA_STATUS_LOST) thread->last_error = SIM_SUCCESS;
     return code;
 }
 
@@ -317,12 +317,12 @@ CUDART_EXPORT cudaError_t cudaPeekAtLastError(void)
 
 CUDART_EXPORT const char *cudaGetErrorName(cudaError_t error)
 {
-    return codes_name((int)error);
+    return codes_of((int)error)->name;
 }
 
 CUDART_EXPORT const char *cudaGetErrorString(cudaError_t error)
 {
-    return codes_text((int)error);
+    return codes_of((int)error)->text;
 }
 
 CUDART_EXPORT cudaError_t cudaRuntimeGetVersion(int *version)

@@ -123,11 +123,12 @@ CUresult driver_answer(cudaError_t code)
 {
     call self;
     call_enter(&self);
-    if (codes_status(self.thread->last_error) != GPUARENA_STATUS_LOST) {
+    if (codes_of(self.thread->last_error)->status != GPUARENA_STATUS_LOST) {
         self.thread->last_error = self.thread->kept_error;
     }
     call_leave(&self);
-    return codes_is_of_driver((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
+    const code_row *row = codes_of((int)code);
+    return row->code < 0 || row->driver_name ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
 DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags), flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
@@ -136,7 +137,7 @@ DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)call_put(vers
 DRIVER(cuGetErrorName, 6000, (CUresult error, const char **name))
 {
     if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = codes_driver_name((int)error);
+    *name = codes_of((int)error)->driver_name;
     return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -144,7 +145,7 @@ DRIVER(cuGetErrorName, 6000, (CUresult error, const char **name))
 DRIVER(cuGetErrorString, 6000, (CUresult error, const char **text))
 {
     if (!text) return CUDA_ERROR_INVALID_VALUE;
-    *text = codes_driver_name((int)error) ? codes_text((int)error) : NULL;
+    *text = codes_of((int)error)->driver_name ? codes_of((int)error)->text : NULL;
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -28,12 +28,14 @@ enum {
     SIM_CAPTURE_IMPLICIT = 906, SIM_CAPTURED_EVENT = 907, SIM_CAPTURE_WRONG_THREAD = 908, SIM_UNKNOWN = 999
 };
 
-/* What codes mean, and what the CUDA runtime and its driver call them: one table, in codes.c. */
-gpuarena_status codes_status(int code);          /* FAILED for any code that is not listed */
-const char     *codes_name(int code);            /* "unrecognized error code" likewise, as cudaGetErrorName says */
-const char     *codes_text(int code);            /* the same, as cudaGetErrorString says */
-const char     *codes_driver_name(int code);     /* NULL: not listed, or the driver has no such code */
-int             codes_is_of_driver(int code);    /* 0: listed, and the driver has no such code */
+/* What codes mean, and what the CUDA runtime (cudaGetErrorName, cudaGetErrorString) and its driver call them: one
+   table, in codes.c. */
+typedef struct code_row {
+    int             code;                        /* below 0: of any code that is not listed */
+    gpuarena_status status;
+    const char     *name, *driver_name, *text;   /* driver_name NULL: the driver has no such code */
+} code_row;
+const code_row *codes_of(int code);
 
 /* ---- kinds of call: what can be counted, made to fail and charged. One list, for engine, faults and substitute
         alike. The driver table has some, the libcudart substitute has all. */

@@ -2,8 +2,6 @@
    matters to an arena. Names and texts are those of 11.8 to 13.0. Must not know which call answered with a code. */
 #include "base.h"
 
-typedef struct code_row { int code; gpuarena_status status; const char *name, *driver_name, *text; } code_row;
-
 /* What both names of an error begin with is left out; RUNTIME: the driver has no such code. */
 #define CODE(code, status, name, driver_name, text) \
     { code, GPUARENA_STATUS_##status, "cudaError" #name, "CUDA_ERROR_" #driver_name, text },
@@ -73,38 +71,12 @@ static const code_row codes_rows[] = {
     CODE(999, FAILED, Unknown, UNKNOWN, "unknown error")
 };
 
-static const code_row *codes_find(int code)
+const code_row *codes_of(int code)
 {
     static const char unknown[] = "unrecognized error code";
-    static const code_row other = { 0, GPUARENA_STATUS_FAILED, unknown, NULL, unknown };
+    static const code_row other = { -1, GPUARENA_STATUS_FAILED, unknown, NULL, unknown };
     for (size_t i = 0; i < sizeof codes_rows / sizeof codes_rows[0]; i++) {
         if (codes_rows[i].code == code) return &codes_rows[i];
     }
     return &other;
-}
-
-gpuarena_status codes_status(int code)
-{
-    return codes_find(code)->status;
-}
-
-const char *codes_name(int code)
-{
-    return codes_find(code)->name;
-}
-
-const char *codes_text(int code)
-{
-    return codes_find(code)->text;
-}
-
-const char *codes_driver_name(int code)
-{
-    return codes_find(code)->driver_name;
-}
-
-int codes_is_of_driver(int code)
-{
-    const code_row *found = codes_find(code);
-    return found->code != code || found->driver_name;
 }

@@ -205,36 +205,24 @@ void devmem_cut(address_range *range)
     addresses_init(range->pieces, range->offset, range->offset + range->bytes);
 }
 
-static devmem_result devmem_obtain_block(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
-{
-    address_range *range;
-    if (devmem_add_range(memory, bytes, &range) != DEVMEM_OK) return DEVMEM_FULL;
-    range->requested_bytes = bytes;
-    *offset = range->offset;
-    work->bytes = range->bytes;
-    return DEVMEM_OK;
-}
-
-static devmem_result devmem_obtain_piece(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
-{
-    address_range *range = addresses_lowest_hole(&memory->obtained, bytes);
-    work->in_slab = range != NULL;
-    if (!range) {
-        if (devmem_add_range(memory, SIM_GRANULE, &range) != DEVMEM_OK) return DEVMEM_FULL;
-        devmem_cut(range);
-        work->bytes = range->bytes;
-    }
-    *offset = addresses_lowest_gap(range->pieces, bytes);
-    addresses_insert(range->pieces, *offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
-    addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
-    return DEVMEM_OK;
-}
-
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
 {
-    memset(work, 0, sizeof *work);
-    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, bytes, offset, work)
-                               : devmem_obtain_block(memory, bytes, offset, work);
+    int is_piece = bytes < SIM_GRANULE;
+    address_range *range = is_piece ? addresses_lowest_hole(&memory->obtained, bytes) : NULL;
+    work->in_slab = range != NULL;
+    work->bytes = 0;
+    if (!range) {
+        if (devmem_add_range(memory, bytes, &range) != DEVMEM_OK) return DEVMEM_FULL;
+        if (is_piece) devmem_cut(range);
+        else range->requested_bytes = bytes;
+        work->bytes = range->bytes;
+    }
+    *offset = is_piece ? addresses_lowest_gap(range->pieces, bytes) : range->offset;
+    if (is_piece) {
+        addresses_insert(range->pieces, *offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
+        addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
+    }
+    return DEVMEM_OK;
 }
 
 /* What of a mapping's range the offset lies in: a piece, where there are pieces. NULL: in none. */

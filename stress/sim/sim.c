@@ -280,13 +280,13 @@ void sim_destroy(sim *machine)
 static gpuarena_status sim_classify(const gpuarena_driver *self, int code)
 {
     (void)self;
-    return codes_status(code);
+    return codes_of(code)->status;
 }
 
 static const char *sim_code_name(const gpuarena_driver *self, int code)
 {
     (void)self;
-    return codes_name(code);
+    return codes_of(code)->name;
 }
 
 static uint64_t sim_driver_now_ns(const gpuarena_driver *self)

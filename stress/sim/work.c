@@ -10,19 +10,12 @@
 
 /* ---- Graphs: a growing list of nodes */
 
-/* NULL is fine. */
-static void graph_destroy(graph *self)
-{
-    if (self) {
-        free(self->nodes);
-        free(self);
-    }
-}
-
-/* A handle of it is gone; NULL is fine. */
+/* A handle of it is gone, or the capture that made it and kept it; NULL is fine. */
 static void graph_drop(graph *self)
 {
-    if (self && --self->reference_count == 0) graph_destroy(self);
+    if (!self || (self->reference_count > 0 && --self->reference_count > 0)) return;
+    free(self->nodes);
+    free(self);
 }
 
 /* bytes: up to GRAPH_PAYLOAD */
@@ -91,7 +84,7 @@ static void capture_drop(sim *machine, capture *ended)
         stream_queue *other = machine->streams.list[i];
         if (other->capture == ended) other->capture = NULL;
     }
-    graph_destroy(ended->graph);
+    graph_drop(ended->graph);
     free(ended);
 }
 
@@ -231,7 +224,7 @@ fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, 
     if (sim_call_rows[kind].traits & SIM_COUNTED) device->counted.memory_calls++;
     faults_count(&device->sim->faults, kind);
     if (answer.code == SIM_SUCCESS) answer = faults_answer(&device->sim->faults, kind, bytes);
-    if (!device->lost_code && codes_status(answer.code) == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
+    if (!device->lost_code && codes_of(answer.code)->status == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
     if (answer.code != SIM_SUCCESS) return answer;
     if (sim_call_rows[kind].traits & SIM_EXPORT && device->sim->without_vm) {
         answer.code = SIM_NOT_SUPPORTED;

@@ -641,7 +641,7 @@ static const struct { const char *word; int (*make)(contract *self, step *at); }
 /* A code as scripts name it: CUDA's name without `cudaError`, or the number. */
 static inline int contract_is_code(const char *expected, int code)
 {
-    const char *name = codes_name(code);
+    const char *name = codes_of(code)->name;
     char number[16];
     snprintf(number, sizeof number, "%d", code);
     return strcmp(expected, number) == 0 || (strncmp(name, "cudaError", 9) == 0 && strcmp(expected, name + 9) == 0);
@@ -665,7 +665,7 @@ static inline void contract_judge(contract *self, step *at, int code, uint64_t f
     uint64_t now = sim_finding_count(self->machine), after[CONTRACT_DEVICES * 5] = { 0 };
     const char *last = now ? sim_finding(self->machine, now - 1) : NULL;
     if (at->code ? !contract_is_code(at->code, code) : code != 0)
-        contract_blame(self, "answers %d, %s", code, codes_name(code));
+        contract_blame(self, "answers %d, %s", code, codes_of(code)->name);
     if (now != findings + at->finding_count || (at->finding && !strstr(last ? last : "", at->finding)))
         contract_blame(self, "%" PRIu64 " findings, the latest: %s", now - findings, now > findings ? last : "none");
     if (code) {

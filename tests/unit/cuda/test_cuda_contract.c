@@ -231,7 +231,7 @@ static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern
 
 static const char *settle_runtime(const contract *self, int code, int is_table)
 {
-    int kept = (int)cudaGetLastError(), is_lost = codes_status(kept) == GPUARENA_STATUS_LOST;
+    int kept = (int)cudaGetLastError(), is_lost = codes_of(kept)->status == GPUARENA_STATUS_LOST;
     (void)self;
     if (!is_table || is_lost) return NULL;
     return kept == (is_libcuda ? 0 : code) ? NULL : "the last-error slot holds something else";
@@ -239,7 +239,7 @@ static const char *settle_runtime(const contract *self, int code, int is_table)
 
 static const char *settle_table(const contract *self, int code, int is_table)
 {
-    int kept = (int)cudaGetLastError(), device = -1, is_lost = codes_status(kept) == GPUARENA_STATUS_LOST;
+    int kept = (int)cudaGetLastError(), device = -1, is_lost = codes_of(kept)->status == GPUARENA_STATUS_LOST;
     (void)code;
     cudaGetDevice(&device);
     on(0);

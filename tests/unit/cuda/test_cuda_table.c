@@ -90,7 +90,7 @@ static void test_codes(void)
     int wrong_code = -2;
     gpuarena_driver_cuda(0, &driver);
     for (int code = -1; code <= 1100; code++) {
-        gpuarena_status expected = code == 46 ? GPUARENA_STATUS_FAILED : codes_status(code);
+        gpuarena_status expected = code == 46 ? GPUARENA_STATUS_FAILED : codes_of(code)->status;
         if (driver.classify(&driver, code) != expected) wrong_code = code;
     }
     CHECK_INT(wrong_code, ==, -2);

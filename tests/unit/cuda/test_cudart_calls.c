@@ -363,7 +363,7 @@ static void test_names_and_texts(void)
     for (size_t i = 0; i < COUNT(rows); i++) {
         cudaError_t error = (cudaError_t)rows[i].code;
         const char *name = cudaGetErrorName(error), *text = cudaGetErrorString(error);
-        if (strcmp(name, rows[i].name) || !text || !text[0] || strcmp(text, codes_text(rows[i].code))) {
+        if (strcmp(name, rows[i].name) || !text || !text[0] || strcmp(text, codes_of(rows[i].code)->text)) {
             printf("# %d is %s, named %s: %s\n", rows[i].code, rows[i].name, name, text);
             wrong++;
         }
@@ -381,17 +381,17 @@ static void test_meanings(void)
     static const int unsupported[] = { 34, 35, 36, 46, 100, 801 };
     int counts[8] = { 0 }, named = 0;
     for (int code = 0; code <= 10000; code++) {
-        if (strcmp(codes_name(code), "unrecognized error code") == 0) continue;
+        if (strcmp(codes_of(code)->name, "unrecognized error code") == 0) continue;
         named++;
-        counts[codes_status(code)]++;
+        counts[codes_of(code)->status]++;
     }
     CHECK_INT(named, ==, 49);
     for (size_t i = 0; i < COUNT(lost); i++)
-        counts[GPUARENA_STATUS_LOST] -= codes_status(lost[i]) == GPUARENA_STATUS_LOST;
+        counts[GPUARENA_STATUS_LOST] -= codes_of(lost[i])->status == GPUARENA_STATUS_LOST;
     for (size_t i = 0; i < COUNT(unsupported); i++)
-        counts[GPUARENA_STATUS_NOT_SUPPORTED] -= codes_status(unsupported[i]) == GPUARENA_STATUS_NOT_SUPPORTED;
+        counts[GPUARENA_STATUS_NOT_SUPPORTED] -= codes_of(unsupported[i])->status == GPUARENA_STATUS_NOT_SUPPORTED;
     for (int code = 900; code <= 908; code++)
-        counts[GPUARENA_STATUS_CAPTURING] -= codes_status(code) == GPUARENA_STATUS_CAPTURING;
+        counts[GPUARENA_STATUS_CAPTURING] -= codes_of(code)->status == GPUARENA_STATUS_CAPTURING;
     CHECK_INT(counts[GPUARENA_STATUS_LOST], ==, 0);
     CHECK_INT(counts[GPUARENA_STATUS_NOT_SUPPORTED], ==, 0);
     CHECK_INT(counts[GPUARENA_STATUS_CAPTURING], ==, 0);
