@@ -170,9 +170,4 @@ void mempools_settle(sim_device *device);
 /* Tells who watches that memory came or went. */
 void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes);
 
-/* ---- The driver table of the simulated device, in table.c: its entries check, count, charge, and call the part of
-        the machine that does what they say */
-
-void driver_fill(gpuarena_driver *driver, int with_vm);      /* without vm: without fd, too */
-
 #endif

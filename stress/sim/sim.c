@@ -277,41 +277,6 @@ void sim_destroy(sim *machine)
     free(machine);
 }
 
-static gpuarena_status sim_classify(const gpuarena_driver *self, int code)
-{
-    (void)self;
-    return codes_of(code)->status;
-}
-
-static const char *sim_code_name(const gpuarena_driver *self, int code)
-{
-    (void)self;
-    return codes_of(code)->name;
-}
-
-static uint64_t sim_driver_now_ns(const gpuarena_driver *self)
-{
-    const sim_device *device = self->user;
-    engine_lock(device->sim);
-    uint64_t now_ns = device->sim->now_ns;
-    engine_unlock(device->sim);
-    return now_ns;
-}
-
-void sim_driver(sim *machine, int device, gpuarena_driver *driver)
-{
-    sim_device *found = engine_device(machine, device);
-    memset(driver, 0, sizeof *driver);
-    if (!found) return;
-    engine_open_context(found);
-    driver->user = found;
-    driver->device = device;
-    driver->classify = sim_classify;
-    driver->code_name = sim_code_name;
-    driver->now_ns = sim_driver_now_ns;
-    driver_fill(driver, !machine->without_vm);
-}
-
 uint64_t sim_now_ns(const sim *machine)
 {
     return machine->now_ns;

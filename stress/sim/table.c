@@ -1,5 +1,7 @@
 /* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
    and calls the part of the machine that does it. */
+#include <string.h>
+
 #include "entries.h"
 #include "memory.h"
 #include "share.h"
@@ -229,20 +231,52 @@ TABLE_ENTRY(device, peer, ENABLE_PEER_ACCESS, 0,
             engine_device(call.device->sim, number) && number != call.device->ordinal ? SIM_SUCCESS
                                                                                       : SIM_NOT_SUPPORTED)
 
-void driver_fill(gpuarena_driver *driver, int with_vm)
+/* ---- The table */
+
+static gpuarena_status table_classify(const gpuarena_driver *self, int code)
 {
+    (void)self;
+    return codes_of(code)->status;
+}
+
+static const char *table_code_name(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    return codes_of(code)->name;
+}
+
+static uint64_t table_now_ns(const gpuarena_driver *self)
+{
+    const sim_device *device = self->user;
+    engine_lock(device->sim);
+    uint64_t now_ns = device->sim->now_ns;
+    engine_unlock(device->sim);
+    return now_ns;
+}
+
+void sim_driver(sim *machine, int device, gpuarena_driver *driver)
+{
+    sim_device *found = engine_device(machine, device);
+    memset(driver, 0, sizeof *driver);
+    if (!found) return;
+    engine_open_context(found);
+    driver->user = found;
+    driver->device = device;
+    driver->classify = table_classify;
+    driver->code_name = table_code_name;
+    driver->now_ns = table_now_ns;
+    driver->per_thread = (gpuarena_stream)(intptr_t)2;
+    driver->clear = table_device_clear;
+    driver->peer = table_device_peer;
 #define X(group, name, names) driver->group.name = table_##group##_##name;
     ENTRIES_MEMORY(X)
     ENTRIES_EVENTS(X)
     ENTRIES_CAPTURE(X)
     ENTRIES_IPC(X)
-    if (with_vm) {
+    if (!machine->without_vm) {                  /* without it there is no fd, either */
         driver->page_bytes = SIM_GRANULE;
         ENTRIES_VM(X)
         ENTRIES_FD(X)
     }
 #undef X
-    driver->per_thread = (gpuarena_stream)(intptr_t)2;
-    driver->clear = table_device_clear;
-    driver->peer = table_device_peer;
 }
