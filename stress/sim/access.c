@@ -27,24 +27,6 @@ static access_text access_uses(const sim_device *device, const stream_queue *by,
     return said;
 }
 
-/* The first verdict that is not in order, and the other touch. */
-static touch_verdict access_walk(sim_device *memory, uint64_t offset, uint64_t bytes, const touch_by *by,
-                                 touch *other)
-{
-    touch_verdict result = TOUCH_IN_ORDER;
-    touch_by here = *by;
-    for (DEVMEM_EACH(part, &memory->memory, offset, bytes)) {
-        touch found;
-        here.latest.place = part.place;
-        touch_verdict verdict = touches_add(part.unit, part.from, part.to, &here, &found);
-        if (verdict != TOUCH_IN_ORDER && result == TOUCH_IN_ORDER) {
-            *other = found;
-            result = verdict;
-        }
-    }
-    return result;
-}
-
 const char *access_lack(const sim_device *memory, uint64_t offset)
 {
     return memory && devmem_reservation(&memory->memory, offset)
@@ -92,11 +74,18 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
         ENGINE_REPORT(device, "%s: unmapped since, and mapped anew", access_uses(device, by, range, 1).text);
         return;
     }
-    touch other;
+    touch other = { 0, 0, 0, 0, 0, 0, 0 }, found;
+    touch_verdict verdict = TOUCH_IN_ORDER;
     const vclock *seen = &by->done.seen;
     touch latest = { vclock_get(seen, by->line), range->op, by->id, by->line, range->is_launched != 0, 1, 0 };
     touch_by use = { latest, range->owner, range->captured_op, seen, &device->sim->streams.host, 0 };
-    touch_verdict verdict = access_walk(memory, offset, range->bytes, &use, &other);
+    for (DEVMEM_EACH(part, &memory->memory, offset, range->bytes)) {
+        use.latest.place = part.place;
+        touch_verdict here = touches_add(part.unit, part.from, part.to, &use, &found);
+        if (here == TOUCH_IN_ORDER || verdict != TOUCH_IN_ORDER) continue;
+        verdict = here;
+        other = found;
+    }
     if (verdict == TOUCH_UNORDERED) {
         ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
                       other.op, access_stream(other.stream).text);
@@ -117,6 +106,8 @@ uint64_t access_owner_of(const sim_device *device, uint64_t address)
     return ACCESS_BY_OBTAIN | engine_address(memory, base);
 }
 
+/* ---- The host takes memory away, or addresses */
+
 static void access_report(const sim_device *device, const char *action, uint64_t bytes, const char *where,
                           const touch *other)
 {
@@ -124,39 +115,37 @@ static void access_report(const sim_device *device, const char *action, uint64_t
                   where, other->op, access_stream(other->stream).text);
 }
 
-static void access_report_at(const sim_device *device, const char *action, uint64_t offset, uint64_t bytes,
-                             const touch *other)
-{
-    char where[64];
-    snprintf(where, sizeof where, "at %s", engine_name(device, engine_address(device, offset)).text);
-    access_report(device, action, bytes, where, other);
-}
-
-/* The host, as whoever takes memory away. */
 static touch_by access_host(const sim_device *device)
 {
     const vclock *host = &device->sim->streams.host;
-    const touch_by by = { { 0, 0, 0, 0, 0, 0, 0 }, 0, 0, host, host, 1 };
+    const touch_by by = { .seen = host, .host = host, .is_end = 1 };
     return by;
+}
+
+/* The first use that the host does not know to be done is reported. leaves: only addresses go. */
+static void access_go(const sim_device *device, uint64_t offset, uint64_t bytes, const char *action, int leaves)
+{
+    const touch_by host = access_host(device);
+    int is_reported = 0;
+    for (DEVMEM_EACH(part, &device->memory, offset, bytes)) {
+        touch other;
+        int is_pending = leaves ? touches_pending(part.unit, part.place, host.host, &other)
+                                : touches_add(part.unit, part.from, part.to, &host, &other) == TOUCH_UNORDERED;
+        if (!is_pending || is_reported++) continue;
+        char where[64];
+        snprintf(where, sizeof where, "at %s", engine_name(device, engine_address(device, offset)).text);
+        access_report(device, action, bytes, where, &other);
+    }
 }
 
 void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
 {
-    touch other;
-    const touch_by host = access_host(device);
-    touch_verdict verdict = access_walk(device, offset, bytes, &host, &other);
-    if (verdict == TOUCH_UNORDERED) access_report_at(device, action, offset, bytes, &other);
+    access_go(device, offset, bytes, action, 0);
 }
 
 void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
 {
-    for (DEVMEM_EACH(part, &device->memory, offset, bytes)) {
-        touch other;
-        if (touches_pending(part.unit, part.place, &device->sim->streams.host, &other)) {
-            access_report_at(device, action, offset, bytes, &other);
-            return;
-        }
-    }
+    access_go(device, offset, bytes, action, 1);
 }
 
 void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action)
@@ -165,9 +154,7 @@ void access_end_page(const sim_device *device, devmem_page *page, int is_reporte
     for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
         touch other;
         touch_verdict verdict = touches_add(&page->granules[i], 0, (uint32_t)SIM_GRANULE, &host, &other);
-        if (verdict == TOUCH_UNORDERED && !is_reported) {
-            access_report(device, action, page->bytes, "in a handle", &other);
-            is_reported = 1;
-        }
+        if (verdict != TOUCH_UNORDERED || is_reported++) continue;
+        access_report(device, action, page->bytes, "in a handle", &other);
     }
 }
