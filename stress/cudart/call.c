@@ -262,10 +262,8 @@ int call_serve(call *self, sim_device *device, uint64_t bytes)
         engine_open_context(self->device);
         self->thread->has_context = 1;
     }
-    fault_answer answer = work_begin_call(self->device, self->kind, bytes, sim_call_rows[self->kind].name);
-    self->code = answer.code;
-    self->lie = answer.lie;
-    self->cost_ns = engine_call_ns(self->device, self->kind);
+    self->code = work_begin_call(self->device, self->kind, bytes, sim_call_rows[self->kind].name, &self->lie,
+                                 &self->cost_ns);
     return self->code == SIM_SUCCESS;
 }
 

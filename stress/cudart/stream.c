@@ -148,61 +148,34 @@ CUDART_STREAM_FUNCTION(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStr
 #if CUDART_VERSION >= 12000
 /* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
    is one node, of which nothing more can be asked, or none at the beginning. */
-typedef struct capture_answer {
-    enum cudaStreamCaptureStatus *status;
-    unsigned long long *id;
-    cudaGraph_t *made;
-    const cudaGraphNode_t **follows;
-    size_t *count;
-} capture_answer;
-
-static int capture_tell(const call *self, const capture_answer *told)
+static int capture_tell(const call *self, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                        cudaGraph_t *made, const cudaGraphNode_t **follows, size_t *count)
 {
     static char last_node;
     static const cudaGraphNode_t last = (cudaGraphNode_t)(void *)&last_node;
-    int code = capture_status(self, told->status);
-    if (code != SIM_SUCCESS || *told->status != cudaStreamCaptureStatusActive) return code;
-    const capture *active = self->stream->capture;
-    if (told->id) *told->id = active->id;
-    if (told->made) *told->made = NULL;
-    if (told->follows) *told->follows = &last;
-    if (told->count) *told->count = active->graph->count > 0;
+    int code = capture_status(self, status);
+    if (code != SIM_SUCCESS || *status != cudaStreamCaptureStatusActive) return code;
+    if (id) *id = self->stream->capture->id;
+    if (made) *made = NULL;
+    if (follows) *follows = &last;
+    if (count) *count = self->stream->capture->graph->count > 0;
     return SIM_SUCCESS;
 }
 
-static cudaError_t capture_ask(cudaStream_t stream, const capture_answer *told)
-{
-    CALL_DOES(stream_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO, stream), capture_tell(&self, told));
-}
-
-/* In the headers of CUDA 12 the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. Edges are ordinary. */
 #if CUDART_VERSION >= 13000
-#define CAPTURE_INFO_PARAMETERS \
-    (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made, \
-     const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges, size_t *count)
-#define CAPTURE_INFO_EDGES() if (edges) *edges = NULL            /* all are ordinary */
-#define CAPTURE_INFO_PER_THREAD cudaStreamGetCaptureInfo_ptsz
+CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
+                       (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                        cudaGraph_t *made, const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges,
+                        size_t *count),
+                       (edges ? (void)(*edges = NULL) : (void)0,
+                        capture_tell(&self, status, id, made, follows, count)))
 #else
-#define CAPTURE_INFO_PARAMETERS \
-    (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made, \
-     const cudaGraphNode_t **follows, size_t *count)
-#define CAPTURE_INFO_EDGES() (void)0
-#define CAPTURE_INFO_PER_THREAD cudaStreamGetCaptureInfo_v2_ptsz
+CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
+                       (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                        cudaGraph_t *made, const cudaGraphNode_t **follows, size_t *count),
+                       capture_tell(&self, status, id, made, follows, count))
 #endif
-
-CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo CAPTURE_INFO_PARAMETERS
-{
-    capture_answer told = { status, id, made, follows, count };
-    CAPTURE_INFO_EDGES();
-    return capture_ask(stream, &told);
-}
-
-CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, CAPTURE_INFO_PER_THREAD) CAPTURE_INFO_PARAMETERS
-{
-    capture_answer told = { status, id, made, follows, count };
-    CAPTURE_INFO_EDGES();
-    return capture_ask(stream_of_thread(stream), &told);
-}
 #endif
 
 static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)

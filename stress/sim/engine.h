@@ -159,7 +159,6 @@ void engine_unlock(sim *machine);
 void engine_open_context(sim_device *device);
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
-uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends a call that work_begin_call (work.h) began: charges the cost to clock and counters, and the stall if it is
    due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);

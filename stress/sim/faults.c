@@ -81,7 +81,7 @@ static int faults_expected(slice part, const char *expected, problem *why)
 }
 
 /* What follows the separator. 1; 0: it is not what was expected. */
-typedef int faults_read(slice rest, int device_count, fault *made);
+typedef int faults_read(slice rest, fault *made);
 
 /* Cuts "=CODE" off the end, if it is there. */
 static int faults_read_code(slice *rest, int *code)
@@ -95,30 +95,28 @@ static int faults_read_code(slice *rest, int *code)
     return 1;
 }
 
-static int faults_read_above(slice rest, int device_count, fault *made)
+static int faults_read_above(slice rest, fault *made)
 {
-    (void)device_count;
     made->code = SIM_OUT_OF_MEMORY;
     return faults_read_code(&rest, &made->code) && slice_size(rest, &made->bytes);
 }
 
-static int faults_read_stall(slice rest, int device_count, fault *made)
+static int faults_read_stall(slice rest, fault *made)
 {
     slice many = rest;
     uint64_t us = 2000;
-    (void)device_count;
     int fits = !slice_cut(&rest, '=', &many) || slice_decimal(rest, &us);
     made->bytes = us * 1000;
     return fits && slice_decimal(many, &made->nth) && made->nth <= 1000 && us <= FAULTS_MOST_STALL_US;
 }
 
-static int faults_read_rival(slice rest, int device_count, fault *made)
+static int faults_read_rival(slice rest, fault *made)
 {
     slice op, size;
     uint64_t device = 0;
     if (!slice_cut(&rest, '=', &op) || !slice_decimal(op, &made->nth)) return 0;
     if (slice_cut(&rest, '/', &size)) {
-        if (!slice_decimal(rest, &device) || device >= (uint64_t)device_count) return 0;
+        if (!slice_decimal(rest, &device) || device >= SIM_MAX_DEVICES) return 0;
         rest = size;
     }
     if (slice_begins(rest, "-")) {
@@ -130,13 +128,12 @@ static int faults_read_rival(slice rest, int device_count, fault *made)
     return slice_size(rest, &made->bytes);
 }
 
-static int faults_read_nth(slice rest, int device_count, fault *made)
+static int faults_read_nth(slice rest, fault *made)
 {
-    (void)device_count;
     return slice_decimal(rest, &made->nth) && made->nth > 0;
 }
 
-static int faults_read_call(slice rest, int device_count, fault *made)
+static int faults_read_call(slice rest, fault *made)
 {
     made->code = sim_call_rows[made->kind].fault_code;
     if (!faults_read_code(&rest, &made->code)) return 0;
@@ -144,7 +141,7 @@ static int faults_read_call(slice rest, int device_count, fault *made)
         made->lasting = 1;
         rest.length--;
     }
-    return faults_read_nth(rest, device_count, made);
+    return faults_read_nth(rest, made);
 }
 
 #define FAULTS_NTH "the number of an obtain, from 1, after the colon"
@@ -189,8 +186,8 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
             || !(own ? slice_is(name, own) : faults_find_kind(name, made->type == FAULT_ABOVE, &made->kind))) {
             continue;
         }
-        return faults_forms[i].read(rest, device_count, made) ? 0
-                                                              : faults_expected(part, faults_forms[i].expected, why);
+        if (faults_forms[i].read(rest, made) && made->device < device_count) return 0;
+        return faults_expected(part, faults_forms[i].expected, why);
     }
     return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, "
                                  "overlap:N, stall:N or rival@OP=SIZE; or reserve:N, create:N and so on to unmap:N, "

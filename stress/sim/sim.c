@@ -165,11 +165,6 @@ uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t b
     return sim_costs_ns(&device->sim->costs, kind, bytes);
 }
 
-uint64_t engine_call_ns(const sim_device *device, sim_call kind)
-{
-    return engine_cost_ns(device, (sim_cost_kind)sim_call_rows[kind].cost, 0);
-}
-
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)
 {
     cost_ns += faults_stall_ns(&device->sim->faults, kind);

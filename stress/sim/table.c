@@ -31,8 +31,8 @@ static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64
     const sim_device *device = self->user;
     engine_lock(device->sim);
     if (sim_call_rows[kind].traits & SIM_COUNTED) table_called++;
-    fault_answer answer = work_begin_call(self->user, kind, bytes, action);
-    table_call call = { self->user, kind, answer.code, answer.lie, engine_call_ns(self->user, kind) };
+    table_call call = { self->user, kind, SIM_SUCCESS, FAULT_CALL, 0 };
+    call.code = work_begin_call(call.device, kind, bytes, action, &call.lie, &call.cost_ns);
     return call;
 }
 

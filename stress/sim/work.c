@@ -217,21 +217,21 @@ int capture_check_wait(sim_device *device, const stream_queue *self, const char 
 
 /* ---- Streams, and calls on devices */
 
-fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action)
+int work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action, fault_type *lie,
+                    uint64_t *cost_ns)
 {
-    fault_answer answer = { sim_call_rows[kind].traits & SIM_BARE ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
+    unsigned traits = sim_call_rows[kind].traits;
+    fault_answer answer = { traits & SIM_BARE ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
+    *cost_ns = engine_cost_ns(device, (sim_cost_kind)sim_call_rows[kind].cost, 0);
     device->counted.calls[kind]++;
-    if (sim_call_rows[kind].traits & SIM_COUNTED) device->counted.memory_calls++;
+    if (traits & SIM_COUNTED) device->counted.memory_calls++;
     faults_count(&device->sim->faults, kind);
     if (answer.code == SIM_SUCCESS) answer = faults_answer(&device->sim->faults, kind, bytes);
     if (!device->lost_code && codes_of(answer.code)->status == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
-    if (answer.code != SIM_SUCCESS) return answer;
-    if (sim_call_rows[kind].traits & SIM_EXPORT && device->sim->without_vm) {
-        answer.code = SIM_NOT_SUPPORTED;
-    } else if (sim_call_rows[kind].traits & SIM_UNSAFE) {
-        answer.code = capture_check_unsafe(device, action);
-    }
-    return answer;
+    *lie = answer.lie;
+    if (answer.code != SIM_SUCCESS) return answer.code;
+    if (traits & SIM_EXPORT && device->sim->without_vm) return SIM_NOT_SUPPORTED;
+    return traits & SIM_UNSAFE ? capture_check_unsafe(device, action) : SIM_SUCCESS;
 }
 
 static stream_queue *work_find_created(const sim *machine, const void *handle, int *code)

@@ -10,8 +10,9 @@
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
 /* Counts a call, and says what becomes of it: faults, a lost device, what the machine's state forbids. A sticky code
-   loses the device. action: the call's name, for findings. */
-fault_answer work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action);
+   loses the device. action: the call's name, for findings. *cost_ns: the fixed part of what the kind costs. */
+int work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action, fault_type *lie,
+                    uint64_t *cost_ns);
 
 /* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
 stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);
