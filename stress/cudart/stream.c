@@ -21,11 +21,9 @@ int stream_command(const call *self, graph_act act, const void *payload, size_t 
 
 /* ---- Streams: made, destroyed, asked, waited for */
 
-/* Priorities mean nothing, and none is kept: any will do. */
-static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int priority)
+static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
 {
     void *made;
-    (void)priority;
     if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) return SIM_INVALID_VALUE;
     int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
     if (code == SIM_SUCCESS) *stream = made;
@@ -46,11 +44,12 @@ static int stream_flags(const stream_queue *stream, unsigned *flags)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault, 0))
+CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault))
 CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
-                stream_make(&self, stream, flags, 0))
+                stream_make(&self, stream, flags))
+/* Priorities mean nothing, and none is kept: any will do. */
 CUDART_FUNCTION(cudaStreamCreateWithPriority, (cudaStream_t *stream, unsigned int flags, int priority),
-                stream_make(&self, stream, flags, priority))
+                ((void)priority, stream_make(&self, stream, flags)))
 CUDART_FUNCTION(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), stream_priorities(least, greatest))
 CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
                 work_destroy_stream(self.device, stream, "cudaStreamDestroy"))

@@ -99,8 +99,7 @@ static uint64_t vmem_refer(sim *machine, devmem_page *page)
     return (uint64_t)(uintptr_t)handles_create(&machine->handles, HANDLE_PAGE, page);
 }
 
-/* Memory with a handle. file: of its bytes, from `place` on; 0: none. */
-static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
+int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
     devmem_page *page;
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
@@ -116,16 +115,11 @@ static int vmem_take(sim_device *device, uint64_t bytes, int file, uint64_t plac
 
 int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
 {
-    int code = vmem_take(device, bytes, 0, 0, handle);
+    int code = vmem_import_file(device, bytes, 0, 0, handle);
     if (code != SIM_SUCCESS) return code;
     vmem_page(device->sim, *handle)->is_shared = is_shared;
     *cost_ns = engine_cost_ns(device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
-}
-
-int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
-{
-    return vmem_take(device, bytes, file, place, handle);
 }
 
 /* What it costs more that memory goes. */

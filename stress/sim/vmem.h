@@ -42,8 +42,8 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
 sim_device *vmem_device_of(const sim *machine, uint64_t handle);
 
 /* Between processes (share.h): the memory of a handle, if it may be exported, else NULL and a finding; another handle
-   of memory by one that still is; and a handle of memory whose bytes are those in a file, from `place` on. The memory
-   goes with the last handle and the last mapping. */
+   of memory by one that still is; and a handle of memory whose bytes are those in a file, from `place` on, or, file
+   being 0, its own. The memory goes with the last handle and the last mapping. */
 devmem_page *vmem_exported(const sim_device *device, uint64_t handle);
 int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle);
 int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle);
