@@ -5,6 +5,7 @@
    work and waits left out. */
 #include "writers.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,33 +15,19 @@
 #include "../base/text.h"
 #include "../result/record.h"
 
+/* ---- Pickles, in eleven opcodes */
+
 enum { PICKLE_MOST_WORDS = 200, PICKLE_BATCH = 1000 };
 
 typedef struct pickle {                          /* zeroed but for out */
-    FILE       *out;
-    const char *words[PICKLE_MOST_WORDS];        /* written before, and known to the reader by their place */
-    unsigned    word_count;
+    FILE    *out;
+    slice    words[PICKLE_MOST_WORDS];           /* written before, and known to the reader by their place */
+    unsigned word_count;
 } pickle;
-
-/* ---- Opcodes, eleven of them */
 
 static void pickle_little_endian(pickle *self, uint64_t number, unsigned bytes)
 {
     for (unsigned at = 0; at < bytes; at++) fputc((int)(number >> at * 8 & 0xFF), self->out);
-}
-
-/* What is no value: where a snapshot, a dictionary or a list begins and ends. Keys and values take turns in a
-   dictionary; pickle_item comes before each item of a list, since readers take lists by batches. */
-#define PICKLE_BEGIN      "\x80\x02"
-#define PICKLE_END        "."
-#define PICKLE_DICT_BEGIN "}("
-#define PICKLE_DICT_END   "u"
-#define PICKLE_LIST_BEGIN "]("
-#define PICKLE_LIST_END   "e"
-
-static void pickle_mark(pickle *self, const char *mark)
-{
-    fputs(mark, self->out);
 }
 
 static void pickle_unicode(pickle *self, const char *text, size_t length)
@@ -64,117 +51,139 @@ static void pickle_text(pickle *self, const char *text)
     free(whole);
 }
 
-/* a constant of the program: written out once */
-static void pickle_word(pickle *self, const char *word)
+/* A part of a constant of the program: written out once. */
+static void pickle_word(pickle *self, slice word)
 {
     for (unsigned at = 0; at < self->word_count; at++) {
-        if (strcmp(self->words[at], word)) continue;
-        fputc('h', self->out);
-        fputc((int)at, self->out);
+        const slice *known = &self->words[at];
+        if (known->length != word.length || memcmp(known->bytes, word.bytes, word.length)) continue;
+        fprintf(self->out, "h%c", (int)at);
         return;
     }
-    pickle_unicode(self, word, strlen(word));
+    pickle_unicode(self, word.bytes, word.length);
     if (self->word_count == PICKLE_MOST_WORDS) return;
-    fputc('q', self->out);
-    fputc((int)self->word_count, self->out);
+    fprintf(self->out, "q%c", (int)self->word_count);
     self->words[self->word_count++] = word;
 }
 
-/* below 2^63 */
 static void pickle_number(pickle *self, uint64_t number)
 {
-    if (number < 256) {
-        fputc('K', self->out);
-        fputc((int)number, self->out);
-    } else {
-        fputs("\x8a\x08", self->out);
-        pickle_little_endian(self, number, 8);
-    }
+    fputs(number < 256 ? "K" : "\x8a\x08", self->out);
+    pickle_little_endian(self, number, number < 256 ? 1 : 8);
 }
 
-/* count: of the items before this one. */
+/* Writes what the text says, a constant: words; { } a dictionary, in which keys and values take turns; [ ] a list;
+   and of the values that follow %w a constant word, %s any text, %d a number of 64 bits below 2^63, %b whether. */
+static void pickle_print(pickle *self, const char *text, ...)
+{
+    va_list values;
+    va_start(values, text);
+    for (size_t length = 1; *text; text += length, length = 1) {
+        switch (*text) {
+        case ' ': continue;
+        case '{': fputs("}(", self->out); continue;
+        case '}': fputc('u', self->out); continue;
+        case '[': fputs("](", self->out); continue;
+        case ']': fputc('e', self->out); continue;
+        case '%': break;
+        default:
+            length = strcspn(text, " {}[]");
+            pickle_word(self, (slice){ text, length });
+            continue;
+        }
+        length = 2;
+        switch (text[1]) {
+        case 'w': pickle_word(self, slice_of(va_arg(values, const char *))); break;
+        case 's': pickle_text(self, va_arg(values, const char *)); break;
+        case 'd': pickle_number(self, va_arg(values, uint64_t)); break;
+        default:  fputs(va_arg(values, int) ? "\x88" : "\x89", self->out);
+        }
+    }
+    va_end(values);
+}
+
+/* Before each item of a list, of which there are so many before this one: readers take lists by batches. */
 static void pickle_item(pickle *self, unsigned *count)
 {
-    if (*count && *count % PICKLE_BATCH == 0) fputs(PICKLE_LIST_END "(", self->out);
+    if (*count && *count % PICKLE_BATCH == 0) fputs("e(", self->out);
     ++*count;
 }
 
-/* Keys of a dictionary and what they have: a word of the program's, or, where that is NULL, a number. */
-typedef struct pickle_field { const char *key, *word; uint64_t number; } pickle_field;
+/* ---- What is put in order: segments by their place, what happens by its operation */
 
-static void pickle_fields(pickle *self, const pickle_field *fields, size_t count)
+typedef struct memviz_entry { uint64_t key, second, third; } memviz_entry;
+
+static int memviz_compare(const void *left, const void *right)
 {
-    for (const pickle_field *field = fields; field < fields + count; field++) {
-        pickle_word(self, field->key);
-        if (field->word) pickle_word(self, field->word);
-        else pickle_number(self, field->number);
-    }
+    const memviz_entry *one = left, *other = right;
+    if (one->key != other->key) return one->key < other->key ? -1 : 1;
+    if (one->second != other->second) return one->second < other->second ? -1 : 1;
+    return one->third < other->third ? -1 : one->third > other->third;
 }
-#define PICKLE_FIELDS(self, fields) pickle_fields(self, fields, sizeof(fields) / sizeof(fields)[0])
+
+static void memviz_add(memviz_entry *list, size_t *count, uint64_t key, uint64_t second, uint64_t third)
+{
+    const memviz_entry made = { key, second, third };
+    list[(*count)++] = made;
+}
+
+static void memviz_sort(memviz_entry *list, size_t count)
+{
+    qsort(list, count, sizeof *list, memviz_compare);
+}
 
 /* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
-        pages */
+        pages; each by its offset, its bytes, and whether it is pages */
 
-typedef struct memviz_segment {
-    uint64_t offset, bytes;
-    size_t   order;
-    int      comes;                              /* 1, or -1: it goes */
-    int      is_mapped;                          /* pages, else cudaMalloc's */
-} memviz_segment;
-
-static int memviz_compare_segments(const void *left, const void *right)
+static int memviz_comes(const record_change *change)
 {
-    const memviz_segment *one = left, *other = right;
-    if (one->offset != other->offset) return one->offset < other->offset ? -1 : 1;
-    return one->order < other->order ? -1 : one->order > other->order;
+    return change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
 }
 
-/* Segments as they come and go, and both edges of pages that do: the one where they begin to be there, or no longer
-   are, has the sign. */
-static size_t memviz_changes(const record *drawn, int is_mapped, memviz_segment *list)
+/* By place, then in order of time, and whether memory is there from here on: segments as they come and go, and both
+   edges of pages that do. */
+static size_t memviz_edges(const record *drawn, int is_mapped, memviz_entry *edges)
 {
     size_t count = 0;
     for (size_t at = 0; at < drawn->change_count; at++) {
         const record_change *change = &drawn->changes[at];
         int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
-        int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP ? 1 : -1;
-        const memviz_segment begin = { change->offset, change->bytes, at, comes, is_mapped };
-        const memviz_segment end = { change->offset + change->bytes, 0, at, -comes, is_mapped };
+        uint64_t comes = (uint64_t)memviz_comes(change);
         if (is_pages != is_mapped) continue;
-        list[count++] = begin;
-        if (is_mapped) list[count++] = end;
+        memviz_add(edges, &count, change->offset, at, comes);
+        if (is_mapped) memviz_add(edges, &count, change->offset + change->bytes, at, !comes);
     }
-    qsort(list, count, sizeof *list, memviz_compare_segments);
+    memviz_sort(edges, count);
     return count;
 }
 
-/* Of cudaMalloc's segments the latest of each base, if that came; of pages the runs that are covered. In place: a run
-   takes the place of its end. */
-static size_t memviz_held(const record *drawn, int is_mapped, memviz_segment *list)
+/* Of cudaMalloc's segments the latest of each base, if that came; of pages the runs that are covered. */
+static void memviz_held(const record *drawn, int is_mapped, memviz_entry *list, size_t *held)
 {
-    size_t kept = 0, count = memviz_changes(drawn, is_mapped, list);
+    memviz_entry *edges = program_need(drawn->change_count * 2, sizeof *edges);
+    size_t count = memviz_edges(drawn, is_mapped, edges);
     uint64_t begin = 0;
     int depth = 0;
-    for (size_t at = 0, next; at < count; at = next) {
-        const memviz_segment last = list[at];
+    for (size_t at = 0; at < count;) {
+        const uint64_t place = edges[at].key;
         int before = depth;
-        for (next = at; next < count && list[next].offset == last.offset; next++) depth += list[next].comes;
-        if (!is_mapped && list[next - 1].comes > 0) list[kept++] = list[next - 1];
-        if (is_mapped && before <= 0 && depth > 0) begin = last.offset;
-        if (!is_mapped || before <= 0 || depth > 0) continue;
-        const memviz_segment run = { begin, last.offset - begin, 0, 1, 1 };
-        list[kept++] = run;
+        for (; at < count && edges[at].key == place; at++) depth += edges[at].third ? 1 : -1;
+        const memviz_entry *last = &edges[at - 1];
+        if (!is_mapped && last->third) memviz_add(list, held, place, drawn->changes[last->second].bytes, 0);
+        if (is_mapped && before <= 0 && depth > 0) begin = place;
+        if (is_mapped && before > 0 && depth <= 0) memviz_add(list, held, begin, place - begin, 1);
     }
-    return kept;
+    free(edges);
 }
 
 /* Held at the end of the record, by offset; free them. */
-static memviz_segment *memviz_segments(const record *drawn, size_t *count)
+static memviz_entry *memviz_segments(const record *drawn, size_t *count)
 {
-    memviz_segment *list = program_need(drawn->change_count * 3, sizeof *list);
-    size_t held = memviz_held(drawn, 0, list);
-    *count = held + memviz_held(drawn, 1, list + held);
-    qsort(list, *count, sizeof *list, memviz_compare_segments);
+    memviz_entry *list = program_need(drawn->change_count * 2, sizeof *list);
+    *count = 0;
+    memviz_held(drawn, 0, list, count);
+    memviz_held(drawn, 1, list, count);
+    memviz_sort(list, *count);
     return list;
 }
 
@@ -184,7 +193,7 @@ static memviz_segment *memviz_segments(const record *drawn, size_t *count)
 
 typedef struct memviz {                          /* of a row */
     pickle       *to;
-    const record *drawn;                         /* NULL: the device could not be opened */
+    const record *drawn;                         /* of what could not be opened: an empty one */
     const row    *shown;
     uint64_t      now_us;                        /* of the latest event: later ones are not earlier */
     uint64_t     *step_us;                       /* of each step: later than all before it */
@@ -194,26 +203,11 @@ typedef struct memviz {                          /* of a row */
 
 /* What happens in an operation, in this order. */
 typedef enum memviz_kind { MEMVIZ_FREE, MEMVIZ_CHANGE, MEMVIZ_ALLOC, MEMVIZ_REFUSAL } memviz_kind;
-typedef struct memviz_event { uint64_t op; memviz_kind kind; size_t index; } memviz_event;
 
-static int memviz_compare_events(const void *left, const void *right)
+/* Operation, kind, and which block or change it is, in order; free them. */
+static memviz_entry *memviz_events(const record *drawn, size_t *count)
 {
-    const memviz_event *one = left, *other = right;
-    if (one->op != other->op) return one->op < other->op ? -1 : 1;
-    if (one->kind != other->kind) return one->kind < other->kind ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
-}
-
-static void memviz_add(memviz_event *list, size_t *count, uint64_t when, memviz_kind kind, size_t index)
-{
-    const memviz_event made = { when, kind, index };
-    list[(*count)++] = made;
-}
-
-/* In order; free them. */
-static memviz_event *memviz_events(const record *drawn, size_t *count)
-{
-    memviz_event *list = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *list);
+    memviz_entry *list = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *list);
     *count = 0;
     for (size_t at = 0; at < drawn->block_count; at++) {
         memviz_add(list, count, drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at);
@@ -223,31 +217,25 @@ static memviz_event *memviz_events(const record *drawn, size_t *count)
         memviz_add(list, count, drawn->changes[at].op, MEMVIZ_CHANGE, at);
     }
     if (drawn->refusal.happened) memviz_add(list, count, drawn->refusal.op, MEMVIZ_REFUSAL, 0);
-    qsort(list, *count, sizeof *list, memviz_compare_events);
+    memviz_sort(list, *count);
     return list;
 }
 
-static void memviz_frame(memviz *self, const char *kind, const char *name, uint64_t line)
-{
-    const pickle_field fields[] = { { "filename", kind, 0 }, { "line", NULL, line } };
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    pickle_word(self->to, "name");
-    pickle_text(self->to, name);
-    PICKLE_FIELDS(self->to, fields);
-    pickle_mark(self->to, PICKLE_DICT_END);
-}
-
-/* A block's tag, and its step. */
+/* Behind a dictionary's other keys: a block's tag, and its step. */
 static void memviz_frames(memviz *self, const record_block *block)
 {
     const op_stream *stream = self->drawn->stream;
     uint32_t tag = block && stream->tags ? stream->tags[block->number] : 0;
     uint32_t step = block && block->step <= self->drawn->step_count ? block->step : 0;
-    pickle_word(self->to, "frames");
-    pickle_mark(self->to, PICKLE_LIST_BEGIN);
-    if (tag) memviz_frame(self, "tag", stream->labels[tag - 1], block->birth_op);
-    if (step) memviz_frame(self, "step", stream->labels[self->drawn->steps[step - 1].label], step);
-    pickle_mark(self->to, PICKLE_LIST_END);
+    pickle_print(self->to, "frames [");
+    if (tag) {
+        pickle_print(self->to, "{name %s filename tag line %d}", stream->labels[tag - 1], block->birth_op);
+    }
+    if (step) {
+        pickle_print(self->to, "{name %s filename step line %d}",
+                     stream->labels[self->drawn->steps[step - 1].label], (uint64_t)step);
+    }
+    pickle_print(self->to, "]");
 }
 
 static uint64_t memviz_time(memviz *self, uint64_t now_vns)
@@ -256,25 +244,15 @@ static uint64_t memviz_time(memviz *self, uint64_t now_vns)
     return self->now_us;
 }
 
-/* The next item of the list under way. */
-static void memviz_dictionary(memviz *self, const pickle_field *fields, size_t count, const record_block *block)
-{
-    pickle_item(self->to, &self->items);
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    pickle_fields(self->to, fields, count);
-    memviz_frames(self, block);
-    pickle_mark(self->to, PICKLE_DICT_END);
-}
-
 /* address: the key of the next number, which is one, unless memory ran out. */
 static void memviz_item(memviz *self, const char *action, const char *address, uint64_t number, uint64_t bytes,
                         uint64_t stream, uint64_t now_vns, const record_block *block)
 {
-    const pickle_field fields[] = {
-        { "action", action, 0 }, { address, NULL, number }, { "size", NULL, bytes }, { "stream", NULL, stream },
-        { "time_us", NULL, memviz_time(self, now_vns) },
-    };
-    memviz_dictionary(self, fields, sizeof fields / sizeof fields[0], block);
+    pickle_item(self->to, &self->items);
+    pickle_print(self->to, "{action %w %w %d size %d stream %d time_us %d", action, address, number, bytes, stream,
+                 memviz_time(self, now_vns));
+    memviz_frames(self, block);
+    pickle_print(self->to, "}");
 }
 
 static void memviz_block(memviz *self, const char *action, const record_block *block, uint64_t now_vns)
@@ -283,18 +261,14 @@ static void memviz_block(memviz *self, const char *action, const record_block *b
                 block);
 }
 
-static void memviz_change(memviz *self, const record_change *change)
+static void memviz_happen(memviz *self, const memviz_entry *event)
 {
-    const char *action = change->kind == SIM_CALL_OBTAIN ? "segment_alloc"
-                       : change->kind == SIM_CALL_GIVE_BACK ? "segment_free"
-                       : change->kind == SIM_CALL_VM_MAP ? "segment_map" : "segment_unmap";
-    memviz_item(self, action, "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
-}
-
-static void memviz_happen(memviz *self, memviz_kind kind, size_t index)
-{
+    static const char *const pages[] = { "segment_unmap", "segment_map" };
+    static const char *const segments[] = { "segment_free", "segment_alloc" };
     const record *drawn = self->drawn;
-    const record_block *block = kind == MEMVIZ_FREE || kind == MEMVIZ_ALLOC ? &drawn->blocks[index] : NULL;
+    const memviz_kind kind = (memviz_kind)event->second;
+    const record_block *block = kind == MEMVIZ_FREE || kind == MEMVIZ_ALLOC ? &drawn->blocks[event->third] : NULL;
+    const record_change *change = kind == MEMVIZ_CHANGE ? &drawn->changes[event->third] : NULL;
     const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
     switch (kind) {
     case MEMVIZ_FREE:
@@ -302,7 +276,9 @@ static void memviz_happen(memviz *self, memviz_kind kind, size_t index)
         memviz_block(self, "free_completed", block, block->death_vns);
         return;
     case MEMVIZ_CHANGE:
-        memviz_change(self, &drawn->changes[index]);
+        memviz_item(self, (change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP ? pages : segments)
+                    [memviz_comes(change)], "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns,
+                    NULL);
         return;
     case MEMVIZ_ALLOC:
         memviz_block(self, "alloc", block, block->birth_vns);
@@ -317,75 +293,59 @@ static void memviz_happen(memviz *self, memviz_kind kind, size_t index)
 static void memviz_steps(memviz *self, uint64_t number)
 {
     const record *drawn = self->drawn;
-    while (self->step_count < drawn->step_count && drawn->steps[self->step_count].op <= number) {
+    for (; self->step_count < drawn->step_count && drawn->steps[self->step_count].op <= number; self->step_count++) {
         self->now_us++;
         self->step_us[self->step_count] = memviz_time(self, drawn->steps[self->step_count].now_vns);
-        self->step_count++;
     }
 }
 
 static void memviz_history(memviz *self)
 {
     size_t count;
-    pickle_mark(self->to, PICKLE_LIST_BEGIN);
-    if (self->drawn) {
-        memviz_event *events = memviz_events(self->drawn, &count);
-        self->step_us = program_need(self->drawn->step_count, sizeof *self->step_us);
-        self->items = 0;
-        for (size_t at = 0; at < count && events[at].op < self->drawn->map_ops; at++) {
-            memviz_steps(self, events[at].op);
-            memviz_happen(self, events[at].kind, events[at].index);
-        }
-        memviz_steps(self, self->drawn->op_count);
-        free(events);
+    memviz_entry *events = memviz_events(self->drawn, &count);
+    self->step_us = program_need(self->drawn->step_count, sizeof *self->step_us);
+    self->items = 0;
+    pickle_print(self->to, "[");
+    for (size_t at = 0; at < count && events[at].key < self->drawn->map_ops; at++) {
+        memviz_steps(self, events[at].key);
+        memviz_happen(self, &events[at]);
     }
-    pickle_mark(self->to, PICKLE_LIST_END);
+    memviz_steps(self, self->drawn->op_count);
+    pickle_print(self->to, "]");
+    free(events);
 }
 
-static void memviz_annotations(memviz *self, size_t ordinal, unsigned *count)
+static void memviz_annotations(const memviz *self, uint64_t ordinal, unsigned *count)
 {
     for (size_t at = 0; at < self->step_count; at++) {
-        const pickle_field stage = { "stage", "START", 0 };
-        const pickle_field fields[] = { { "device", NULL, ordinal }, { "time_us", NULL, self->step_us[at] } };
         pickle_item(self->to, count);
-        pickle_mark(self->to, PICKLE_DICT_BEGIN);
-        pickle_fields(self->to, &stage, 1);
-        pickle_word(self->to, "name");
-        pickle_text(self->to, self->drawn->stream->labels[self->drawn->steps[at].label]);
-        PICKLE_FIELDS(self->to, fields);
-        pickle_mark(self->to, PICKLE_DICT_END);
+        pickle_print(self->to, "{stage START name %s device %d time_us %d}",
+                     self->drawn->stream->labels[self->drawn->steps[at].label], ordinal, self->step_us[at]);
     }
 }
 
 /* ---- The state at the end: segments, and in each the blocks that live, and what is free between them */
 
-static int memviz_compare_places(const void *left, const void *right)
+/* Those that did not die in the record: their places and indices, by place; free the list. */
+static memviz_entry *memviz_lives(const record *drawn, size_t *count)
 {
-    const record_block *one = *(const record_block *const *)left, *other = *(const record_block *const *)right;
-    return one->offset < other->offset ? -1 : one->offset > other->offset;
-}
-
-/* Those that did not die in the record, by place; free the list. */
-static const record_block **memviz_lives(const record *drawn, size_t *count)
-{
-    const record_block **list = program_need(drawn->block_count, sizeof *list);
+    memviz_entry *list = program_need(drawn->block_count, sizeof *list);
     *count = 0;
     for (size_t at = 0; at < drawn->block_count; at++) {
-        if (drawn->blocks[at].death_op >= drawn->map_ops) list[(*count)++] = &drawn->blocks[at];
+        if (drawn->blocks[at].death_op >= drawn->map_ops) memviz_add(list, count, drawn->blocks[at].offset, at, 0);
     }
-    qsort(list, *count, sizeof *list, memviz_compare_places);
+    memviz_sort(list, *count);
     return list;
 }
 
 /* block NULL: it is free. */
 static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
 {
-    const pickle_field fields[] = {
-        { "address", NULL, MEMVIZ_BASE + offset }, { "size", NULL, bytes },
-        { "requested_size", NULL, block ? block->requested_bytes : bytes },
-        { "state", block ? "active_allocated" : "inactive", 0 },
-    };
-    memviz_dictionary(self, fields, sizeof fields / sizeof fields[0], block);
+    pickle_item(self->to, &self->items);
+    pickle_print(self->to, "{address %d size %d requested_size %d state %w", MEMVIZ_BASE + offset, bytes,
+                 block ? block->requested_bytes : bytes, block ? "active_allocated" : "inactive");
+    memviz_frames(self, block);
+    pickle_print(self->to, "}");
 }
 
 /* A block may be longer than what was asked of the driver for it alone. */
@@ -394,53 +354,46 @@ static uint64_t memviz_within(const record_block *block, uint64_t end)
     return block->bytes < end - block->offset ? block->bytes : end - block->offset;
 }
 
-/* Of these blocks those that begin before the segment's end; the rest begins at what is returned. */
-static const record_block **memviz_segment_write(memviz *self, const memviz_segment *segment, size_t ordinal,
-                                                 const record_block **lives, const record_block **lives_end)
+/* Of the blocks those that begin before the segment's end; the rest begins at what is returned. */
+static const memviz_entry *memviz_segment(memviz *self, const memviz_entry *segment, uint64_t ordinal,
+                                          const memviz_entry *lives, const memviz_entry *lives_end)
 {
-    uint64_t used = 0, requested = 0, place = segment->offset, end = segment->offset + segment->bytes;
-    const record_block **next = lives;
-    for (; next < lives_end && (*next)->offset < end; next++) {
-        if ((*next)->offset < segment->offset) continue;
-        used += memviz_within(*next, end);
-        requested += (*next)->requested_bytes;
+    const record_block *blocks = self->drawn->blocks;
+    uint64_t used = 0, requested = 0, place = segment->key, end = segment->key + segment->second;
+    const memviz_entry *next = lives;
+    for (; next < lives_end && next->key < end; next++) {
+        if (next->key < place) continue;
+        used += memviz_within(&blocks[next->second], end);
+        requested += blocks[next->second].requested_bytes;
     }
-    const pickle_field fields[] = {
-        { "device", NULL, ordinal }, { "address", NULL, MEMVIZ_BASE + segment->offset },
-        { "total_size", NULL, segment->bytes }, { "allocated_size", NULL, used }, { "active_size", NULL, used },
-        { "requested_size", NULL, requested }, { "stream", NULL, 0 }, { "segment_type", "large", 0 },
-    };
-    pickle_mark(self->to, PICKLE_DICT_BEGIN);
-    PICKLE_FIELDS(self->to, fields);
-    pickle_word(self->to, "is_expandable");
-    pickle_mark(self->to, segment->is_mapped ? "\x88" : "\x89");
+    pickle_print(self->to, "{device %d address %d total_size %d allocated_size %d active_size %d requested_size %d "
+                 "stream %d segment_type large is_expandable %b", ordinal, MEMVIZ_BASE + place, segment->second,
+                 used, used, requested, UINT64_C(0), (int)segment->third);
     memviz_frames(self, NULL);
-    pickle_word(self->to, "blocks");
-    pickle_mark(self->to, PICKLE_LIST_BEGIN);
+    pickle_print(self->to, "blocks [");
     self->items = 0;
     for (; lives < next; lives++) {
-        const record_block *block = *lives;
+        const record_block *block = &blocks[lives->second];
         if (block->offset < place) continue;     /* it lies in none */
         if (block->offset > place) memviz_piece(self, place, block->offset - place, NULL);
         place = block->offset + memviz_within(block, end);
         memviz_piece(self, block->offset, place - block->offset, block);
     }
     if (place < end) memviz_piece(self, place, end - place, NULL);
-    pickle_mark(self->to, PICKLE_LIST_END);
-    pickle_mark(self->to, PICKLE_DICT_END);
+    pickle_print(self->to, "]}");
     return next;
 }
 
 /* One row's, into the list of all. */
-static void memviz_end_state(memviz *self, size_t ordinal, unsigned *count)
+static void memviz_end_state(memviz *self, uint64_t ordinal, unsigned *count)
 {
-    size_t segment_count = 0, live_count = 0;
-    if (!self->drawn) return;
-    memviz_segment *segments = memviz_segments(self->drawn, &segment_count);
-    const record_block **lives = memviz_lives(self->drawn, &live_count), **next = lives;
+    size_t segment_count, live_count;
+    memviz_entry *segments = memviz_segments(self->drawn, &segment_count);
+    memviz_entry *lives = memviz_lives(self->drawn, &live_count);
+    const memviz_entry *next = lives;
     for (size_t index = 0; index < segment_count; index++) {
         pickle_item(self->to, count);
-        next = memviz_segment_write(self, &segments[index], ordinal, next, lives + live_count);
+        next = memviz_segment(self, &segments[index], ordinal, next, lives + live_count);
     }
     free(segments);
     free(lives);
@@ -448,40 +401,36 @@ static void memviz_end_state(memviz *self, size_t ordinal, unsigned *count)
 
 static void memviz_write(FILE *out, const output_material *material)
 {
+    static const record nothing;
     const row_list *list = material->list;
-    pickle to = { out, { NULL }, 0 };
+    pickle to = { .out = out };
     unsigned segments = 0, traces = 0, annotations = 0;
     char note[ROW_NOTE_ROOM];
     memviz *rows = program_need(list->count, sizeof *rows);
-    pickle_mark(&to, PICKLE_BEGIN PICKLE_DICT_BEGIN);
-    pickle_word(&to, "segments");
-    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    fputs("\x80\x02", out);
+    pickle_print(&to, "{segments [");
     for (size_t at = 0; at < list->count; at++) {
         const record *drawn = list->rows[at].recording;
-        const memviz begun = { &to, drawn && drawn->stream ? drawn : NULL, &list->rows[at], 0, NULL, 0, 0 };
+        const memviz begun = { .to = &to, .drawn = drawn && drawn->stream ? drawn : &nothing,
+                               .shown = &list->rows[at] };
         rows[at] = begun;
         memviz_end_state(&rows[at], at, &segments);
     }
-    pickle_mark(&to, PICKLE_LIST_END);
-    pickle_word(&to, "device_traces");
-    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    pickle_print(&to, "] device_traces [");
     for (size_t at = 0; at < list->count; at++) {
         pickle_item(&to, &traces);
         memviz_history(&rows[at]);
     }
-    pickle_mark(&to, PICKLE_LIST_END);
-    pickle_word(&to, "external_annotations");
-    pickle_mark(&to, PICKLE_LIST_BEGIN);
+    pickle_print(&to, "] external_annotations [");
     for (size_t at = 0; at < list->count; at++) {
         memviz_annotations(&rows[at], at, &annotations);
         free(rows[at].step_us);
     }
-    pickle_mark(&to, PICKLE_LIST_END);
-    if (*row_list_note(list, note, sizeof note)) {
-        pickle_word(&to, "not_all_rows");        /* readers pass over keys that they do not know */
-        pickle_text(&to, note);
-    }
-    pickle_mark(&to, PICKLE_DICT_END PICKLE_END);
+    pickle_print(&to, "]");
+    /* readers pass over keys that they do not know */
+    if (*row_list_note(list, note, sizeof note)) pickle_print(&to, "not_all_rows %s", note);
+    pickle_print(&to, "}");
+    fputc('.', out);
     free(rows);
 }
 
