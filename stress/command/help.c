@@ -15,7 +15,6 @@
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
 #include "../report/table.h"
-#include "../report/table_columns.h"
 #include "../result/row.h"
 #include "../sim/costs.h"
 #include "../workload/workload.h"

@@ -9,7 +9,7 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../result/record.h"
-#include "table_columns.h"
+#include "table.h"
 #include "writers.h"
 
 /* ---- What figures share: names, numbers, legends */

@@ -7,7 +7,7 @@
 #include "../base/text.h"
 #include "../result/record.h"
 #include "figure.h"
-#include "table_columns.h"
+#include "table.h"
 
 /* ---- Time x addresses as a grid of cells: what takes most of each. From a record's blocks and changes, in whole
         numbers, so that every machine draws the same. Areas are sums of differences along time: a rectangle is a

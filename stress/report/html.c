@@ -11,7 +11,7 @@
 #include "../policy/policy_name.h"
 #include "../run/sweep.h"
 #include "figure.h"
-#include "table_columns.h"
+#include "table.h"
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100, HTML_MOST_ROWS = 1000 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../result/repeats.h"
+#include "../result/gate.h"
 #include "../base/text.h"
 
 static void json_cell(FILE *out, const row *shown, row_column column, size_t cut)

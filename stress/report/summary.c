@@ -5,7 +5,6 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
-#include "table_columns.h"
 #include "writers.h"
 
 enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub takes 1 MiB of a step, or nothing */

@@ -9,8 +9,7 @@
 
 #include "../base/program.h"
 #include "../base/text.h"
-#include "../result/repeats.h"
-#include "table_columns.h"
+#include "../result/gate.h"
 
 /* ---- How the table may look on what it is written to: width and colour */
 

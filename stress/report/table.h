@@ -1,5 +1,5 @@
-/* The table for people: one line a row, as many columns as the terminal is wide, and below it
-   what each workload comes to; ASCII.
+/* What people read of rows: texts of cells, columns, sentences; and the table of them: one line a row, as many columns
+   as the terminal is wide, and below it what each workload comes to; ASCII.
    Knows nothing of files. */
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H
@@ -24,5 +24,60 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
 /* Of a row that is there more than once, and the first: ", 6 times: host ns/op 31.2 [30.8,31.9]; .."; median and
    interval of their times, percentiles of all their allocations. "": it is not. Returns text. */
 const char *table_repeats(const case_index *in, size_t row_index, char *text, size_t size);
+
+/* ---- Cells and columns: how they are shown, and which of them matter most */
+
+/* How a cell is shown to people. "-": nothing. Returns a text. */
+typedef const char *table_show(const row *shown, row_column column, char *text, size_t size);
+
+enum table_flag {                                /* bits */
+    TABLE_TEXT = 1,                              /* left-aligned */
+    TABLE_TIME = 2,                              /* measured on this machine */
+    TABLE_OPTIONAL = 4,                          /* not shown where no row has anything in it */
+    TABLE_LEAST = 8                              /* the least of a workload is best */
+};
+enum { TABLE_MOST = 20 };                        /* columns of a table */
+typedef struct table_column {
+    const char *heading;
+    table_show *show;
+    row_column  column;
+    unsigned    flags;
+    int         rank;                            /* 0: always there; the highest goes first when there is no room */
+    const char *note;                            /* in the legend, behind the heading; NULL: none */
+} table_column;
+
+/* The column's text of this row. Returns text, or another one. */
+const char *table_fill(const table_column *of, const row *shown, char *text, size_t size);
+int         table_is_used(const row_list *list, const table_column *column);  /* 0: optional, and no row has any */
+/* The columns of this command's table, in order; how many, at most TABLE_MOST. */
+size_t table_columns(row_kind kind, const table_column **columns);
+/* 1: no complete row of the workload has a better cell in this column, and one has a worse. */
+int    table_is_best(const row_list *list, size_t row_index, const table_column *column);
+
+/* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
+const char *table_name(const char *name, char *text, size_t size);
+/* The same of a policy. */
+const char *table_policy_name(const char *name, char *text, size_t size);
+/* To so many bytes, the last two of which then say that there was more. */
+void        table_cut(char *text, size_t room);
+int         table_is_ok(const row *shown);
+/* Not shown to people: one thread, and how fragmented free memory is where it does not run out. */
+int         table_is_dull(const row *shown, row_column column);
+/* What people read in place of a column's name in files, on the terminal and in reports; the column's name where
+   there is no other. */
+const char *table_heading(row_kind kind, row_column column);
+/* What a reserved peak is above what was requested: "+0.2 %". */
+table_show table_overhead;
+/* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */
+const char *table_why(const row *shown, row_kind kind);
+
+/* ---- What the rows of `run` come to, in words: one line a workload, for the terminal and for reports */
+
+enum { VERDICT_ROOM = 4096 };
+
+/* Of the next workload from row *at on, which is 0 at first, of which there is something to say: "train: least memory
+   paged, 31.2 GiB, +0.2 %; fewest driver calls segments, 128, +10 % memory". Rows that are there for the table alone
+   are not counted. 0: there is no other. */
+int verdict_take(const row_list *list, size_t *at, char text[VERDICT_ROOM]);
 
 #endif

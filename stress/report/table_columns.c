@@ -1,5 +1,5 @@
 /* The table's columns: how cells are shown to people. */
-#include "table_columns.h"
+#include "table.h"
 
 #include <string.h>
 

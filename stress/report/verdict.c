@@ -1,6 +1,6 @@
 /* The least of memory and of driver calls among complete rows, and what became of the others.
    It must not know how a number came about. */
-#include "table_columns.h"
+#include "table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -60,6 +60,26 @@ int      case_is_repeat(const case_index *in, size_t line);  /* of its own list:
 int      case_agrees(const row_list *of, row_column column);
 interval case_samples(const row_list *of, row_column column, int is_timed);
 
+/* ---- Repeats: rows that are the same but for what was measured. Their times as a median with its interval, and their
+        latencies as one histogram, bucket by bucket: percentiles are of that, and no average of percentiles */
+
+typedef enum repeats_part {                      /* of a row: in nanoseconds, then, from WAITED on, in virtual ones */
+    REPEATS_ALLOC, REPEATS_HIT, REPEATS_MISS, REPEATS_FREE, REPEATS_WAITED, REPEATS_SERVED, REPEATS_PARTS
+} repeats_part;
+
+void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS]);    /* of one row; NULL: it has none */
+
+typedef struct repeats {
+    size_t     count;                            /* rows */
+    interval   ns;                               /* host_ns_per_op of those that have it */
+    histogram *sums[REPEATS_PARTS];              /* NULL: no row has it */
+} repeats;
+
+/* Of the row and those that follow it of the same case; the index is of its own list. 1: it is the first of several;
+   0: it is not, or it is alone. repeats_free in both cases. */
+int  repeats_of(repeats *made, const case_index *in, size_t row_index);
+void repeats_free(repeats *self);
+
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 
 typedef enum rule_operator { RULE_LESS, RULE_AT_MOST, RULE_MORE, RULE_AT_LEAST, RULE_IS, RULE_IS_NOT } rule_operator;

@@ -3,7 +3,7 @@
 #include "stress/base/hash.h"
 #include "stress/base/histogram.h"
 #include "stress/base/memory.h"
-#include "stress/result/repeats.h"
+#include "stress/result/gate.h"
 #include "tap.h"
 
 static histogram latency;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "stress/report/table.h"
-#include "stress/report/table_columns.h"
 #include "stress/report/writers.h"
 #include "stress/base/text.h"
 #include "tap.h"
