@@ -12,12 +12,6 @@ typedef struct cub {
     uint64_t cached_bytes;
 } cub;
 
-static void cub_open(model *base)
-{
-    cub *self = (cub *)base;
-    for (int bin = 0; bin < CUB_BINS; bin++) self->ends[bin] = &self->cached[bin];
-}
-
 static int cub_bin(uint64_t bytes)               /* CUB_BINS: none */
 {
     int bin = 0;
@@ -99,6 +93,7 @@ static void cub_free(model *base, piece *freed, gpuarena_stream stream)
         return;
     }
     freed->state = PIECE_FREE;
+    if (!self->cached[bin]) self->ends[bin] = &self->cached[bin];
     *self->ends[bin] = freed;
     self->ends[bin] = &freed->next;
     self->cached_bytes += freed->bytes;
@@ -128,6 +123,6 @@ static void cub_close(model *base)
 const model_kind model_cub = {
     .name = "cub", .summary = "CUB's CachingDeviceAllocator, default bins",
     .lacks = "its bug of an allocation refused because another stream's block is not ready (cub-library has it)",
-    .size = sizeof(cub), .alignment_bytes = 1, .open = cub_open, .alloc = cub_alloc, .free = cub_free,
-    .trim = cub_trim, .largest = cub_largest, .close = cub_close,
+    .size = sizeof(cub), .alignment_bytes = 1, .alloc = cub_alloc, .free = cub_free, .trim = cub_trim,
+    .largest = cub_largest, .close = cub_close,
 };

@@ -80,36 +80,6 @@ void piece_set_add(piece_set *self, piece *added)
     treap_add(&self->order, &added->place);
 }
 
-void piece_set_remove(piece_set *self, piece *removed)
-{
-    treap_remove(&self->order, &removed->place);
-}
-
-piece *piece_set_first(const piece_set *self)
-{
-    return treap_from(&self->order, 0, 0, 0);
-}
-
-piece *piece_set_after(const piece_set *self, const piece *one)
-{
-    return treap_from(&self->order, one->place.key, one->place.tie + 1, 0);
-}
-
-piece *piece_set_best(const piece_set *self, uint64_t bytes)
-{
-    return treap_from(&self->order, bytes, 0, 0);
-}
-
-piece *piece_set_lowest(const piece_set *self, uint64_t bytes)
-{
-    return treap_from(&self->order, 0, 0, bytes);
-}
-
-uint64_t piece_set_largest(const piece_set *self)
-{
-    return treap_heaviest(&self->order);
-}
-
 /* ---- What models share */
 
 static const uint64_t model_most_bytes = UINT64_C(1) << 60;      /* no device has as much; sums do not overflow */
@@ -256,9 +226,7 @@ void model_release(model *self, piece_set *set)
 void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     const gpuarena_driver *driver = &self->driver;
-    if (self->failed) return;
-    model_check(self, "cudaMemGetInfo",
-                driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
+    MODEL_DO(self, "cudaMemGetInfo", driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
 }
 
 /* ---- ranges of pages */
@@ -350,19 +318,17 @@ static model_stream *model_stream_of(model *self, gpuarena_stream stream)
 
 void model_event(model *self, void **event, const char *call)
 {
-    if (!self->failed && !*event) model_check(self, call, self->driver.events.create(&self->driver, event));
+    if (!*event) MODEL_DO(self, call, self->driver.events.create(&self->driver, event));
 }
 
 void model_record(model *self, void *event, gpuarena_stream stream)
 {
-    if (self->failed) return;
-    model_check(self, "cudaEventRecord", self->driver.events.record(&self->driver, event, stream));
+    MODEL_DO(self, "cudaEventRecord", self->driver.events.record(&self->driver, event, stream));
 }
 
 void model_follow(model *self, gpuarena_stream stream, void *event)
 {
-    if (self->failed) return;
-    model_check(self, "cudaStreamWaitEvent", self->driver.events.stream_wait(&self->driver, stream, event));
+    MODEL_DO(self, "cudaStreamWaitEvent", self->driver.events.stream_wait(&self->driver, stream, event));
 }
 
 static void model_record_all(model *self, model_stream *on)          /* up to now */
@@ -400,8 +366,7 @@ static int model_is_gone(const model *self, gpuarena_stream stream)
 
 void model_wait_all(model *self)
 {
-    if (self->failed) return;
-    model_check(self, "cudaDeviceSynchronize", self->driver.events.device_wait(&self->driver));
+    MODEL_DO(self, "cudaDeviceSynchronize", self->driver.events.device_wait(&self->driver));
 }
 
 void model_wait(model *self, gpuarena_stream stream)
@@ -413,7 +378,7 @@ void model_wait(model *self, gpuarena_stream stream)
     }
     model_stream *on = model_stream_of(self, stream);
     model_record_all(self, on);
-    if (!self->failed) model_check(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
+    MODEL_DO(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
 }
 
 /* ---- calls */

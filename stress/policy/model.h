@@ -48,13 +48,18 @@ typedef struct piece_set {                       /* zeroed: empty, by size and t
     int   by_address;
 } piece_set;
 
-void     piece_set_add(piece_set *self, piece *added);
-void     piece_set_remove(piece_set *self, piece *removed);
-piece   *piece_set_first(const piece_set *self);
-piece   *piece_set_after(const piece_set *self, const piece *one);   /* NULL: it is the last */
-piece   *piece_set_best(const piece_set *self, uint64_t bytes);      /* by size: the smallest, then lowest, to fit */
-piece   *piece_set_lowest(const piece_set *self, uint64_t bytes);    /* by address: the first that fits */
-uint64_t piece_set_largest(const piece_set *self);                   /* bytes; 0: empty */
+/* NULL: there is none. best: by size, the smallest, then lowest, to fit. lowest: by address, the first that fits.
+   largest: bytes; 0: empty. */
+void piece_set_add(piece_set *self, piece *added);
+static inline void piece_set_remove(piece_set *of, piece *one) { treap_remove(&of->order, &one->place); }
+static inline piece *piece_set_first(const piece_set *of) { return treap_from(&of->order, 0, 0, 0); }
+static inline piece *piece_set_best(const piece_set *of, uint64_t bytes) { return treap_from(&of->order, bytes, 0, 0); }
+static inline piece *piece_set_lowest(const piece_set *of, uint64_t bytes) { return treap_from(&of->order, 0, 0, bytes); }
+static inline uint64_t piece_set_largest(const piece_set *of) { return treap_heaviest(&of->order); }
+static inline piece *piece_set_after(const piece_set *of, const piece *one)
+{
+    return treap_from(&of->order, one->place.key, one->place.tie + 1, 0);
+}
 
 typedef struct model model;
 
@@ -157,6 +162,8 @@ void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t siz
 gpuarena_status model_status(const gpuarena_driver *driver, int code);
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
 void            model_check(model *self, const char *call, int code);
+/* The same of a call that is not made where this one has failed already. */
+#define MODEL_DO(self, call, made) ((self)->failed ? (void)0 : model_check(self, call, made))
 void            model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
 /* Would pass the limit: of what is reserved now, and so many more. */
 int             model_is_over(const model *self, uint64_t bytes);

@@ -3,6 +3,7 @@
    expandable_segments:True segments are ranges of addresses, in which pages are mapped. */
 #include <stdlib.h>
 
+#include "../base/array.h"
 #include "../base/program.h"
 #include "model.h"
 
@@ -20,31 +21,20 @@ typedef struct pytorch_pool {                    /* pieces have it as their owne
     pytorch_range  *ranges;                      /* expandable */
 } pytorch_pool;
 
-typedef struct pytorch_event pytorch_event;
-struct pytorch_event {                           /* recorded on a stream when a block that it used was freed */
-    pytorch_event  *next;
+typedef struct pytorch_use pytorch_use;
+struct pytorch_use {                             /* of a block, on a stream beside its own */
+    pytorch_use    *next;                        /* of a live block; from its free on, of all that wait */
     gpuarena_stream stream;
-    void           *event;
+    void           *event;                       /* recorded there when the block was freed: this one */
     piece          *freed;
 };
 
 typedef struct pytorch {
-    model          base;
-    pytorch_event *waiting, **waiting_end;       /* oldest first */
-    pytorch_event *spare;                        /* events to be used again */
+    model        base;
+    pytorch_use *waiting, **waiting_end;         /* oldest first */
+    void       **spare;                          /* events to be used again, the latest first */
+    size_t       spare_count, spare_room;
 } pytorch;
-
-typedef struct pytorch_use_of pytorch_use_of;
-struct pytorch_use_of {                          /* a stream that used a live block, beside its own */
-    pytorch_use_of *next;
-    gpuarena_stream stream;
-};
-
-static void pytorch_open(model *base)
-{
-    pytorch *self = (pytorch *)base;
-    self->waiting_end = &self->waiting;
-}
 
 static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
 {
@@ -60,13 +50,13 @@ static uint64_t pytorch_segment(uint64_t bytes)
 
 /* ---- streams */
 
-static void pytorch_use(model *base, piece *used, gpuarena_stream stream)
+static void pytorch_note(model *base, piece *used, gpuarena_stream stream)
 {
-    const pytorch_use_of *at = used->uses;
+    const pytorch_use *at = used->uses;
     (void)base;
     while (at && at->stream != stream) at = at->next;
     if (at || stream == used->stream) return;
-    pytorch_use_of *made = program_need(1, sizeof *made);
+    pytorch_use *made = program_need(1, sizeof *made);
     made->stream = stream;
     made->next = used->uses;
     used->uses = made;
@@ -78,41 +68,39 @@ static void pytorch_go_home(pytorch *self, piece *freed)
     model_put(&self->base, &home->heap.free, freed);
 }
 
-static void pytorch_keep_event(pytorch *self, pytorch_event *unused)
+/* It is over; its event is kept. */
+static void pytorch_end(pytorch *self, pytorch_use *over)
 {
-    unused->next = self->spare;
-    self->spare = unused;
+    ARRAY_RESERVE(self->spare, self->spare_room, self->spare_count + 1);
+    if (over->event) self->spare[self->spare_count++] = over->event;
+    free(over);
 }
 
-static void pytorch_record(pytorch *self, piece *freed, gpuarena_stream stream)
+/* From now on it waits for its event, unless that cannot be recorded. */
+static void pytorch_record(pytorch *self, piece *freed, pytorch_use *use)
 {
-    pytorch_event *made = self->spare;
-    if (self->base.failed) return;
-    if (made) self->spare = made->next;
-    else made = program_need(1, sizeof *made);
-    model_event(&self->base, &made->event, "cudaEventRecord");
-    model_record(&self->base, made->event, stream);
+    if (!self->base.failed && self->spare_count) use->event = self->spare[--self->spare_count];
+    model_event(&self->base, &use->event, "cudaEventRecord");
+    model_record(&self->base, use->event, use->stream);
     if (self->base.failed) {
-        pytorch_keep_event(self, made);
+        pytorch_end(self, use);
         return;
     }
-    made->next = NULL;
-    made->stream = stream;
-    made->freed = freed;
-    *self->waiting_end = made;
-    self->waiting_end = &made->next;
+    use->next = NULL;
+    use->freed = freed;
+    if (!self->waiting) self->waiting_end = &self->waiting;
+    *self->waiting_end = use;
+    self->waiting_end = &use->next;
     freed->event_count++;
 }
 
 static void pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
-    pytorch_use(base, freed, stream);            /* a free elsewhere is a use there */
-    while (freed->uses) {
-        pytorch_use_of *use = freed->uses;
+    pytorch_note(base, freed, stream);           /* a free elsewhere is a use there */
+    for (pytorch_use *use; (use = freed->uses) != NULL;) {
         freed->uses = use->next;
-        pytorch_record(self, freed, use->stream);
-        free(use);
+        pytorch_record(self, freed, use);
     }
     if (!freed->event_count) {
         pytorch_go_home(self, freed);
@@ -123,14 +111,14 @@ static void pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 }
 
 /* Whether an event of the same stream waits before this one: then it is not asked. */
-static int pytorch_is_behind(const pytorch *self, const pytorch_event *asked)
+static int pytorch_is_behind(const pytorch *self, const pytorch_use *asked)
 {
-    const pytorch_event *at = self->waiting;
+    const pytorch_use *at = self->waiting;
     while (at != asked && at->stream != asked->stream) at = at->next;
     return at != asked;
 }
 
-static int pytorch_is_done(pytorch *self, const pytorch_event *asked, int must_wait)
+static int pytorch_is_done(pytorch *self, const pytorch_use *asked, int must_wait)
 {
     const gpuarena_driver *driver = &self->base.driver;
     if (!must_wait && pytorch_is_behind(self, asked)) return 0;
@@ -144,9 +132,10 @@ static int pytorch_is_done(pytorch *self, const pytorch_event *asked, int must_w
 /* Blocks whose events are complete go home; must_wait: the host waits until all are. */
 static void pytorch_events(pytorch *self, int must_wait)
 {
-    pytorch_event **at = &self->waiting, *asked;
+    pytorch_use **at = &self->waiting, *asked;
     while ((asked = *at) != NULL) {
         int is_done = pytorch_is_done(self, asked, must_wait);
+        piece *freed = asked->freed;
         if (self->base.failed) return;
         if (!is_done) {
             at = &asked->next;
@@ -154,10 +143,10 @@ static void pytorch_events(pytorch *self, int must_wait)
         }
         *at = asked->next;
         if (!*at) self->waiting_end = at;
-        pytorch_keep_event(self, asked);
-        if (--asked->freed->event_count) continue;
-        self->base.pending_bytes -= asked->freed->bytes;
-        pytorch_go_home(self, asked->freed);
+        pytorch_end(self, asked);
+        if (--freed->event_count) continue;
+        self->base.pending_bytes -= freed->bytes;
+        pytorch_go_home(self, freed);
     }
 }
 
@@ -201,13 +190,6 @@ static model_range *range_of(const pytorch_pool *pool, uint64_t address)
     return &at->of;
 }
 
-/* What is left of the set's piece behind so many bytes stays in the set; the front is in none. */
-static void pool_cut(pytorch *self, piece_set *set, piece *from, uint64_t bytes)
-{
-    piece_set_remove(set, from);
-    if (from->bytes > bytes) piece_set_add(set, piece_split(&self->base.pieces, from, bytes));
-}
-
 /* Pages from the front of a hole, to hold as many of so many bytes as it can; they join the free blocks around.
    Returns the block that they are in. */
 static piece *hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes)
@@ -217,7 +199,7 @@ static piece *hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t 
     uint64_t mapped = memory_round_up(hole->bytes < bytes ? hole->bytes : bytes, range->page_bytes);
     model_range_map(&self->base, range, begin, begin + mapped / range->page_bytes);
     if (self->base.failed) return NULL;
-    pool_cut(self, &pool->holes, hole, mapped);
+    (void)model_cut(&self->base, &pool->holes, hole, mapped, 1);
     piece *before = hole->previous && hole->previous->state == PIECE_FREE ? hole->previous : hole;
     model_put(&self->base, &pool->heap.free, hole);   /* the left of two that join stays */
     return before;
@@ -296,12 +278,12 @@ static void block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
     model_range_unmap(&self->base, range, begin, end);
     if (self->base.failed) return;
     if (begin * range->page_bytes > offset) {
-        piece *front = block;
-        pool_cut(self, &pool->heap.free, front, begin * range->page_bytes - offset);
+        piece *front = model_cut(&self->base, &pool->heap.free, block, begin * range->page_bytes - offset, 1);
         block = front->next;
+        front->state = PIECE_FREE;
         piece_set_add(&pool->heap.free, front);
     }
-    pool_cut(self, &pool->heap.free, block, (end - begin) * range->page_bytes);
+    (void)model_cut(&self->base, &pool->heap.free, block, (end - begin) * range->page_bytes, 1);
     block->state = PIECE_HOLE;
     model_join_into(&self->base, &pool->holes, block);
 }
@@ -374,25 +356,13 @@ static piece *pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
     return model_cut(base, &pool->heap.free, best, bytes, best->bytes - bytes >= least_rest);
 }
 
-static void pytorch_free_events(pytorch *self, pytorch_event *list)
+static void pytorch_free_uses(const model *base, pytorch_use *list)
 {
     while (list) {
-        pytorch_event *gone = list;
+        pytorch_use *gone = list;
         list = gone->next;
-        if (gone->event) (void)self->base.driver.events.destroy(&self->base.driver, gone->event);
+        if (gone->event) (void)base->driver.events.destroy(&base->driver, gone->event);
         free(gone);
-    }
-}
-
-static void pytorch_free_uses(const model *base)
-{
-    for (size_t at = 0; at < base->live.capacity; at++) {
-        piece *live = (piece *)(uintptr_t)base->live.slots[at].bytes;
-        while (live && live->uses) {
-            pytorch_use_of *gone = live->uses;
-            live->uses = gone->next;
-            free(gone);
-        }
     }
 }
 
@@ -409,23 +379,27 @@ static void pytorch_close(model *base)
             free(gone);
         }
     }
-    pytorch_free_uses(base);
-    pytorch_free_events(self, self->waiting);
-    pytorch_free_events(self, self->spare);
+    for (size_t at = 0; at < base->live.capacity; at++) {
+        const piece *live = (const piece *)(uintptr_t)base->live.slots[at].bytes;
+        if (live) pytorch_free_uses(base, live->uses);
+    }
+    pytorch_free_uses(base, self->waiting);
+    while (self->spare_count) (void)base->driver.events.destroy(&base->driver, self->spare[--self->spare_count]);
+    free(self->spare);
 }
 
 const model_kind model_pytorch = {
     .name = "pytorch", .summary = "PyTorch's native caching allocator",
     .lacks = "its options: max_split_size_mb, roundup_power2_divisions, garbage_collection_threshold; private pools "
              "of graphs",
-    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .open = pytorch_open, .alloc = pytorch_alloc,
-    .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
+    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .alloc = pytorch_alloc, .free = pytorch_free,
+    .use = pytorch_note, .trim = pytorch_release, .close = pytorch_close,
 };
 
 const model_kind model_pytorch_expandable = {
     .name = "pytorch-expandable", .summary = "PyTorch's caching allocator with expandable_segments:True",
     .lacks = "its options; private pools of graphs; a whole range of addresses given back when all of it is idle",
-    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1, .open = pytorch_open,
-    .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT,
-    .alloc = pytorch_alloc, .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .close = pytorch_close,
+    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1,
+    .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT, .alloc = pytorch_alloc, .free = pytorch_free,
+    .use = pytorch_note, .trim = pytorch_release, .close = pytorch_close,
 };
