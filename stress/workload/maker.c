@@ -2,7 +2,6 @@
 #include "maker.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "../base/program.h"
@@ -12,25 +11,13 @@ int maker_end(void *of)
 {
     maker *self = of;
     while (self->array_count > 0) free(self->arrays[--self->array_count]);
-    return self->failed ? -1 : 0;
+    return self->builder->failed ? -1 : 0;
 }
 
 int maker_is_over(const void *of)
 {
     const maker *self = of;
-    return self->failed || self->builder->is_cut;
-}
-
-void maker_refuse(void *of, const char *format, ...)
-{
-    maker *self = of;
-    char text[sizeof self->builder->why->text];
-    va_list values;
-    if (self->failed) return;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    self->failed = stream_refuse(self->builder, "%s", text);
+    return stream_is_over(self->builder);
 }
 
 void *maker_array(void *of, uint64_t count, size_t item_bytes)
@@ -41,7 +28,7 @@ void *maker_array(void *of, uint64_t count, size_t item_bytes)
 
 static uint64_t maker_overflow(void *self)
 {
-    maker_refuse(self, "a size or duration passes 2^64 - 1, expected smaller shapes");
+    MAKER_REFUSE(self, "a size or duration passes 2^64 - 1, expected smaller shapes");
     return 0;
 }
 
@@ -82,7 +69,7 @@ uint64_t maker_draw_side(void *self, family_range sides)
     uint64_t first = (sides.low + MAKER_SIDE_STEP - 1) / MAKER_SIDE_STEP, last = sides.high / MAKER_SIDE_STEP;
     if (sides.low == sides.high) return sides.low;
     if (first <= last) return maker_draw(self, first, last) * MAKER_SIDE_STEP;
-    maker_refuse(self, "no multiple of %d from %" PRIu64 " to %" PRIu64 ", expected N or a wider LO-HI",
+    MAKER_REFUSE(self, "no multiple of %d from %" PRIu64 " to %" PRIu64 ", expected N or a wider LO-HI",
                  (int)MAKER_SIDE_STEP, sides.low, sides.high);
     return sides.low;
 }
@@ -119,7 +106,7 @@ uint64_t maker_draw_gap(void *self, uint64_t mean_ns)
 void maker_label(void *of, const char *label)
 {
     maker *self = of;
-    self->failed = self->failed || stream_step(self->builder, slice_of(label));
+    stream_step(self->builder, slice_of(label));
 }
 
 int maker_step(void *self, const char *name, uint64_t number)
@@ -134,10 +121,7 @@ uint32_t maker_new_on(void *of, uint64_t bytes, uint64_t on_stream)
 {
     maker *self = of;
     const slice no_tag = { NULL, 0 };
-    uint32_t block = 0;
-    self->failed = self->failed
-                   || stream_alloc(self->builder, maker_next(self), bytes, on_stream, no_tag, &block);
-    return block;
+    return stream_alloc(self->builder, maker_next(self), bytes, on_stream, no_tag);
 }
 
 uint32_t maker_new(void *self, uint64_t bytes)
@@ -155,9 +139,7 @@ uint32_t maker_made(void *self, uint64_t bytes, uint32_t from)
 void maker_free_all(void *of, const uint32_t *blocks, size_t count, uint64_t on_stream)
 {
     maker *self = of;
-    for (size_t i = 0; i < count && !self->failed; i++) {
-        self->failed = stream_free_on(self->builder, blocks[i], on_stream);
-    }
+    for (size_t i = 0; i < count; i++) stream_free_on(self->builder, blocks[i], on_stream);
 }
 
 void maker_free(void *self, uint32_t block)
@@ -179,21 +161,19 @@ uint32_t maker_next(const void *of)
 uint64_t maker_bytes(const void *of, uint32_t block)
 {
     const maker *self = of;
-    return self->builder->is_cut ? 0 : self->builder->blocks[block].bytes;
+    return maker_is_over(self) ? 0 : self->builder->blocks[block].bytes;
 }
 
 void maker_kernel(void *of, uint64_t on_stream, uint64_t duration_ns)
 {
     maker *self = of;
-    self->failed = self->failed || stream_kernel(self->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
+    stream_kernel(self->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
 }
 
 void maker_touch_all(void *of, const uint32_t *blocks, size_t count)
 {
     maker *self = of;
-    for (size_t i = 0; i < count && !self->failed; i++) {
-        self->failed = stream_touch(self->builder, blocks[i]);
-    }
+    for (size_t i = 0; i < count; i++) stream_touch(self->builder, blocks[i]);
 }
 
 void maker_touch(void *self, uint32_t block)
@@ -209,6 +189,5 @@ void maker_touch_run(void *self, uint32_t first, uint64_t count)
 void maker_wait(void *of, uint64_t on_stream, uint64_t for_stream)
 {
     maker *self = of;
-    if (on_stream == for_stream) return;
-    self->failed = self->failed || stream_wait(self->builder, on_stream, for_stream);
+    if (on_stream != for_stream) stream_wait(self->builder, on_stream, for_stream);
 }

@@ -1,5 +1,5 @@
-/* The words in which families write their operations: each does nothing once anything has failed, so that a program
-   reads as what it does, and is asked at its end whether all of it went well.
+/* The words in which families write their operations: as the builder's, they do nothing once anything has failed, so
+   that a program reads as what it does, and is asked at its end whether all of it went well.
    It must not know of any one family. */
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
@@ -10,7 +10,6 @@ enum { MAKER_SIDE_STEP = 32, MAKER_ARRAYS = 8 };
 
 typedef struct maker {
     stream_builder *builder;
-    int      failed;                             /* a problem is set; every call returns at once */
     uint64_t random;                             /* the seed, at first */
     void    *arrays[MAKER_ARRAYS];               /* maker_array's */
     size_t   array_count;
@@ -20,8 +19,8 @@ typedef struct maker {
 
 int  maker_end(void *self);                      /* frees its arrays. 0, or -1: failed */
 int  maker_is_over(const void *self);            /* failed, or cut by --ops: to leave loops */
-/* The input is wrong: a problem, as stream_refuse has it, unless there is one. */
-void maker_refuse(void *self, const char *format, ...) PROBLEM_FORMAT(2, 3);
+/* The input is wrong: a problem, as stream_refuse has it. */
+#define MAKER_REFUSE(self, ...) ((void)stream_refuse(((maker *)(void *)(self))->builder, __VA_ARGS__))
 /* Zeroed, with one item more, up to maker_end. MAKER_ARRAYS of them. */
 void *maker_array(void *self, uint64_t count, size_t item_bytes);
 

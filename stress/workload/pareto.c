@@ -50,7 +50,7 @@ static void pareto_make(void *self)
 {
     pareto *state = self;
     uint64_t times = state->kib.high / state->kib.low;
-    if (times < 2) maker_refuse(state, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
+    if (times < 2) MAKER_REFUSE(state, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
     while (times >= (uint64_t)2 << state->doublings) state->doublings++;
     state->blocks = maker_array(state, state->place_count, sizeof *state->blocks);
     state->is_live = maker_array(state, state->place_count, sizeof *state->is_live);

@@ -113,9 +113,9 @@ static void producer_make(void *self)
     int has_side = state->side.low != PRODUCER_LEAST_SIDE || state->side.high != PRODUCER_MOST_SIDE;
     /* An option that would be without effect is a mistake; said with its default it does no harm. */
     if (state->images > 0 && state->max_mib != PRODUCER_MAX_MIB) {
-        maker_refuse(state, "max is given beside images, expected one of them: images have sides");
+        MAKER_REFUSE(state, "max is given beside images, expected one of them: images have sides");
     } else if (state->images == 0 && has_side) {
-        maker_refuse(state, "side is given without images, expected images=N beside it");
+        MAKER_REFUSE(state, "side is given without images, expected images=N beside it");
     }
     state->queue = maker_array(state, state->depth, sizeof *state->queue);
     state->raw = maker_array(state, state->images, sizeof *state->raw);

@@ -18,7 +18,6 @@ enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
 
 typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
-    int    failed;                               /* a problem is set */
     slice  text;                                 /* unread lines */
     slice  line, field;                          /* unread of the line under way; what was read of it last */
     id_map ids;
@@ -26,8 +25,7 @@ typedef struct reader {
     char   separator;                            /* and what stands between its fields */
 } reader;
 
-#define READER_DO(in, call) ((in)->failed = (in)->failed || (call))
-#define READER_REFUSE(in, ...) READER_DO(in, stream_refuse((in)->builder, __VA_ARGS__))
+#define READER_REFUSE(in, ...) stream_refuse((in)->builder, __VA_ARGS__)
 
 static const slice reader_no_tag = { NULL, 0 };
 
@@ -40,7 +38,7 @@ static void reader_drop_return(slice *line)
    before it. One without a newline is refused: whoever wrote it may have been cut off. */
 static int reader_line(reader *in)
 {
-    if (in->failed || in->text.length == 0) return 0;
+    if (in->builder->failed || in->text.length == 0) return 0;
     in->builder->line++;
     slice_take(&in->text, '\n', &in->line);
     if (in->line.length > READER_MAX_LINE_BYTES) {
@@ -49,7 +47,7 @@ static int reader_line(reader *in)
         READER_REFUSE(in, "%s is cut off, expected a newline at its end", slice_show(in->line).text);
     }
     reader_drop_return(&in->line);
-    return !in->failed;
+    return !in->builder->failed;
 }
 
 /* The next field. `name` is for the message when there is none. */
@@ -65,7 +63,7 @@ static uint64_t reader_number(reader *in, const char *name)
 {
     uint64_t number = 0;
     reader_field(in, name);
-    if (!in->failed && !slice_decimal(in->field, &number)) {
+    if (!in->builder->failed && !slice_decimal(in->field, &number)) {
         READER_REFUSE(in, "%s is %s, expected a decimal number below 2^64 in %s", name, slice_show(in->field).text,
                       in->grammar);
     }
@@ -82,7 +80,7 @@ static void reader_end_of_line(reader *in)
    text. */
 static void reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
-    if (in->failed) return;
+    if (in->builder->failed) return;
     id_entry *entry = id_map_add(&in->ids, id);
     if (entry->state == ID_LIVE) {
         READER_REFUSE(in, "%s is live since line %" PRIu64 ", expected its free before this", slice_show(shown).text,
@@ -90,7 +88,7 @@ static void reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, u
     }
     entry->state = ID_LIVE;
     entry->line = in->builder->line;
-    READER_DO(in, stream_alloc(in->builder, id, bytes, on_stream, tag, &entry->value));
+    entry->value = stream_alloc(in->builder, id, bytes, on_stream, tag);
 }
 
 /* NULL: it has failed, now or before. */
@@ -103,17 +101,17 @@ static id_entry *reader_live(reader *in, uint64_t id, slice shown)
         READER_REFUSE(in, "%s is free already, since line %" PRIu64 ", expected a live block", slice_show(shown).text,
                       entry->line);
     }
-    return in->failed ? NULL : entry;
+    return in->builder->failed ? NULL : entry;
 }
 
 /* on_stream NULL: on that of its allocation. */
 static void reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
 {
-    if (in->failed) return;
+    if (in->builder->failed) return;
     entry->state = ID_FREED;
     entry->line = in->builder->line;
-    READER_DO(in, on_stream ? stream_free_on(in->builder, entry->value, *on_stream)
-                            : stream_free(in->builder, entry->value));
+    if (on_stream) stream_free_on(in->builder, entry->value, *on_stream);
+    else stream_free(in->builder, entry->value);
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
@@ -156,16 +154,16 @@ static void trace_step(reader *in)
     slice label = reader_field(in, "LABEL");
     trace_word(in, label, "LABEL");
     reader_end_of_line(in);
-    READER_DO(in, stream_step(in->builder, label));
+    stream_step(in->builder, label);
 }
 
 static void trace_kernel(reader *in)
 {
     uint64_t on_stream = reader_number(in, "STREAM"), duration_ns = reader_number(in, "NANOSECONDS");
-    READER_DO(in, stream_kernel(in->builder, on_stream, duration_ns));
-    while (!in->failed && in->line.bytes) {
+    stream_kernel(in->builder, on_stream, duration_ns);
+    while (!in->builder->failed && in->line.bytes) {
         const id_entry *entry = trace_live(in);
-        READER_DO(in, stream_touch(in->builder, entry->value));
+        if (entry) stream_touch(in->builder, entry->value);
     }
 }
 
@@ -173,7 +171,7 @@ static void trace_wait(reader *in)
 {
     uint64_t on_stream = reader_number(in, "STREAM"), for_stream = reader_number(in, "STREAM2");
     reader_end_of_line(in);
-    READER_DO(in, stream_wait(in->builder, on_stream, for_stream));
+    stream_wait(in->builder, on_stream, for_stream);
 }
 
 static void trace_operation(reader *in)
@@ -250,7 +248,7 @@ static void rmm_read_action(reader *in, rmm_row *row)
 static void rmm_read_column(reader *in, slice name, rmm_row *row)
 {
     const slice field = reader_field(in, "its last column");
-    if (in->failed) return;
+    if (in->builder->failed) return;
     if (slice_is(name, "Action") || slice_is(name, "Event Type")) {
         rmm_read_action(in, row);
     } else if (slice_is(name, "Pointer") || slice_is(name, "Address")) {
@@ -277,10 +275,8 @@ static void rmm_read_column(reader *in, slice name, rmm_row *row)
 static void rmm_apply(reader *in, const rmm_row *row)
 {
     const uint64_t on_stream = row->stream == 1 ? 0 : row->stream;
-    uint32_t block;
     if (row->action == RMM_FAILURE) {
-        READER_DO(in, stream_alloc(in->builder, 0, row->bytes, on_stream, reader_no_tag, &block)
-                      || stream_free_on(in->builder, block, on_stream));
+        stream_free_on(in->builder, stream_alloc(in->builder, 0, row->bytes, on_stream, reader_no_tag), on_stream);
     } else if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
         READER_REFUSE(in, "Pointer is %s for %" PRIu64 " bytes, expected an address",
                       slice_show(row->pointer_text).text, row->bytes);
@@ -299,7 +295,7 @@ static void rmm_read(reader *in)
         slice names = slice_of(in->grammar), name;
         while (slice_take(&names, ',', &name)) rmm_read_column(in, name, &row);
         reader_end_of_line(in);
-        if (!in->failed) rmm_apply(in, &row);
+        if (!in->builder->failed) rmm_apply(in, &row);
     }
 }
 
@@ -367,7 +363,7 @@ static void intervals_play(reader *in, const intervals *all)
         events[2 * i + 1] = upper;
     }
     qsort(events, 2 * all->count, sizeof *events, interval_event_order);
-    for (size_t i = 0; i < 2 * all->count && !in->failed; i++) {
+    for (size_t i = 0; i < 2 * all->count && !in->builder->failed; i++) {
         const interval *row = &all->rows[events[i].row];
         in->builder->line = row->line;
         if (events[i].is_alloc) reader_alloc(in, row->id, row->id_text, row->bytes, 0, reader_no_tag);
@@ -381,7 +377,7 @@ static void intervals_read(reader *in)
     intervals all = { NULL, 0, 0 };
     if (reader_line(in)) in->grammar = slice_is(in->line, intervals_packed) ? intervals_packed : intervals_plain;
     while (reader_line(in)) intervals_add(in, &all);
-    if (!in->failed) intervals_play(in, &all);
+    if (!in->builder->failed) intervals_play(in, &all);
     free(all.rows);
 }
 
@@ -524,12 +520,12 @@ static int replay_text(stream_builder *builder, slice text)
         intervals_read(&in);
     } else {
         builder->line = 1;
-        if (in.text.length == 0) READER_REFUSE(&in, "the file is empty, expected a trace");
-        READER_REFUSE(&in, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
+        if (in.text.length == 0) stream_refuse(builder, "the file is empty, expected a trace");
+        stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
                       slice_show(first).text, rmm_headers[0], intervals_plain);
     }
     id_map_free(&in.ids);
-    return in.failed ? -1 : 0;
+    return builder->failed ? -1 : 0;
 }
 
 static int replay_is_pickle(const replay_content *whole)             /* of a protocol from 2 to 5 */

@@ -44,10 +44,10 @@ static void rival_make(void *self)
     rival *state = self;
     stream_builder *builder = state->training.words.builder;
     if (state->until > 0 && state->until <= state->from) {
-        maker_refuse(state, "until is %" PRIu64 " and from %" PRIu64 ", expected a later operation, or 0: never",
+        MAKER_REFUSE(state, "until is %" PRIu64 " and from %" PRIu64 ", expected a later operation, or 0: never",
                      state->until, state->from);
     } else if (state->until == 0 && state->repeat > 1) {
-        maker_refuse(state, "repeat is given without until, expected until=N beside it");
+        MAKER_REFUSE(state, "repeat is given without until, expected until=N beside it");
     }
     state->training.streams = 1;
     train_begin(&state->training);
@@ -57,7 +57,7 @@ static void rival_make(void *self)
     train_run(&state->training);
     builder->event_count = 0;
     if (maker_is_over(state) || builder->stream->rival_count > 0) return;
-    maker_refuse(state, "from is %" PRIu64 ", expected below %" PRIu64 ", the operations that there are", state->from,
+    MAKER_REFUSE(state, "from is %" PRIu64 ", expected below %" PRIu64 ", the operations that there are", state->from,
                  builder->stream->alloc_count + builder->stream->free_count);
 }
 

@@ -342,7 +342,7 @@ static void serve_judge(serve *state)
                                           : serve_blocks_for(state, most) * state->block_bytes;
     uint64_t least = (bytes + (1 << 20) - 1) >> 20;
     if (least > state->budget_mib) {
-        maker_refuse(state, "budget is %" PRIu64 ", expected at least %" PRIu64 " (MiB), for the longest request",
+        MAKER_REFUSE(state, "budget is %" PRIu64 ", expected at least %" PRIu64 " (MiB), for the longest request",
                      state->budget_mib, least);
     }
 }

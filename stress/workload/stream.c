@@ -18,6 +18,7 @@ int stream_refuse(stream_builder *builder, const char *format, ...)
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    builder->failed = 1;
     if (builder->line > 0) {
         return problem_set(builder->why, EXIT_USAGE, "%s:%" PRIu64 ": %s", builder->source, builder->line, text);
     }
@@ -29,11 +30,17 @@ static int op_is_counted(const op *of)
     return of->kind == OP_ALLOC || of->kind == OP_FREE;
 }
 
-static int stream_append_one(stream_builder *builder, op next)
+int stream_is_over(const stream_builder *builder)
+{
+    return builder->failed || builder->is_cut;
+}
+
+static void stream_append_one(stream_builder *builder, op next)
 {
     op_stream *stream = builder->stream;
     if (stream->op_count >= builder->most_ops) {
-        return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
+        stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
+        return;
     }
     ARRAY_RESERVE(stream->ops, builder->op_capacity, stream->op_count + 1);
     if (stream->thread_count > 1) {
@@ -42,22 +49,21 @@ static int stream_append_one(stream_builder *builder, op next)
     }
     stream->rival_count += next.kind == OP_RIVAL;
     stream->ops[stream->op_count++] = next;
-    return 0;
 }
 
 /* Behind the events that are due. */
-static int stream_append(stream_builder *builder, op next)
+static void stream_append(stream_builder *builder, op next)
 {
     const op_stream *stream = builder->stream;
-    if (!op_is_counted(&next)) return stream_append_one(builder, next);
-    for (; builder->event_count > 0 && builder->events->op <= stream->alloc_count + stream->free_count;
-         builder->events++, builder->event_count--) {
+    const int is_counted = op_is_counted(&next);
+    for (; is_counted && builder->event_count > 0
+         && builder->events->op <= stream->alloc_count + stream->free_count; builder->event_count--) {
         const op due = { builder->events->bytes, 0, 0, (uint32_t)builder->events->gives_back, OP_RIVAL };
-        if (stream_append_one(builder, due)) return -1;
+        stream_append_one(builder, due);
+        builder->events++;
     }
-    if (stream_append_one(builder, next)) return -1;
-    builder->is_cut = --builder->ops_left == 0;
-    return 0;
+    stream_append_one(builder, next);
+    if (is_counted && !builder->failed) builder->is_cut = --builder->ops_left == 0;
 }
 
 /* Same text, same label. Two texts of one hash (never seen) cost a copy each, no more. */
@@ -92,92 +98,95 @@ void stream_begin(stream_builder *builder, op_stream *stream, const char *source
     memset(stream, 0, sizeof *stream);
 }
 
-void stream_end(stream_builder *builder)
+int stream_end(stream_builder *builder, uint64_t seed)
 {
     free(builder->blocks);
     builder->blocks = NULL;
     id_map_free(&builder->label_by_hash);
+    builder->stream->seed = seed;
+    if (builder->failed) op_stream_free(builder->stream);
+    return builder->failed ? -1 : 0;
 }
 
-int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag, uint32_t *block)
+uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     op_stream *stream = builder->stream;
     op next = { bytes, on_stream, (uint32_t)stream->block_count, 0, OP_ALLOC };
     const stream_block made = { bytes, on_stream };
-    *block = 0;
-    if (builder->is_cut) return 0;
+    if (stream_is_over(builder)) return 0;
     if (bytes > UINT64_MAX - builder->live_bytes) {
-        return stream_refuse(builder, "%" PRIu64 " bytes beside %" PRIu64 " live ones, expected a sum below 2^64",
-                             bytes, builder->live_bytes);
+        stream_refuse(builder, "%" PRIu64 " bytes beside %" PRIu64 " live ones, expected a sum below 2^64", bytes,
+                      builder->live_bytes);
+        return 0;
     }
     uint32_t label = tag.bytes ? stream_label(builder, tag) + 1 : 0;
-    if (stream_append(builder, next)) return -1;
+    stream_append(builder, next);
+    if (builder->failed) return 0;
     stream_add_block(builder, id, &made, label);
-    *block = next.first;
     builder->live_bytes += bytes;
     memory_raise(&stream->requested_peak_bytes, builder->live_bytes);
     stream->alloc_count++;
     if (builder->most_bytes && builder->live_bytes > builder->most_bytes) builder->is_cut = 1;
-    return 0;
+    return next.first;
 }
 
-static int stream_append_free(stream_builder *builder, uint32_t block, uint64_t on_stream, uint32_t is_named)
+static void stream_append_free(stream_builder *builder, uint32_t block, uint64_t on_stream, uint32_t is_named)
 {
     const op next = { 0, on_stream, block, is_named, OP_FREE };
-    if (stream_append(builder, next)) return -1;
+    stream_append(builder, next);
+    if (builder->failed) return;
     builder->live_bytes -= builder->blocks[block].bytes;
     builder->stream->free_count++;
-    return 0;
 }
 
-int stream_free(stream_builder *builder, uint32_t block)
+void stream_free(stream_builder *builder, uint32_t block)
 {
-    return builder->is_cut ? 0 : stream_append_free(builder, block, builder->blocks[block].stream, 0);
+    if (!stream_is_over(builder)) stream_append_free(builder, block, builder->blocks[block].stream, 0);
 }
 
-int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
+void stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
 {
-    return builder->is_cut ? 0 : stream_append_free(builder, block, on_stream, 1);
+    if (!stream_is_over(builder)) stream_append_free(builder, block, on_stream, 1);
 }
 
-int stream_step(stream_builder *builder, slice label)
+void stream_step(stream_builder *builder, slice label)
 {
-    op next = { 0, 0, 0, 0, OP_STEP };
-    if (builder->is_cut) return 0;
-    next.first = stream_label(builder, label);
-    return stream_append(builder, next);
+    if (stream_is_over(builder)) return;
+    const op next = { 0, 0, stream_label(builder, label), 0, OP_STEP };
+    stream_append(builder, next);
 }
 
-int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
+void stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
 {
-    op next = { duration_ns, on_stream, (uint32_t)builder->stream->touch_count, 0, OP_KERNEL };
-    if (builder->is_cut) return 0;
+    const op next = { duration_ns, on_stream, (uint32_t)builder->stream->touch_count, 0, OP_KERNEL };
+    if (stream_is_over(builder)) return;
     if (duration_ns > STREAM_MAX_WORK_NS - builder->stream->work_ns) {
-        return stream_refuse(builder, "%" PRIu64 " ns of work beside %" PRIu64 ", expected at most 2^62 ns in all",
-                             duration_ns, builder->stream->work_ns);
+        stream_refuse(builder, "%" PRIu64 " ns of work beside %" PRIu64 ", expected at most 2^62 ns in all",
+                      duration_ns, builder->stream->work_ns);
+        return;
     }
     builder->stream->work_ns += duration_ns;
-    return stream_append(builder, next);
+    stream_append(builder, next);
 }
 
-int stream_touch(stream_builder *builder, uint32_t block)
+void stream_touch(stream_builder *builder, uint32_t block)
 {
     op_stream *stream = builder->stream;
-    if (builder->is_cut) return 0;
+    if (stream_is_over(builder)) return;
     if (stream->touch_count >= STREAM_MAX_TOUCHES) {
-        return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
-                             (int)STREAM_MAX_TOUCHES);
+        stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
+                      (int)STREAM_MAX_TOUCHES);
+        return;
     }
     ARRAY_RESERVE(stream->touches, builder->touch_capacity, stream->touch_count + 1);
     stream->touches[stream->touch_count++] = block;
     stream->ops[stream->op_count - 1].count++;
-    return 0;
 }
 
-int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream)
+void stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream)
 {
-    op next = { for_stream, on_stream, 0, 0, OP_WAIT };
-    return builder->is_cut ? 0 : stream_append(builder, next);
+    const op next = { for_stream, on_stream, 0, 0, OP_WAIT };
+    if (!stream_is_over(builder)) stream_append(builder, next);
 }
 
 /* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it
@@ -267,70 +276,63 @@ void op_stream_free(op_stream *stream)
 
 /* ---- Op by op through the builder, which counts and judges what is kept */
 
-static int copy_stream(stream_builder *builder, const stream_copy *copy, uint64_t number, uint64_t *made)
+static uint64_t copy_stream(stream_builder *builder, const stream_copy *copy, uint64_t number)
 {
-    if (number > (UINT64_MAX - copy->first) / copy->stride) {
-        return stream_refuse(builder, "stream %" PRIu64 ", expected below 2^64 / %" PRIu64 " beside others", number,
-                             copy->stride);
-    }
-    *made = number * copy->stride + copy->first;
+    if (number <= (UINT64_MAX - copy->first) / copy->stride) return number * copy->stride + copy->first;
+    stream_refuse(builder, "stream %" PRIu64 ", expected below 2^64 / %" PRIu64 " beside others", number,
+                  copy->stride);
     return 0;
 }
 
-static int copy_kernel(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+static void copy_kernel(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
 {
-    int failed = stream_kernel(builder, stream, next->value);
-    for (uint32_t at = 0; at < next->count && !failed; at++) {
+    stream_kernel(builder, stream, next->value);
+    for (uint32_t at = 0; at < next->count; at++) {
         uint32_t block = copy->blocks[copy->from->touches[next->first + at]];
-        if (block != STREAM_NO_BLOCK) failed = stream_touch(builder, block);
+        if (block != STREAM_NO_BLOCK) stream_touch(builder, block);
     }
-    return failed;
 }
 
-static int copy_alloc(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+static uint32_t copy_alloc(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
 {
     uint32_t tag = copy->from->tags[next->first];
     uint64_t id = copy->keeps_ids ? copy->from->ids[next->first] : builder->stream->block_count;
     slice label = { NULL, 0 };
     if (tag) label = slice_of(copy->from->labels[tag - 1]);
-    return stream_alloc(builder, id, next->value, stream, label, &copy->blocks[next->first]);
+    return stream_alloc(builder, id, next->value, stream, label);
 }
 
-static int copy_free(stream_builder *builder, const stream_copy *copy, const op *next, uint64_t stream)
+void stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next)
 {
-    uint32_t block = copy->blocks[next->first];
-    if (block == STREAM_NO_BLOCK) return 0;
-    return next->count ? stream_free_on(builder, block, stream) : stream_free(builder, block);
-}
-
-int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next)
-{
-    uint64_t stream = 0, other = 0;
-    if (copy_stream(builder, copy, next->stream, &stream)) return -1;
+    const uint64_t stream = copy_stream(builder, copy, next->stream);
+    const uint32_t block = next->kind == OP_FREE ? copy->blocks[next->first] : STREAM_NO_BLOCK;
     switch (next->kind) {
-    case OP_ALLOC:  return copy_alloc(builder, copy, next, stream);
-    case OP_FREE:   return copy_free(builder, copy, next, stream);
-    case OP_KERNEL: return copy_kernel(builder, copy, next, stream);
-    case OP_STEP:   return stream_step(builder, slice_of(copy->from->labels[next->first]));
-    case OP_RIVAL:  return builder->is_cut ? 0 : stream_append(builder, *next);
-    case OP_WAIT:   break;
+    case OP_ALLOC:
+        copy->blocks[next->first] = copy_alloc(builder, copy, next, stream);
+        return;
+    case OP_FREE:
+        if (block == STREAM_NO_BLOCK) return;
+        if (next->count) stream_free_on(builder, block, stream);
+        else stream_free(builder, block);
+        return;
+    case OP_RIVAL:
+        if (!stream_is_over(builder)) stream_append(builder, *next);
+        return;
+    case OP_KERNEL: copy_kernel(builder, copy, next, stream); return;
+    case OP_STEP:   stream_step(builder, slice_of(copy->from->labels[next->first])); return;
+    case OP_WAIT:   stream_wait(builder, stream, copy_stream(builder, copy, next->value));
     }
-    return copy_stream(builder, copy, next->value, &other) || stream_wait(builder, stream, other) ? -1 : 0;
 }
 
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made, problem *why)
 {
     stream_builder builder;
     const stream_copy copy = { from, program_need(from->block_count, sizeof *copy.blocks), 1, 0, 1 };
-    int failed = 0;
     stream_begin(&builder, made, "subset", UINT64_MAX, why);
     for (size_t block = 0; block < from->block_count; block++) copy.blocks[block] = STREAM_NO_BLOCK;
-    for (size_t index = 0; !failed && index < op_count; index++) {
-        if (keep[index]) failed = stream_copy_op(&builder, &copy, &from->ops[index]);
+    for (size_t index = 0; index < op_count; index++) {
+        if (keep[index]) stream_copy_op(&builder, &copy, &from->ops[index]);
     }
     free(copy.blocks);
-    stream_end(&builder);
-    made->seed = from->seed;
-    if (failed) op_stream_free(made);
-    return failed;
+    return stream_end(&builder, from->seed);
 }

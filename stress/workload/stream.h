@@ -74,6 +74,7 @@ typedef struct stream_builder {
     uint64_t    ops_left;                        /* allocations and frees until the stream is cut */
     size_t      most_ops;                        /* STREAM_MAX_OPS; less: refuse a longer stream */
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
+    int         failed;                          /* a problem is set: likewise */
     uint64_t    live_bytes;
     uint64_t    most_bytes;                      /* once more than this is live the stream is cut; 0: never */
     uint8_t     thread;                          /* makes what is appended; at first 0. Before anything is appended
@@ -86,20 +87,21 @@ typedef struct stream_builder {
 } stream_builder;
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
-void stream_end(stream_builder *builder);        /* frees what only building needs; the op_stream stays */
+/* Frees what only building needs. 0, and the op stream stays, of this seed; or -1: it has failed, and is empty. */
+int  stream_end(stream_builder *builder, uint64_t seed);
+int  stream_is_over(const stream_builder *builder);          /* cut or failed: what is appended has no effect */
 
-/* All return 0, or -1 with a problem, and then nothing more may be appended. Once the stream is cut, *block is 0 and
-   means nothing. */
-int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag,
-                 uint32_t *block);
-int stream_free(stream_builder *builder, uint32_t block);             /* on the stream of its allocation */
-int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream);
-int stream_step(stream_builder *builder, slice label);
-int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
-int stream_touch(stream_builder *builder, uint32_t block);   /* one more block of the kernel appended last */
-int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream);
+/* A block is 0, and means nothing, once it is over. */
+uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag);
+void     stream_free(stream_builder *builder, uint32_t block);               /* on the stream of its allocation */
+void     stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream);
+void     stream_step(stream_builder *builder, slice label);
+void     stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
+void     stream_touch(stream_builder *builder, uint32_t block);      /* one more block of the kernel appended last */
+void     stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream);
 
-/* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
+/* A problem of the input, unless there is one: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE.
+   Returns -1. */
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
 
 /* ---- Operations of one op stream in another, where its blocks and streams have other numbers */
@@ -113,7 +115,7 @@ typedef struct stream_copy {
     int              keeps_ids;                  /* 0: a block's id is its number */
 } stream_copy;
 
-int stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next);
+void stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next);
 
 /* A part that is an op stream itself: what is left out takes all that needs it along. keep: by operation of `from`,
    of which the first op_count count. Ids, tags and labels stay, so that it can be written; one thread makes all.

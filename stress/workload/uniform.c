@@ -23,7 +23,7 @@ static const family_option uniform_options[] = {
 static void uniform_free(uniform *state)
 {
     uint64_t index = maker_draw(state, 0, state->count - 1) % state->live_count;
-    state->words.failed = stream_free(state->words.builder, state->live[index]);
+    stream_free(state->words.builder, state->live[index]);
     state->live[index] = state->live[--state->live_count];
 }
 

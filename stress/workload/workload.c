@@ -290,10 +290,13 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
 }
 
 /* The family's struct, with a value for each of its options, writes the operations. */
-static int workload_write(const request *asked, stream_builder *builder)
+static void workload_write(const request *asked, stream_builder *builder)
 {
     const family *of = asked->of;
-    if (of->read) return of->read(asked->path, builder);
+    if (of->read) {
+        of->read(asked->path, builder);
+        return;
+    }
     maker *self = program_need(1, of->size);
     for (size_t i = 0; i < of->option_count; i++) {
         const family_range *value = &asked->values[i];
@@ -301,9 +304,8 @@ static int workload_write(const request *asked, stream_builder *builder)
     }
     self->builder = builder;
     of->make(self);
-    int failed = maker_end(self);
+    (void)maker_end(self);
     free(self);
-    return failed;
 }
 
 static void workload_begin(stream_builder *builder, op_stream *stream, const char *source,
@@ -336,11 +338,8 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     if (value) *value = turns_seed(seed, options->thread);               /* the thread's own */
     snprintf(source, sizeof source, "workload %s", of->shown.name);
     workload_begin(&builder, stream, source, options, why);
-    int failed = workload_write(&asked, &builder);
-    stream_end(&builder);
-    stream->seed = seed;
-    if (failed) op_stream_free(stream);
-    return failed;
+    workload_write(&asked, &builder);
+    return stream_end(&builder, seed);
 }
 
 /* ---- Several op streams made one: threads dealt out, turns drawn, streams and blocks numbered anew */
@@ -455,31 +454,30 @@ static int mix_deal(mix *self, uint32_t at)
     return 0;
 }
 
-static int mix_op(mix *self, stream_builder *builder, uint32_t index)
+static void mix_op(mix *self, stream_builder *builder, uint32_t index)
 {
     mix_member *member = &self->members[index];
     const stream_copy copy = { &member->stream, member->blocks, self->member_count, index, 0 };
     uint32_t thread = op_stream_thread(&member->stream, member->next);
     builder->thread = (uint8_t)(member->thread + thread * member->stride);
-    return stream_copy_op(builder, &copy, &member->stream.ops[member->next++]);
+    stream_copy_op(builder, &copy, &member->stream.ops[member->next++]);
 }
 
-static int mix_merge(mix *self, stream_builder *builder, uint64_t seed)
+static void mix_merge(mix *self, stream_builder *builder, uint64_t seed)
 {
     uint8_t can_run[WORKLOAD_MAX_THREADS];
     turns order;
     turns_begin(&order, seed, self->thread_count);
     builder->stream->thread_count = self->thread_count;
-    while (!builder->is_cut) {
+    while (!stream_is_over(builder)) {
         for (uint32_t thread = 0; thread < self->thread_count; thread++) {
             const mix_member *member = &self->members[self->member_of[thread]];
             can_run[thread] = member->next < member->stream.op_count;
         }
         uint32_t next = turns_next(&order, can_run);
-        if (next == TURNS_NONE) return 0;
-        if (mix_op(self, builder, self->member_of[next])) return -1;
+        if (next == TURNS_NONE) return;
+        mix_op(self, builder, self->member_of[next]);
     }
-    return 0;
 }
 
 static int mix_all(mix *self, op_stream *stream)
@@ -493,11 +491,8 @@ static int mix_all(mix *self, op_stream *stream)
     snprintf(source, sizeof source, "workload %s", self->text.bytes);
     workload_begin(&builder, stream, source, self->options, self->why);
     uint64_t seed = self->members[0].stream.seed;
-    int failed = mix_merge(self, &builder, seed);
-    stream_end(&builder);
-    stream->seed = seed;
-    if (failed) op_stream_free(stream);
-    return failed;
+    mix_merge(self, &builder, seed);
+    return stream_end(&builder, seed);
 }
 
 static void mix_free(mix *self)

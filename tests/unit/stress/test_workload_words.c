@@ -117,7 +117,7 @@ static void begin(bench *self, uint64_t seed)
 
 static void end(bench *self)
 {
-    stream_end(&self->builder);
+    (void)stream_end(&self->builder, 1);
     op_stream_free(&self->stream);
 }
 
@@ -165,12 +165,13 @@ static void test_labels(void)
 {
     bench test;
     begin(&test, 1);
-    CHECK_INT(stream_step(&test.builder, slice_of("one")) + stream_step(&test.builder, slice_of("one")), ==, 0);
+    for (int time = 0; time < 2; time++) stream_step(&test.builder, slice_of("one"));
     CHECK_INT(test.stream.label_count, ==, 1);
     id_entry *entry = id_map_add(&test.builder.label_by_hash, slice_hash(slice_of("other")));
     entry->state = ID_LIVE;
     entry->value = 0;
-    CHECK_INT(stream_step(&test.builder, slice_of("other")), ==, 0);
+    stream_step(&test.builder, slice_of("other"));
+    CHECK_INT(test.builder.failed, ==, 0);
     CHECK_INT(test.stream.label_count, ==, 2);
     CHECK_STR(test.stream.labels[test.stream.ops[2].first], "other");
     end(&test);
