@@ -65,7 +65,7 @@ static const char *figure_class(const char *prefix, size_t policy, char text[32]
 }
 
 /* The figure's axes, and above them a legend of its policies. */
-static void figure_open(drawing *self, const plot_frame *frame, const plot_axis *x, const plot_axis *y)
+static void figure_open(drawing *self, const plot_axis *x, const plot_axis *y)
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char names[FIGURE_MOST_NAMES][64], class[32];
@@ -75,7 +75,7 @@ static void figure_open(drawing *self, const plot_frame *frame, const plot_axis 
     for (size_t at = 0; at < count; at++) {
         shown[at] = figure_policy(&self->list->rows[self->policies[at]], 28, names[at]);
     }
-    plot_open(&self->on, self->on.out, frame, x, y, plot_legend_lines(shown, count));
+    plot_open(&self->on, x, y, plot_legend_lines(shown, count));
     for (size_t at = 0; at < count; at++) plot_legend_add(&legend, figure_class("line ", at, class), shown[at]);
     plot_axes(&self->on);
 }
@@ -179,7 +179,7 @@ static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t 
     figure_bar_number(self, index, kind->beside, FIGURE_BARS_RIGHT + 68.0, text_y);
 }
 
-static void figure_bars(drawing *self, const plot_frame *frame)
+static void figure_bars(drawing *self)
 {
     const figure_bar_kind *kind = &figure_bar_kinds[self->kind];
     plot *on = &self->on;
@@ -191,7 +191,7 @@ static void figure_bars(drawing *self, const plot_frame *frame)
         x.most = fmax(x.most, figure_bar_value(of, kind, kind->column));
         x.most = fmax(x.most, figure_bar_value(of, kind, kind->within));
     }
-    plot_open(on, on->out, frame, &x, &y, 0);
+    plot_open(on, &x, &y, 0);
     on->left = FIGURE_BARS_LEFT;
     on->right = FIGURE_BARS_RIGHT;
     on->x.most = plot_round_up(&on->x);
@@ -269,7 +269,7 @@ static void figure_limit(const plot *on, const record *drawn)
     plot_text(on, on->right - 4.0, y - 4.0, "q", "end", "limit");
 }
 
-static void figure_memory(drawing *self, const plot_frame *frame)
+static void figure_memory(drawing *self)
 {
     static const struct { const char *class, *name, *series; figure_value *value; } lines[] = {
         { "line l4", "reserved", "reserved_bytes", figure_reserved },
@@ -283,7 +283,7 @@ static void figure_memory(drawing *self, const plot_frame *frame)
     char number[32];
     const plot_axis x = figure_ops_axis(self);
     const plot_axis y = { 0.0, (double)self->most_reserved_bytes, 0, PLOT_BYTES, "memory", 0 };
-    plot_open(on, on->out, frame, &x, &y, 1);
+    plot_open(on, &x, &y, 1);
     figure_steps_room(self);
     plot_legend legend = { on, 0.0, 0 };
     for (size_t at = 0; at < FIGURE_LINES; at++) plot_legend_add(&legend, lines[at].class, lines[at].name);
@@ -303,13 +303,13 @@ static void figure_memory(drawing *self, const plot_frame *frame)
                        plot_count(refusal->op, number, sizeof number));
 }
 
-static void figure_shares(drawing *self, const plot_frame *frame)
+static void figure_shares(drawing *self)
 {
     int is_idle = self->kind == FIGURE_IDLE;
     char class[32];
     const plot_axis x = figure_ops_axis(self);
     const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, is_idle ? "reserved, not live" : "1 - largest free / free", 0 };
-    figure_open(self, frame, &x, &y);
+    figure_open(self, &x, &y);
     for (size_t at = 0; at < self->policy_count; at++) {
         const row *of = &self->list->rows[self->policies[at]];
         if (!of->recording || (!is_idle && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE)) continue;
@@ -363,7 +363,7 @@ static void figure_percentile_names(const plot *on)
 }
 
 /* The log axis goes from a power of ten to one. */
-static void figure_latency(drawing *self, const plot_frame *frame)
+static void figure_latency(drawing *self)
 {
     plot_point points[LATENCY_POINTS];
     const plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL, 0 };
@@ -374,7 +374,7 @@ static void figure_latency(drawing *self, const plot_frame *frame)
             while (points[count].y > y.most) y.most *= 10.0;
         }
     }
-    figure_open(self, frame, &x, &y);
+    figure_open(self, &x, &y);
     figure_percentile_names(&self->on);
     for (size_t at = 0; at < self->policy_count; at++) {
         size_t count = figure_latency_points(self->list->rows[self->policies[at]].times, points);
@@ -395,7 +395,7 @@ static size_t figure_holes_points(const drawing *self, size_t policy, row_column
     return count;
 }
 
-static void figure_holes(drawing *self, const plot_frame *frame)
+static void figure_holes(drawing *self)
 {
     int is_ns = self->kind == FIGURE_HOLES_NS;
     row_column column = is_ns ? COLUMN_NS_PER_PAIR : COLUMN_PAIR_INSTRUCTIONS;
@@ -410,7 +410,7 @@ static void figure_holes(drawing *self, const plot_frame *frame)
         }
     }
     x.least = fmin(fmax(x.least, 1.0), x.most);
-    figure_open(self, frame, &x, &y);
+    figure_open(self, &x, &y);
     for (size_t at = 0; at < self->policy_count; at++) {
         size_t count = figure_holes_points(self, at, column, points);
         figure_curve(self, at, points, count, row_table[column].name);
@@ -556,15 +556,21 @@ static drawing figure_begin(FILE *out, const figure_sheet *sheet, const figure *
     return made;
 }
 
+/* The element says what it is to those who cannot see it. */
 void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement)
 {
     const figure *shown = &sheet->figures[at];
     const figure_type *type = &figure_types[shown->kind];
+    const unsigned number = (unsigned)at + 1;    /* makes ids */
     figure_words words;
-    const plot_frame frame = { (unsigned)at + 1, placement, words.title, words.heading, type->description };
     drawing self = figure_begin(out, sheet, shown);
     figure_title(&words, &sheet->list->rows[shown->first], type->is_of_row, type->what);
-    type->draw(&self, &frame);
-    plot_close(&self.on);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"%s viewBox=\"0 0 %d %d\" role=\"img\" "
+            "aria-labelledby=\"t%u d%u\">", placement, PLOT_WIDTH, PLOT_HEIGHT, number, number);
+    text_print(out, xml_text, "<title id=\"t%u\">%s</title><desc id=\"d%u\">%s</desc>\n", number, words.title,
+               number, type->description);
+    plot_text(&self.on, 4.0, 15.0, "t", "start", words.heading);
+    type->draw(&self);
+    fputs("</svg>\n", out);
     free(self.policies);
 }

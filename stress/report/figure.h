@@ -42,6 +42,7 @@ typedef struct figure_sheet {
 figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_bytes);
 /* 1: it begins a set, which is laid out together: the figures of a workload, or those of one row, or all maps. */
 int  figure_begins(const figure_sheet *sheet, size_t at);
+/* placement: further attributes of its element; "": none. */
 void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement);
 
 /* "train / paged: memory"; without the policy, unless is_row. heading: the title as far as it fits. */
@@ -60,7 +61,7 @@ typedef struct drawing {                         /* of one figure */
     size_t              policy_count;
     uint64_t            most_ops, most_axis_bytes, most_reserved_bytes;      /* of the workload's rows, at least 1 */
 } drawing;
-typedef void figure_draw(drawing *self, const plot_frame *frame);
+typedef void figure_draw(drawing *self);
 figure_draw figure_map;
 
 /* From the first op to the last of the workload's rows. */

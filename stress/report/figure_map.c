@@ -387,13 +387,13 @@ static void figure_map_caption(const drawing *self)
     fputs("</text>\n", self->on.out);
 }
 
-void figure_map(drawing *self, const plot_frame *frame)
+void figure_map(drawing *self)
 {
     const record *drawn = self->list->rows[self->first].recording;
     plot *on = &self->on;
     const plot_axis x = figure_ops_axis(self);
     const plot_axis y = { 0.0, (double)self->most_axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
-    plot_open(on, on->out, frame, &x, &y, 2);
+    plot_open(on, &x, &y, 2);
     figure_steps_room(self);
     on->y.most = y.most;                         /* to the brim: cells are whole */
     figure_map_legend(on, drawn);

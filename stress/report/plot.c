@@ -140,10 +140,8 @@ static double plot_tenths(double value)
     return floor(value * 10.0 + 0.5) / 10.0;
 }
 
-void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *x, const plot_axis *y,
-               unsigned legend_lines)
+void plot_open(plot *self, const plot_axis *x, const plot_axis *y, unsigned legend_lines)
 {
-    self->out = out;
     self->left = PLOT_LEFT;
     self->right = PLOT_RIGHT;
     self->top = PLOT_TOP + (double)legend_lines * PLOT_LEGEND_LINE;
@@ -154,16 +152,6 @@ void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *
     if (!(self->x.most > self->x.least)) self->x.most = self->x.least + 1.0;
     if (!(self->y.most > self->y.least)) self->y.most = self->y.least + 1.0;
     self->y.most = plot_round_up(&self->y);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"%s viewBox=\"0 0 %d %d\" role=\"img\" "
-            "aria-labelledby=\"t%u d%u\">", frame->placement, PLOT_WIDTH, PLOT_HEIGHT, frame->number, frame->number);
-    text_print(out, xml_text, "<title id=\"t%u\">%s</title><desc id=\"d%u\">%s</desc>\n", frame->number, frame->title,
-               frame->number, frame->description);
-    plot_text(self, 4.0, 15.0, "t", "start", frame->heading);
-}
-
-void plot_close(const plot *self)
-{
-    fputs("</svg>\n", self->out);
 }
 
 static double plot_share(const plot_axis *axis, double value)

@@ -1,5 +1,4 @@
-/* Drawing: one figure as an <svg> element with axes, lines, areas and texts, which says what it is to those who
-   cannot see it. Colours are classes of plot_style alone.
+/* Drawing: what is in the <svg> element of a figure: axes, lines, areas and texts. Colours are classes of plot_style alone.
    Knows nothing of rows or records. */
 #ifndef STRESS_REPORT_PLOT_H
 #define STRESS_REPORT_PLOT_H
@@ -10,8 +9,7 @@
 
 enum {
     PLOT_WIDTH = 420, PLOT_HEIGHT = 280,         /* of a figure, in units of its own */
-    PLOT_LINES = 8,                              /* classes l0.. of lines and bars: colour and dash */
-    PLOT_CELLS = 10                              /* classes c0.. of cells: see plot_cell_name */
+    PLOT_LINES = 8                               /* classes l0.. of lines and bars: colour and dash */
 };
 
 typedef enum plot_unit { PLOT_COUNT, PLOT_BYTES, PLOT_SHARE, PLOT_NS, PLOT_RATIO } plot_unit;
@@ -24,14 +22,8 @@ typedef struct plot_axis {
     unsigned    steps;                           /* from tick to tick, at most; 0: 6 */
 } plot_axis;
 
-typedef struct plot_frame {
-    unsigned    number;                          /* of the figure in its document: makes ids */
-    const char *placement;                       /* further attributes of the element; "": none */
-    const char *title, *heading, *description;   /* heading: the title as far as it fits */
-} plot_frame;
-
 typedef struct plot {
-    FILE     *out;
+    FILE     *out;                               /* set before plot_open */
     double    left, top, right, bottom;          /* of the plot area */
     double    name_y;                            /* where the vertical axis has its name */
     plot_axis x, y;
@@ -42,13 +34,11 @@ typedef struct plot_point { double x, y; } plot_point;
 /* The style of figures, for a <style> element: light and dark, screen and paper. */
 extern const char plot_style[];
 
-/* Opens the element; axes are drawn by plot_axes. legend_lines: room for so many above the plot area. */
-void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *x, const plot_axis *y,
-               unsigned legend_lines);
+/* Takes the axes, which plot_axes draws. legend_lines: room for so many above the plot area. */
+void plot_open(plot *self, const plot_axis *x, const plot_axis *y, unsigned legend_lines);
 /* An element of its own says which values stand where: data-x, data-y: least, most, lin or log; data-area: left, top,
    right, bottom. */
 void plot_axes(const plot *self);
-void plot_close(const plot *self);
 
 double plot_x(const plot *self, double value);   /* in units of the figure */
 double plot_y(const plot *self, double value);
