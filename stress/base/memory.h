@@ -34,10 +34,42 @@ static inline void memory_raise(uint64_t *peak, uint64_t value)
 }
 
 /* 1 - largest / free, 0 when nothing is free. */
-double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes);
-int    memory_needs_largest(const memory_track *track, const memory_use *use);   /* 1: memory_sample looks at it */
-void   memory_sample(memory_track *track, const memory_use *use);            /* after each op that may change it */
-void   memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes);   /* the first counts */
-double memory_footprint(const memory_track *track);                  /* reserved peak / requested peak; 0: none */
+static inline double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes)
+{
+    if (!free_bytes || largest_bytes >= free_bytes) return 0.0;
+    return 1.0 - (double)largest_bytes / (double)free_bytes;
+}
+
+/* 1: memory_sample looks at what is the largest. */
+static inline int memory_needs_largest(const memory_track *track, const memory_use *use)
+{
+    return use->reserved_bytes > track->reserved_peak_bytes && !track->failed;
+}
+
+/* After each op that may change it. */
+static inline void memory_sample(memory_track *track, const memory_use *use)
+{
+    if (memory_needs_largest(track, use)) {
+        track->fragmentation = memory_fragmentation(use->free_bytes, use->largest_bytes);
+    }
+    memory_raise(&track->requested_peak_bytes, use->requested_bytes);
+    memory_raise(&track->live_peak_bytes, use->live_bytes);
+    memory_raise(&track->reserved_peak_bytes, use->reserved_bytes);
+    memory_raise(&track->stranded_peak_bytes, use->stranded_bytes);
+    memory_raise(&track->pending_peak_bytes, use->pending_bytes);
+}
+
+/* The first counts. */
+static inline void memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes)
+{
+    if (!track->failed++) track->fragmentation = memory_fragmentation(free_bytes, largest_bytes);
+}
+
+/* Reserved peak / requested peak; 0: none. */
+static inline double memory_footprint(const memory_track *track)
+{
+    if (!track->requested_peak_bytes) return 0.0;
+    return (double)track->reserved_peak_bytes / (double)track->requested_peak_bytes;
+}
 
 #endif

@@ -324,7 +324,7 @@ static int compare_all(compare *self, problem *why)
         }
     }
     if (is_partial && !exit_code && values[CLI_STRICT].given) exit_code = EXIT_GATE;
-    return output_finish_stdout(why) ? why->exit_code : exit_code;
+    return output_finish(stdout, why) ? why->exit_code : exit_code;
 }
 
 static int compare_act(const cli *asked, problem *why)

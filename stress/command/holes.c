@@ -7,7 +7,6 @@
 #include "../measure/stage.h"
 #include "../base/rounds.h"
 #include "../result/gate.h"
-#include "../measure/holes.h"
 #include "../base/interrupt.h"
 #include "../run/plan.h"
 #include "../policy/policy.h"

@@ -170,7 +170,7 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     if (asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
     else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, &self->gates);
     int failed = output_list_files(outputs, &material, why);
-    return output_finish_stdout(why) || failed ? -1 : 0;
+    return output_finish(stdout, why) || failed ? -1 : 0;
 }
 
 static int merge_act(const cli *asked, problem *why)

@@ -198,7 +198,7 @@ static int shrink_write(shrink *self)
     }
     if (!failed && !self->asked->values[CLI_QUIET].given) {
         shrink_tell(self, &made, &result, self->outputs.takes_stdout ? stderr : stdout);
-        failed = output_finish_stdout(self->why);
+        failed = output_finish(stdout, self->why);
     }
     if (!failed && !self->outputs.takes_stdout) {
         snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);

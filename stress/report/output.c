@@ -132,17 +132,12 @@ static int output_file_close(output_file *self)
     return cause;
 }
 
-static int output_finish(FILE *ours, problem *why)
+int output_finish(FILE *ours, problem *why)
 {
     errno = 0;
     if (!fflush(ours) && !ferror(ours)) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", ours == stdout ? "stdout" : "stderr",
                        errno ? strerror(errno) : "write error");
-}
-
-int output_finish_stdout(problem *why)
-{
-    return output_finish(stdout, why);
 }
 
 /* -1 and a problem, EXIT_HARNESS: it cannot be written, or not all of it arrived. is_summary: it is added. */
@@ -397,5 +392,5 @@ int output_list_write(const output_list *self, const output_material *material, 
         table_write(shown, material->list, material->environment, &style);
         if (material->gates) gate_write(shown, material->gates);
     }
-    return output_finish_stdout(why) || failed ? -1 : 0;
+    return output_finish(stdout, why) || failed ? -1 : 0;
 }

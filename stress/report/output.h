@@ -19,8 +19,8 @@ typedef struct output {
     int                is_new;                   /* nothing was there before it was tried */
 } output;
 
-/* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
-int output_finish_stdout(problem *why);
+/* Flushes stdout or stderr: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
+int output_finish(FILE *ours, problem *why);
 
 /* ---- All that a command writes: its files, and the table for people, on whichever of stdout and stderr is left */
 

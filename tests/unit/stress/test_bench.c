@@ -5,7 +5,6 @@
 
 #include "stress/base/crowd.h"
 #include "stress/measure/stage.h"
-#include "stress/measure/holes.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
 
