@@ -1,4 +1,5 @@
-/* Drawing: what is in the <svg> element of a figure: axes, lines, areas and texts. Colours are classes of plot_style alone.
+/* Drawing: what is in the <svg> element of a figure: axes, lines, areas and texts. Colours are classes of plot_style
+   alone.
    Knows nothing of rows or records. */
 #ifndef STRESS_REPORT_PLOT_H
 #define STRESS_REPORT_PLOT_H

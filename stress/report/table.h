@@ -1,5 +1,5 @@
-/* What people read of rows: texts of cells, columns, sentences; and the table of them: one line a row, as many columns
-   as the terminal is wide, and below it what each workload comes to; ASCII.
+/* What people read of rows: texts of cells, columns, sentences; and the table of them: one line a row, as many
+   columns as the terminal is wide, and below it what each workload comes to; ASCII.
    Knows nothing of files. */
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H

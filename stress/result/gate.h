@@ -60,8 +60,8 @@ int      case_is_repeat(const case_index *in, size_t line);  /* of its own list:
 int      case_agrees(const row_list *of, row_column column);
 interval case_samples(const row_list *of, row_column column, int is_timed);
 
-/* ---- Repeats: rows that are the same but for what was measured. Their times as a median with its interval, and their
-        latencies as one histogram, bucket by bucket: percentiles are of that, and no average of percentiles */
+/* ---- Repeats: rows that are the same but for what was measured. Their times as a median with its interval, and
+        their latencies as one histogram, bucket by bucket: percentiles are of that, and no average of percentiles */
 
 typedef enum repeats_part {                      /* of a row: in nanoseconds, then, from WAITED on, in virtual ones */
     REPEATS_ALLOC, REPEATS_HIT, REPEATS_MISS, REPEATS_FREE, REPEATS_WAITED, REPEATS_SERVED, REPEATS_PARTS
