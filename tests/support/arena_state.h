@@ -4,37 +4,21 @@
 #ifndef TESTS_ARENA_STATE_H
 #define TESTS_ARENA_STATE_H
 
+#include "arena_walk.h"
 #include "fake_driver.h"
 #include "tap.h"
 
 typedef struct arena_state {
     gpuarena_stats stats;
-    uint64_t digest;                             /* of all blocks */
+    walked seen;
     uint64_t failure_serial;
 } arena_state;
-
-static inline uint64_t state_mix(uint64_t digest, uint64_t value)
-{
-    digest = (digest ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return digest ^ digest >> 29;
-}
-
-static inline gpuarena_result state_visit(const gpuarena_block *block, void *user)
-{
-    uint64_t *digest = user;
-    *digest = state_mix(state_mix(*digest, slot_address(block->ptr)), block->bytes);
-    *digest = state_mix(state_mix(*digest, (uint64_t)block->state), block->serial);
-    *digest = state_mix(state_mix(*digest, block->requested_bytes), block->tag);
-    *digest = state_mix(*digest, (uint64_t)(uintptr_t)block->stream);
-    return GPUARENA_OK;
-}
 
 /* Everything that can be seen of the arena. */
 static inline void state_take(const gpuarena *arena, arena_state *state)
 {
     gpuarena_failure failure;
-    memset(state, 0, sizeof *state);
-    (void)gpuarena_walk(arena, state_visit, &state->digest);
+    state->seen = walk_arena(arena);
     gpuarena_walk_stats(arena, &state->stats);
     gpuarena_last_failure(arena, &failure);
     state->failure_serial = failure.serial;
@@ -44,7 +28,7 @@ static inline void state_take(const gpuarena *arena, arena_state *state)
 static inline int state_same(const arena_state *before, const arena_state *after)
 {
     const gpuarena_stats *left = &before->stats, *right = &after->stats;
-    return before->digest == after->digest && left->live_bytes == right->live_bytes
+    return before->seen.digest == after->seen.digest && left->live_bytes == right->live_bytes
         && left->cached_bytes == right->cached_bytes && left->reserved_bytes == right->reserved_bytes
         && left->limit_bytes == right->limit_bytes && left->requested_peak_bytes == right->requested_peak_bytes
         && left->live_peak_bytes == right->live_peak_bytes && left->alloc_count == right->alloc_count
@@ -57,8 +41,7 @@ static inline const char *state_audit(const gpuarena *arena, const fake_device *
     static char message[128];
     gpuarena_stats stats;
     gpuarena_get_stats(arena, &stats);
-    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes != stats.reserved_bytes)
-        return "live + pending + cached + children is not reserved";
+    if (wrong_sums(&stats)) return wrong_sums(&stats);
     if (device && device->slots.held_bytes != stats.reserved_bytes) return "ledger and reserved differ";
     if (device && device->host.bytes != stats.host_bytes) return "host_bytes is not what was allocated";
     return gpuarena_check(arena, message, sizeof message) == GPUARENA_OK ? "" : message;

@@ -7,28 +7,52 @@
 #include "host_memory.h"
 #include "sim_device.h"
 #include "stress/sim/engine.h"
+#include "stress/sim/entries.h"
 #include "stress/sim/vmem.h"
 
-/* X(NAME, member): the entries of the driver table. */
+/* X(NAME, member, kind, bytes, answer): the entries of the driver table. The kind's parameters are those of
+   stress/sim/entries.h; bytes: what a fault `above` goes by; answer: where no fault strikes. */
+#define DEVICE_SERVED(X) \
+    X(info, memory.info, memory_info, 0, made_info(self, kind, free_bytes, total_bytes)) \
+    X(obtain, memory.obtain, memory_obtain, bytes, made_obtain(self, kind, ptr, bytes, stream)) \
+    X(reserve, vm.reserve, vm_reserve, bytes, made_reserve(self, address, bytes, alignment)) \
+    X(release, vm.release, vm_release, bytes, device.real.vm.release(self, page_of(address), bytes)) \
+    X(create, vm.create, vm_create, bytes, made_create(self, page, bytes, traits)) \
+    X(destroy, vm.destroy, vm_destroy, bytes, made_destroy(self, page, bytes)) \
+    X(map, vm.map, vm_map, bytes, device.real.vm.map(self, address, bytes, page)) \
+    X(access, vm.access, vm_access, bytes, device.real.vm.access(self, address, bytes, mode)) \
+    X(unmap, vm.unmap, vm_unmap, bytes, device.real.vm.unmap(self, address, bytes)) \
+    X(event_create, events.create, events_create, 0, \
+      counted(&device.event_count, 1, device.real.events.create(self, event))) \
+    X(record, events.record, events_record, 0, device.real.events.record(self, event, stream)) \
+    X(query, events.query, events_query, 0, device.real.events.query(self, event)) \
+    X(host_wait, events.host_wait, events_host_wait, 0, device.real.events.host_wait(self, event)) \
+    X(stream_wait, events.stream_wait, events_stream_wait, 0, device.real.events.stream_wait(self, stream, event)) \
+    X(device_wait, events.device_wait, events_device_wait, 0, device.real.events.device_wait(self)) \
+    X(active, capture.active, capture_active, 0, device.real.capture.active(self, stream, active)) \
+    X(clear, clear, device_clear, bytes, device.real.clear(self, ptr, bytes, stream)) \
+    X(get_handle, ipc.get_handle, ipc_get_handle, 0, \
+      device.real.ipc.get_handle(self, bench_at(ptr, 0 - device.shift), handle)) \
+    X(open_handle, ipc.open_handle, ipc_open_handle, 0, \
+      counted(&device.open_count, 1, device.real.ipc.open_handle(self, handle, ptr))) \
+    X(close_handle, ipc.close_handle, ipc_close_handle, 0, \
+      counted(&device.open_count, -1, device.real.ipc.close_handle(self, ptr))) \
+    X(from_page, fd.from_page, fd_from_page, 0, device.real.fd.from_page(self, page, fd)) \
+    X(to_page, fd.to_page, fd_to_page, 0, made_to_page(self, fd, page)) \
+    X(peer, peer, device_peer, 0, device.real.peer(self, number))
+/* And those that a fault leaves something to do. Calls on memory come first. */
 #define DEVICE_TABLE(X) \
-    X(info, memory.info) X(obtain, memory.obtain) X(give_back, memory.give_back) \
-    X(reserve, vm.reserve) X(release, vm.release) X(create, vm.create) X(destroy, vm.destroy) X(map, vm.map) \
-    X(access, vm.access) X(unmap, vm.unmap) \
-    X(event_create, events.create) X(event_destroy, events.destroy) X(record, events.record) \
-    X(query, events.query) X(host_wait, events.host_wait) X(stream_wait, events.stream_wait) \
-    X(device_wait, events.device_wait) \
-    X(active, capture.active) X(exchange_mode, capture.exchange_mode) X(clear, clear) \
-    X(get_handle, ipc.get_handle) X(open_handle, ipc.open_handle) X(close_handle, ipc.close_handle) \
-    X(from_page, fd.from_page) X(to_page, fd.to_page) X(peer, peer)
+    X(give_back, memory.give_back, , , ) DEVICE_SERVED(X) \
+    X(event_destroy, events.destroy, , , ) X(exchange_mode, capture.exchange_mode, , , )
 typedef enum device_entry {
-#define X(name, member) ENTRY_##name,
+#define X(name, member, kind, bytes, answer) ENTRY_##name,
     DEVICE_TABLE(X)
 #undef X
     ENTRY_host,                                  /* the arena's calls for host memory */
     ENTRY_COUNT                                  /* in a fault: any entry but host */
 } device_entry;
 static const char *const device_entries[] = {
-#define X(name, member) #name,
+#define X(name, member, kind, bytes, answer) #name,
     DEVICE_TABLE(X)
 #undef X
     "host", "any"
@@ -37,7 +61,10 @@ static const char *const device_entries[] = {
 enum { DEVICE_FAULTS = 4, DEVICE_ASKED = 256, DEVICE_ARENAS = 16 };
 enum { CODE_UNLOADING = SIM_UNLOADING, CODE_LOST = SIM_ILLEGAL_ADDRESS };
 enum { MODE_RELAXED = 2 };                       /* cudaStreamCaptureModeRelaxed */
-typedef enum device_lie { LIE_NONE, LIE_NULL, LIE_MISALIGNED, LIE_OVERLAP, LIE_WRAP } device_lie;
+/* Of the next obtain; but that the next destroy failed, or that no page begins at what the next reserve gives. */
+typedef enum device_lie { LIE_NONE, LIE_NULL, LIE_MISALIGNED, LIE_OVERLAP, LIE_WRAP, LIE_DESTROYED, LIE_RESERVE,
+                          LIE_COUNT } device_lie;
+static const char *const device_lies[] = { "", "null", "misaligned", "overlap", "wrap", "destroyed", "reserve" };
 
 typedef struct device_fault {
     device_entry entry;
@@ -66,10 +93,9 @@ static struct {
     int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
     uint64_t host_refused;                       /* the size of the request for host memory that was struck last;
                                                     0: as much was given since */
-    device_lie lie;                              /* what the next obtain does */
+    device_lie lie;                              /* to come */
     uint64_t said_free;                          /* what info answers as free, if is_said */
-    int is_said, is_destroyed_wrongly;           /* the next destroy does it, and answers that it failed */
-    int is_reserved_wrongly;                     /* the next reserve gives an address that is no page's */
+    int is_said;
     uint64_t imported;                           /* the handle of another's memory that was had last; 0: none */
     uint64_t open_count;                         /* of segments */
     uint64_t shift;                              /* how far behind a granule's start segments begin */
@@ -173,24 +199,21 @@ static void device_take(const gpuarena_driver *self, uint64_t bytes)
     if (!bytes || (bytes % SIM_GRANULE && !device.small_sizes)) device_blame("a size that is no multiple of 2 MiB");
 }
 
-/* ---- the table: an entry is counted, may fail, and does `call` else. What lies on both sides of it are the faults,
-   and whoever runs threads. */
-
-#define DEVICE_CALL(name, bytes_asked, call, parameters) \
-    static int device_##name parameters \
-    { \
-        int code = device_begin(self, ENTRY_##name, bytes_asked); \
-        return device_end(self, ENTRY_##name, code ? code : call); \
-    }
-/* The machine's own. */
-#define DEVICE_OWN(name, member, bytes_asked, arguments, parameters) \
-    DEVICE_CALL(name, bytes_asked, device.real.member arguments, parameters)
+/* ---- what entries do that is not the machine's own */
 
 static int made_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     int code = device.real.memory.info(self, kind, free_bytes, total_bytes);
     if (!code && device.is_said) *free_bytes = device.said_free;
     return code;
+}
+
+/* Once. */
+static int device_lies_as(device_lie lie)
+{
+    int does = device.lie == lie;
+    if (does) device.lie = LIE_NONE;
+    return does;
 }
 
 /* A range that no device should give. */
@@ -209,26 +232,12 @@ static int lied_obtain(void **ptr, uint64_t bytes)
 static int made_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                        gpuarena_stream stream)
 {
-    if (device.lie) return lied_obtain(ptr, bytes);
+    if (device.lie && device.lie < LIE_DESTROYED) return lied_obtain(ptr, bytes);
     int code = device.real.memory.obtain(self, kind, ptr, bytes + device.shift, stream);
     if (code) return code;
     device_take(self, bytes);
     device.overlapped = *ptr = bench_at(*ptr, device.shift);
     return 0;
-}
-
-/* A driver that is unloading may answer so, and has taken it all the same. */
-static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                            gpuarena_stream stream)
-{
-    int code = device_begin(self, ENTRY_give_back, bytes), real = 0;
-    int is_lied = device.lied_bytes && device.lied_address == bench_number(ptr) && device.lied_bytes == bytes;
-    if (code && code != CODE_UNLOADING) return device_end(self, ENTRY_give_back, code);
-    if (is_lied) device.lied_bytes = 0;
-    else real = device.real.memory.give_back(self, kind, bench_at(ptr, 0 - device.shift), bytes + device.shift,
-                                             stream);
-    if (!real && !is_lied) device_give(self, bytes);
-    return device_end(self, ENTRY_give_back, code ? code : real);
 }
 
 static int made_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
@@ -243,17 +252,17 @@ static int made_destroy(const gpuarena_driver *self, uint64_t page, uint64_t byt
     int code = device.real.vm.destroy(self, page, bytes);
     if (!code && page == device.imported) device.imported = 0;
     else if (!code) device_give(self, bytes);
-    if (!code && device.is_destroyed_wrongly) code = SIM_UNKNOWN;
-    device.is_destroyed_wrongly = 0;
-    return code;
+    return !code && device_lies_as(LIE_DESTROYED) ? SIM_UNKNOWN : code;
 }
+
+/* The page of an address that lies inside of one, after `lie reserve`. */
+static void *page_of(void *address) { return bench_at(address, 0 - bench_number(address) % SIM_GRANULE); }
 
 /* After `lie reserve` the address lies inside of what is reserved, at no multiple of a page. */
 static int made_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
     int code = device.real.vm.reserve(self, address, bytes, alignment);
-    if (!code && device.is_reserved_wrongly) *address = bench_at(*address, KIB(4));
-    device.is_reserved_wrongly = 0;
+    if (!code && device_lies_as(LIE_RESERVE)) *address = bench_at(*address, KIB(4));
     return code;
 }
 
@@ -262,6 +271,20 @@ static int counted(uint64_t *count, int by, int code)
 {
     if (!code) *count += (uint64_t)by;
     return code;
+}
+
+/* A driver that is unloading may answer so, and has taken it all the same. */
+static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                            gpuarena_stream stream)
+{
+    int code = device_begin(self, ENTRY_give_back, bytes), real = 0;
+    int is_lied = device.lied_bytes && device.lied_address == bench_number(ptr) && device.lied_bytes == bytes;
+    if (code && code != CODE_UNLOADING) return device_end(self, ENTRY_give_back, code);
+    if (is_lied) device.lied_bytes = 0;
+    else real = device.real.memory.give_back(self, kind, bench_at(ptr, 0 - device.shift), bytes + device.shift,
+                                             stream);
+    if (!real && !is_lied) device_give(self, bytes);
+    return device_end(self, ENTRY_give_back, code ? code : real);
 }
 
 static int device_event_destroy(const gpuarena_driver *self, void *event)
@@ -291,47 +314,15 @@ static int made_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
     return code;
 }
 
-DEVICE_CALL(info, 0, made_info(self, kind, free_bytes, total_bytes),
-            (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes))
-DEVICE_CALL(obtain, bytes, made_obtain(self, kind, ptr, bytes, stream),
-            (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes, gpuarena_stream stream))
-DEVICE_CALL(reserve, bytes, made_reserve(self, address, bytes, alignment),
-            (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment))
-DEVICE_CALL(release, bytes,
-            device.real.vm.release(self, bench_at(address, 0 - bench_number(address) % SIM_GRANULE), bytes),
-            (const gpuarena_driver *self, void *address, uint64_t bytes))
-DEVICE_CALL(create, bytes, made_create(self, page, bytes, traits),
-            (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits))
-DEVICE_CALL(destroy, bytes, made_destroy(self, page, bytes),
-            (const gpuarena_driver *self, uint64_t page, uint64_t bytes))
-DEVICE_OWN(map, vm.map, bytes, (self, address, bytes, page),
-           (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page))
-DEVICE_OWN(access, vm.access, bytes, (self, address, bytes, mode),
-           (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode))
-DEVICE_OWN(unmap, vm.unmap, bytes, (self, address, bytes),
-           (const gpuarena_driver *self, void *address, uint64_t bytes))
-DEVICE_CALL(event_create, 0, counted(&device.event_count, 1, device.real.events.create(self, event)),
-            (const gpuarena_driver *self, void **event))
-DEVICE_OWN(record, events.record, 0, (self, event, stream),
-           (const gpuarena_driver *self, void *event, gpuarena_stream stream))
-DEVICE_OWN(query, events.query, 0, (self, event), (const gpuarena_driver *self, void *event))
-DEVICE_OWN(host_wait, events.host_wait, 0, (self, event), (const gpuarena_driver *self, void *event))
-DEVICE_OWN(stream_wait, events.stream_wait, 0, (self, stream, event),
-           (const gpuarena_driver *self, gpuarena_stream stream, void *event))
-DEVICE_OWN(device_wait, events.device_wait, 0, (self), (const gpuarena_driver *self))
-DEVICE_OWN(active, capture.active, 0, (self, stream, active),
-           (const gpuarena_driver *self, gpuarena_stream stream, int *active))
-DEVICE_OWN(clear, clear, bytes, (self, ptr, bytes, stream),
-           (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream))
-DEVICE_OWN(get_handle, ipc.get_handle, 0, (self, bench_at(ptr, 0 - device.shift), handle),
-           (const gpuarena_driver *self, void *ptr, unsigned char *handle))
-DEVICE_CALL(open_handle, 0, counted(&device.open_count, 1, device.real.ipc.open_handle(self, handle, ptr)),
-            (const gpuarena_driver *self, const unsigned char *handle, void **ptr))
-DEVICE_CALL(close_handle, 0, counted(&device.open_count, -1, device.real.ipc.close_handle(self, ptr)),
-            (const gpuarena_driver *self, void *ptr))
-DEVICE_OWN(from_page, fd.from_page, 0, (self, page, fd), (const gpuarena_driver *self, uint64_t page, int *fd))
-DEVICE_CALL(to_page, 0, made_to_page(self, fd, page), (const gpuarena_driver *self, int fd, uint64_t *page))
-DEVICE_OWN(peer, peer, 0, (self, number), (const gpuarena_driver *self, int32_t number))
+/* An entry is counted, may fail, and answers else. On both sides of it lie the faults, and whoever runs threads. */
+#define X(name, member, kind, bytes_asked, answer) \
+    static int device_##name ENTRY_##kind \
+    { \
+        int code = device_begin(self, ENTRY_##name, bytes_asked); \
+        return device_end(self, ENTRY_##name, code ? code : answer); \
+    }
+DEVICE_SERVED(X)
+#undef X
 
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 
@@ -345,7 +336,7 @@ static void device_wrap(void)
 {
     gpuarena_driver *table = &device.table;
     *table = device.real;
-#define X(name, member) table->member = device_##name;
+#define X(name, member, kind, bytes, answer) table->member = device_##name;
     DEVICE_TABLE(X)
 #undef X
 }
@@ -368,7 +359,7 @@ static void device_open(uint64_t capacity_bytes, uint64_t count)
 
 static int device_without_entry(const char *what)
 {
-#define X(name, member) if (!strcmp(what, #name)) return device.table.member = NULL, 1;
+#define X(name, member, kind, bytes, answer) if (!strcmp(what, #name)) return device.table.member = NULL, 1;
     DEVICE_TABLE(X)
 #undef X
     return 0;
@@ -388,6 +379,14 @@ static int device_without(const char *what)
     else if (!strcmp(what, "classify")) table->classify = NULL;
     else return device_without_entry(what);
     return 1;
+}
+
+/* 0: there is no such lie. */
+static int device_will_lie(const char *name)
+{
+    device.lie = LIE_COUNT;
+    while (--device.lie && strcmp(name, device_lies[device.lie])) {}
+    return device.lie != LIE_NONE;
 }
 
 static sim_counters device_counters(void)

@@ -166,15 +166,14 @@ static int compare(uint64_t left, const char *sign, uint64_t right)
     return sign[0] == '<' ? left < right : left > right;
 }
 
-/* Reads one comparison; 1: it holds. */
-static int read_comparison(reader *in, uint64_t *left, uint64_t *right)
+/* Reads a sign and what stands to the right of it; 1: it holds. */
+static int read_relation(reader *in, uint64_t left, uint64_t *right)
 {
     static const char *const signs[] = { "!=", "<=", ">=", "=", "<", ">" };
-    *left = read_sum(in);
     for (size_t at = 0; at < sizeof signs / sizeof *signs && !place.trouble[0]; at++) {
         if (!take_mark(in, signs[at])) continue;
         *right = read_sum(in);
-        return compare(*left, signs[at], *right);
+        return compare(left, signs[at], *right);
     }
     blame("a comparison is expected at \"%.30s\"", in->at);
     return 0;

@@ -4,13 +4,14 @@
 #ifndef TESTS_SCRIPT_WORLD_H
 #define TESTS_SCRIPT_WORLD_H
 
+#include "arena_walk.h"
 #include "script_device.h"
 #include "script_text.h"
 
-enum { MOST_BLOCKS = 4096, MOST_STREAMS = 10240, MOST_SETS = 16, MOST_VALUES = 64, MOST_ACTIONS = 64 };
-enum { NAME_BYTES = 32 };
+enum { MOST_STREAMS = 10240, MOST_ACTIONS = 64, NAME_BYTES = 32 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
+/* Entries begin with their names. */
 typedef struct arena_entry {
     char name[NAME_BYTES];
     gpuarena *ptr;
@@ -25,8 +26,7 @@ typedef struct block_entry {
     int arena, stream, live, is_unwatched;       /* unwatched: it may have been cleared */
 } block_entry;
 typedef struct set_entry { char name[NAME_BYTES]; uint64_t number; void *graph; } set_entry;
-/* An export, and one import of it. */
-typedef struct share_entry {
+typedef struct share_entry {                     /* an export, and one import of it */
     char name[NAME_BYTES];
     gpuarena_shared shared;
     void *ptr;                                   /* of the import; NULL: there is none */
@@ -34,28 +34,20 @@ typedef struct share_entry {
 } share_entry;
 typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entry;
 
-typedef struct walked {                          /* what a walk has seen */
-    uint64_t live_count, live, requested, pending, free, free_count, holes, largest, digest, live_digest, end;
-    const char *wrong;
-} walked;
-
 /* An action that an observer was told of, and what its arena had reserved then. */
 typedef struct told_action { gpuarena_action action; uint64_t reserved; } told_action;
 
 static struct {
     arena_entry arenas[DEVICE_ARENAS];
     int arena_count, arena;                      /* arena: that of commands which name none */
-    block_entry blocks[MOST_BLOCKS];
-    int block_count;
+    block_entry blocks[4096];
+    share_entry shares[16];
+    set_entry sets[16];
+    value_entry values[64];
+    int block_count, share_count, set_count, value_count;
     gpuarena_stream streams[MOST_STREAMS];
     char stream_made[MOST_STREAMS], stream_captured[MOST_STREAMS];
     int stream_count;                            /* past the highest that was made */
-    share_entry shares[MOST_SETS];
-    int share_count;
-    set_entry sets[MOST_SETS];
-    int set_count;
-    value_entry values[MOST_VALUES];
-    int value_count;
     told_action told[MOST_ACTIONS];
     int is_observed;                             /* new arenas are */
     int told_count, acted_from, acted_to;        /* from, to: those of the latest `acted` */
@@ -64,57 +56,50 @@ static struct {
 
 /* ---- names */
 
+/* NULL: there is none of this name. */
+static void *find_entry(void *entries, size_t size, int count, const char *name)
+{
+    char *at = (char *)entries + size * (size_t)count;
+    while (count--) if (!strcmp(at -= size, name)) return at;
+    return NULL;
+}
+
+/* The same, or a new one. */
+static void *take_entry(void *entries, size_t size, int *count, size_t most, const char *name)
+{
+    char *entry = find_entry(entries, size, *count, name);
+    if (entry) return entry;
+    if (*count == (int)most) blame("too many names");
+    else entry = (char *)entries + size * (size_t)(*count)++;
+    if (entry) snprintf(entry, NAME_BYTES, "%.31s", name);
+    return entry ? entry : entries;
+}
+
+#define FIND(kind, name) find_entry(world.kind##s, sizeof *world.kind##s, world.kind##_count, name)
+#define TAKE(kind, name) \
+    take_entry(world.kind##s, sizeof *world.kind##s, &world.kind##_count, COUNT(world.kind##s), name)
+
+static block_entry *find_block(const char *name) { return FIND(block, name); }
+static set_entry *find_set(const char *name) { return FIND(set, name); }
+static share_entry *find_share(const char *name) { return FIND(share, name); }
+static value_entry *value_of(const char *name) { return TAKE(value, name); }     /* 0 if it is new */
+static void set_value(const char *name, uint64_t value) { value_of(name)->value = value; }
+
+/* Its number; -1: there is none. */
 static int arena_of(const char *name)
 {
-    for (int at = 0; at < world.arena_count; at++) if (!strcmp(world.arenas[at].name, name)) return at;
-    return -1;
+    const arena_entry *found = FIND(arena, name);
+    return found ? (int)(found - world.arenas) : -1;
 }
-
-static block_entry *find_block(const char *name)
-{
-    for (int at = world.block_count - 1; at >= 0; at--)
-        if (!strcmp(world.blocks[at].name, name)) return &world.blocks[at];
-    return NULL;
-}
-
-static set_entry *find_set(const char *name)
-{
-    for (int at = 0; at < world.set_count; at++) if (!strcmp(world.sets[at].name, name)) return &world.sets[at];
-    return NULL;
-}
-
-static share_entry *find_share(const char *name)
-{
-    for (int at = 0; at < world.share_count; at++)
-        if (!strcmp(world.shares[at].name, name)) return &world.shares[at];
-    return NULL;
-}
-
-/* The value of this name, which is 0 if it is new. */
-static value_entry *value_of(const char *name)
-{
-    for (int at = 0; at < world.value_count; at++)
-        if (!strcmp(world.values[at].name, name)) return &world.values[at];
-    if (world.value_count == MOST_VALUES) {
-        blame("too many values");
-        return &world.values[0];
-    }
-    snprintf(world.values[world.value_count].name, NAME_BYTES, "%.31s", name);
-    return &world.values[world.value_count++];
-}
-
-static void set_value(const char *name, uint64_t value) { value_of(name)->value = value; }
 
 static gpuarena *arena_now(void) { return world.arena_count ? world.arenas[world.arena].ptr : NULL; }
 
 /* s1, s2 ..: made when they are first named, none of them waits for the default stream. */
 static int stream_number(const char *word)
 {
+    static const char *const others[] = { "null", "any", "own", "thread" };
     char *end;
-    if (!strcmp(word, "null")) return STREAM_NULL;
-    if (!strcmp(word, "any")) return STREAM_ANY;
-    if (!strcmp(word, "own")) return STREAM_OWN;
-    if (!strcmp(word, "thread")) return STREAM_THREAD;
+    for (int at = 0; at < (int)COUNT(others); at++) if (!strcmp(word, others[at])) return STREAM_NULL - at;
     long number = word[0] == 's' ? strtol(word + 1, &end, 10) : 0;
     if (word[0] != 's' || *end || number < 1 || number >= MOST_STREAMS) {
         blame("no stream: \"%s\"", word);
@@ -138,57 +123,47 @@ static gpuarena_stream stream_handle(int number)
     }
 }
 
-/* ---- figures of structs by the names of their fields; `_bytes` may be left out */
+/* ---- figures by name. 0: there is none of this name */
 
+/* A field's name may leave `_bytes` out. */
 static int is_field(const char *name, const char *field)
 {
     size_t length = strlen(name);
     return !strncmp(name, field, length) && (!field[length] || !strcmp(field + length, "_bytes"));
 }
 
+#define FIGURE(text, figure) if (!strcmp(name, text)) return *value = (uint64_t)(figure), 1;
+#define FIGURE_OF(of, field) if (is_field(name, #field)) return *value = (uint64_t)(of).field, 1;
+
 static int stats_value(const gpuarena *arena, const char *name, uint64_t *value)
 {
     gpuarena_stats stats;
     gpuarena_walk_stats(arena, &stats);
-#define X(field) if (is_field(name, #field)) return *value = stats.field, 1;
+#define X(field) FIGURE_OF(stats, field)
     GPUARENA_STATS(X)
 #undef X
     return 0;
 }
 
-#define FAILURE_FIELDS(X) \
-    X(serial) X(result) X(reason) X(driver_code) X(requested_bytes) X(missing_bytes) X(live_bytes) X(pending_bytes) \
-    X(cached_bytes) X(reserved_bytes) X(limit_bytes) X(largest_free_bytes) X(device_free_bytes) X(live_count)
-
 static int failure_value(const gpuarena *arena, const char *name, uint64_t *value)
 {
     gpuarena_failure failure;
     gpuarena_last_failure(arena, &failure);
-#define X(field) if (is_field(name, #field)) return *value = (uint64_t)failure.field, 1;
-    FAILURE_FIELDS(X)
+#define X(field) FIGURE_OF(failure, field)
+    X(serial) X(result) X(reason) X(driver_code) X(requested_bytes) X(missing_bytes) X(live_bytes) X(pending_bytes)
+    X(cached_bytes) X(reserved_bytes) X(limit_bytes) X(largest_free_bytes) X(device_free_bytes) X(live_count)
 #undef X
-    if (!strcmp(name, "code")) return *value = (uint64_t)failure.driver_code, 1;
-    if (!strcmp(name, "at")) return *value = bench_number(failure.block.ptr), 1;
+    FIGURE("code", failure.driver_code)
+    FIGURE("at", bench_number(failure.block.ptr))
     return 0;
-}
-
-#define BLOCK_FIELDS(X) X(serial) X(requested_bytes) X(bytes) X(resident_bytes) X(state) X(tag) X(memory)
-
-/* A bit for each device that may use it. */
-static uint64_t devices_of(const block_entry *block)
-{
-    uint64_t devices = 0;
-    for (int at = 0; at < device.machine->device_count; at++)
-        if (vmem_has_access(&device.machine->devices[0], bench_number(block->ptr), at)) devices |= (uint64_t)1 << at;
-    return devices;
 }
 
 static int found_value(const gpuarena_block *found, const char *name, uint64_t *value)
 {
-    if (!strcmp(name, "base")) return *value = bench_number(found->ptr), 1;
-    if (!strcmp(name, "stream")) return *value = bench_number(found->stream), 1;
-#define X(field) if (is_field(name, #field)) return *value = (uint64_t)found->field, 1;
-    BLOCK_FIELDS(X)
+    FIGURE("base", bench_number(found->ptr))
+    FIGURE("stream", bench_number(found->stream))
+#define X(field) FIGURE_OF(*found, field)
+    X(serial) X(requested_bytes) X(bytes) X(resident_bytes) X(state) X(tag) X(memory)
 #undef X
     return 0;
 }
@@ -199,10 +174,19 @@ static int action_value(const char *number, const char *name, uint64_t *value)
     int at = world.acted_from + atoi(number) - 1;
     if (at < world.acted_from || at >= world.acted_to) return 0;
     const told_action *told = &world.told[at];
-    if (!strcmp(name, "number")) return *value = told->action.serial, 1;
-    if (!strcmp(name, "by")) return *value = bench_number(told->action.stream), 1;
-    if (!strcmp(name, "reserved")) return *value = told->reserved, 1;
+    FIGURE("number", told->action.serial)
+    FIGURE("by", bench_number(told->action.stream))
+    FIGURE("reserved", told->reserved)
     return found_value(&told->action.block, name, value);
+}
+
+/* A bit for each device that may use it. */
+static uint64_t devices_of(const block_entry *block)
+{
+    uint64_t devices = 0;
+    for (int at = 0; at < device.machine->device_count; at++)
+        if (vmem_has_access(&device.machine->devices[0], bench_number(block->ptr), at)) devices |= (uint64_t)1 << at;
+    return devices;
 }
 
 static int block_value(const char *block_name, const char *name, uint64_t *value)
@@ -210,35 +194,34 @@ static int block_value(const char *block_name, const char *name, uint64_t *value
     const block_entry *block = find_block(block_name);
     gpuarena_block found;
     if (!block) return 0;
-    if (!strcmp(name, "at")) return *value = bench_number(block->ptr), 1;
-    if (!strcmp(name, "devices")) return *value = devices_of(block), 1;
-    if (!strcmp(name, "owned")) return *value = gpuarena_owner(block->ptr) == world.arenas[block->arena].ptr, 1;
-    return !gpuarena_lookup(world.arenas[block->arena].ptr, block->ptr, &found) && found_value(&found, name, value);
+    const gpuarena *arena = world.arenas[block->arena].ptr;
+    FIGURE("at", bench_number(block->ptr))
+    FIGURE("devices", devices_of(block))
+    FIGURE("owned", gpuarena_owner(block->ptr) == arena)
+    return !gpuarena_lookup(arena, block->ptr, &found) && found_value(&found, name, value);
 }
 
 static int device_value(const char *name, uint64_t *value)
 {
     sim_counters counters = device_counters();
     gpuarena_device figures;
-    if (!strcmp(name, "held")) return *value = counters.held_bytes, 1;
-    if (!strcmp(name, "held_peak")) return *value = counters.held_peak_bytes, 1;
-    if (!strcmp(name, "pinned")) return *value = counters.host_bytes, 1;
-    if (!strcmp(name, "managed")) return *value = counters.managed_bytes, 1;
-    if (!strcmp(name, "pool")) return *value = counters.pool_reserved_bytes, 1;
-    if (!strcmp(name, "pool_peak")) return *value = counters.pool_reserved_peak_bytes, 1;
-    if (!strcmp(name, "pool_used")) return *value = counters.pool_used_bytes, 1;
-    if (!strcmp(name, "addresses")) return *value = counters.reserved_address_bytes, 1;
-    if (!strcmp(name, "handles")) return *value = counters.handle_count, 1;
-    if (!strcmp(name, "mappings")) return *value = counters.mapping_count, 1;
-    if (!strcmp(name, "events")) return *value = device.event_count, 1;
-    if (!strcmp(name, "free")) return *value = bench_free_bytes(&device.real), 1;
+    FIGURE("held", counters.held_bytes)
+    FIGURE("held_peak", counters.held_peak_bytes)
+    FIGURE("pinned", counters.host_bytes)
+    FIGURE("managed", counters.managed_bytes)
+    FIGURE("pool", counters.pool_reserved_bytes)
+    FIGURE("pool_peak", counters.pool_reserved_peak_bytes)
+    FIGURE("pool_used", counters.pool_used_bytes)
+    FIGURE("addresses", counters.reserved_address_bytes)
+    FIGURE("handles", counters.handle_count)
+    FIGURE("mappings", counters.mapping_count)
+    FIGURE("events", device.event_count)
+    FIGURE("free", bench_free_bytes(&device.real))
     if (gpuarena_get_device(arena_now(), &figures)) return 0;
-    if (!strcmp(name, "other")) return *value = (uint64_t)figures.other_bytes, 1;
-    if (!strcmp(name, "total")) return *value = figures.total_bytes, 1;
-    if (!strcmp(name, "page")) return *value = figures.page_bytes, 1;
-    if (!strcmp(name, "memory")) return *value = (uint64_t)figures.memory, 1;
-    if (!strcmp(name, "paged")) return *value = (uint64_t)figures.paged, 1;
-    if (!strcmp(name, "number")) return *value = (uint64_t)figures.device, 1;
+    FIGURE("number", figures.device)
+#define X(field) FIGURE_OF(figures, field)
+    X(other_bytes) X(total_bytes) X(page_bytes) X(memory) X(paged)
+#undef X
     return 0;
 }
 
@@ -246,10 +229,9 @@ static int tag_value(const char *tag, const char *name, uint64_t *value)
 {
     gpuarena_tag_stats stats;
     if (gpuarena_get_tag(arena_now(), strcmp(tag, "none") ? gpuarena_tag(tag) : 0, &stats)) return 0;
-    if (is_field(name, "live_bytes")) return *value = stats.live_bytes, 1;
-    if (is_field(name, "live_peak_bytes")) return *value = stats.live_peak_bytes, 1;
-    if (!strcmp(name, "live_count")) return *value = stats.live_count, 1;
-    if (!strcmp(name, "alloc_count")) return *value = stats.alloc_count, 1;
+#define X(field) FIGURE_OF(stats, field)
+    X(live_bytes) X(live_peak_bytes) X(live_count) X(alloc_count)
+#undef X
     return 0;
 }
 
@@ -257,99 +239,45 @@ static int share_value(const char *share_name, const char *name, uint64_t *value
 {
     const share_entry *share = find_share(share_name);
     if (!share) return 0;
-    if (!strcmp(name, "at")) return *value = bench_number(share->ptr), 1;
-    if (!strcmp(name, "offset")) return *value = share->shared.offset_bytes, 1;
-    if (!strcmp(name, "paged")) return *value = share->shared.paged_bytes, 1;
+    FIGURE("at", bench_number(share->ptr))
+    FIGURE("offset", share->shared.offset_bytes)
+    FIGURE("paged", share->shared.paged_bytes)
     return 0;
 }
 
-/* ---- a walk: blocks follow each other in the order of their addresses */
-
-static uint64_t mixed(uint64_t digest, uint64_t value)
+/* No fault of host memory is for the interpreter's own walks. */
+static walked walk_now(const gpuarena *arena)
 {
-    digest = (digest ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return digest ^ digest >> 29;
-}
-
-static void walk_one(walked *seen, const gpuarena_block *block)
-{
-    switch (block->state) {
-    case GPUARENA_STATE_LIVE:
-        seen->live_count++;
-        seen->live += block->bytes;
-        seen->requested += block->requested_bytes;
-        if (!block->serial || !block->requested_bytes || block->requested_bytes > block->bytes)
-            seen->wrong = "a live block's serial or requested bytes";
-        break;
-    case GPUARENA_STATE_HOLE:
-        seen->holes += block->bytes;
-        break;
-    case GPUARENA_STATE_PENDING:
-        seen->pending += block->bytes;
-        break;
-    default:
-        seen->free += block->bytes;
-        seen->free_count++;
-        if (block->bytes > seen->largest) seen->largest = block->bytes;
-    }
-    if (block->state != GPUARENA_STATE_LIVE && (block->serial || block->requested_bytes || block->tag))
-        seen->wrong = "the fields of a block that is not live";
-    if (block->resident_bytes != (block->state == GPUARENA_STATE_HOLE ? 0 : block->bytes))
-        seen->wrong = "a block's resident bytes";
-}
-
-static gpuarena_result walk_visit(const gpuarena_block *block, void *user)
-{
-    walked *seen = user;
-    uint64_t address = bench_number(block->ptr), digest;
-    if (address < seen->end) seen->wrong = "blocks that are not in the order of addresses";
-    if (!block->bytes || block->bytes % 256 || address % 256) seen->wrong = "a block that is not aligned";
-    walk_one(seen, block);
-    digest = mixed(mixed(address, block->bytes), (uint64_t)block->state);
-    digest = mixed(mixed(digest, block->serial), block->requested_bytes ^ (uint64_t)block->tag << 32);
-    digest = mixed(digest, bench_number(block->stream));
-    if (block->state != GPUARENA_STATE_HOLE) seen->digest = mixed(seen->digest, digest);
-    if (block->state == GPUARENA_STATE_LIVE) seen->live_digest = mixed(seen->live_digest, digest);
-    seen->end = address + block->bytes;
-    return GPUARENA_OK;
-}
-
-static walked walk_arena(const gpuarena *arena)
-{
-    walked seen;
-    memset(&seen, 0, sizeof seen);
     device.is_walked = 1;
-    if (gpuarena_walk(arena, walk_visit, &seen)) seen.wrong = "a walk that fails";
+    walked seen = walk_arena(arena);
     device.is_walked = 0;
     return seen;
 }
 
 static int walk_value(const char *name, uint64_t *value)
 {
-    walked seen = walk_arena(arena_now());
-#define X(field) if (!strcmp(name, #field)) return *value = seen.field, 1;
+    walked seen = walk_now(arena_now());
+#define X(field) FIGURE(#field, seen.field)
     X(live_count) X(live) X(requested) X(pending) X(free) X(free_count) X(holes) X(largest)
 #undef X
     return 0;
 }
 
-/* ---- what names stand for */
-
 static int constant_value(const char *name, uint64_t *value)
 {
     static const char *const constants[] = { "no_block", "live_block", "pending_block", "free_block", "hole" };
     static const char *const memories[] = { "of_device", "of_pinned", "of_managed", "of_async" };
-    for (uint64_t at = 0; at < COUNT(constants); at++) if (!strcmp(name, constants[at])) return *value = at, 1;
-    for (uint64_t at = 0; at < COUNT(memories); at++) if (!strcmp(name, memories[at])) return *value = at, 1;
-    if (!strcmp(name, "no_limit")) return *value = GPUARENA_NO_LIMIT, 1;
-    if (!strcmp(name, "any")) return *value = bench_number(GPUARENA_ANY_STREAM), 1;
+    for (size_t at = 0; at < COUNT(constants); at++) FIGURE(constants[at], at)
+    for (size_t at = 0; at < COUNT(memories); at++) FIGURE(memories[at], at)
+    FIGURE("no_limit", GPUARENA_NO_LIMIT)
+    FIGURE("any", bench_number(GPUARENA_ANY_STREAM))
     return 0;
 }
 
 /* By entry: calls, or how many of them a fault answered. */
 static int calls_value(const uint64_t counts[ENTRY_COUNT + 1], const char *name, uint64_t *value)
 {
-    for (int at = 0; at <= ENTRY_COUNT; at++) if (!strcmp(name, device_entries[at])) return *value = counts[at], 1;
+    for (int at = 0; at <= ENTRY_COUNT; at++) FIGURE(device_entries[at], counts[at])
     return 0;
 }
 
@@ -369,8 +297,8 @@ static int dotted_value(const char *first, const char *second, uint64_t *value)
     if (!strncmp(first, "action", 6)) return action_value(first + 6, second, value);
     if (!strncmp(first, "tag_", 4)) return tag_value(first + 4, second, value);
     if (first[0] == 's' && !strcmp(second, "busy") && strtol(first + 1, &end, 10) > 0 && !*end) {
-        int code = sim_stream_query(device.machine, 0, stream_handle(stream_number(first)));
-        return *value = code == SIM_NOT_READY, 1;
+        gpuarena_stream stream = stream_handle(stream_number(first));
+        return *value = sim_stream_query(device.machine, 0, stream) == SIM_NOT_READY, 1;
     }
     return block_value(first, second, value) || share_value(first, second, value);
 }
@@ -379,36 +307,22 @@ static int name_value(const char *name, uint64_t *value)
 {
     const char *dot = strchr(name, '.');
     char first[NAME_BYTES];
+    const value_entry *named = FIND(value, name);
     const set_entry *set = find_set(name);
     if (dot) {
         snprintf(first, sizeof first, "%.*s", (int)(dot - name), name);
         return dotted_value(first, dot + 1, value);
     }
-    for (int at = 0; at < world.value_count; at++)
-        if (!strcmp(world.values[at].name, name)) return *value = world.values[at].value, 1;
+    if (named) return *value = named->value, 1;
     if (set) return *value = set->number, 1;
     if (name[0] == 's' && isdigit((unsigned char)name[1]))
         return *value = bench_number(stream_handle(stream_number(name))), 1;
-    if (!strcmp(name, "now")) return *value = sim_now_ns(device.machine), 1;
-    if (!strcmp(name, "released")) return *value = world.released, 1;
+    FIGURE("now", sim_now_ns(device.machine))
+    FIGURE("released", world.released)
     return stats_value(arena_now(), name, value) || constant_value(name, value);
 }
 
 /* ---- what must be true after every command */
-
-static const char *wrong_sums(const gpuarena_stats *stats)
-{
-    uint64_t within = stats->reserved_bytes < stats->limit_bytes ? stats->reserved_bytes : stats->limit_bytes;
-    if (stats->requested_bytes + stats->slack_bytes != stats->live_bytes) return "requested + slack is not live";
-    if (stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes
-        != stats->reserved_bytes) return "live + pending + cached + children is not reserved";
-    if (stats->alloc_count - stats->free_count != stats->live_count) return "alloc - free is not live_count";
-    if (stats->excess_bytes != stats->reserved_bytes - within) return "excess is not what is above the limit";
-    if (stats->reserved_bytes % SIM_GRANULE && !device.small_sizes) return "reserved is no multiple of 2 MiB";
-    if (stats->requested_peak_bytes < stats->requested_bytes || stats->live_peak_bytes < stats->live_bytes
-        || stats->reserved_peak_bytes < stats->reserved_bytes) return "a peak below its value";
-    return NULL;
-}
 
 static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats, const walked *seen)
 {
@@ -435,8 +349,9 @@ static void audit_arena(int at)
     gpuarena_stats stats;
     uint64_t count = 0, requested = 0;
     gpuarena_walk_stats(arena->ptr, &stats);
-    walked seen = walk_arena(arena->ptr);
+    walked seen = walk_now(arena->ptr);
     const char *wrong = wrong_sums(&stats);
+    if (stats.reserved_bytes % SIM_GRANULE && !device.small_sizes) wrong = "reserved is no multiple of 2 MiB";
     if (!wrong) wrong = wrong_walk(arena->ptr, &stats, &seen);
     if (wrong) blame("%s: %s", arena->name, wrong);
     if (gpuarena_check(arena->ptr, message, sizeof message)) blame("%s: check: %s", arena->name, message);
@@ -457,15 +372,18 @@ static void audit_arena(int at)
               device.holders[at].held);
 }
 
+static int holds(const void *ptr, uint64_t bytes, uint64_t owner)
+{
+    uint64_t bad;
+    return sim_verify(device.machine, 0, ptr, bytes, owner, &bad);
+}
+
 /* A live block has the contents that it was given. */
 static void judge_contents(const block_entry *block)
 {
-    uint64_t bad;
-    if (block->live && !block->is_unwatched
-        && !sim_verify(device.machine, 0, block->ptr, block->bytes, block->owner, &bad))
+    if (block->live && !block->is_unwatched && !holds(block->ptr, block->bytes, block->owner))
         blame("the contents of block %s are spoilt", block->name);
 }
-
 
 static void audit(void)
 {

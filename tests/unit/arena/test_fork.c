@@ -129,7 +129,7 @@ static void test_child(void)
     CHECK_INT(in_child(child_makes_its_own, arena, block), ==, 0);
     CHECK_INT(in_child(child_forks_again, arena, block), ==, 0);
     state_take(arena, &after);
-    CHECK(after.digest == before.digest && after.failure_serial == before.failure_serial);
+    CHECK(after.seen.digest == before.seen.digest && after.failure_serial == before.failure_serial);
     CHECK_STR(state_audit(arena, &device), "");
     CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
