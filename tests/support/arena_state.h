@@ -10,7 +10,7 @@
 
 typedef struct arena_state {
     gpuarena_stats stats;
-    walked seen;
+    arena_walk seen;
     uint64_t failure_serial;
 } arena_state;
 

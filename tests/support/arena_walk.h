@@ -7,10 +7,10 @@
 #include <string.h>
 #include "gpuarena.h"
 
-typedef struct walked {                          /* sums by state; digests: of all but holes, and of live blocks */
+typedef struct arena_walk {                      /* sums by state; digests: of all but holes, and of live blocks */
     uint64_t live_count, live, requested, pending, free, free_count, holes, largest, digest, live_digest, end;
     const char *wrong;                           /* NULL: blocks follow each other in the order of their addresses */
-} walked;
+} arena_walk;
 
 static inline uint64_t walk_mix(uint64_t digest, uint64_t value)
 {
@@ -18,7 +18,7 @@ static inline uint64_t walk_mix(uint64_t digest, uint64_t value)
     return digest ^ digest >> 29;
 }
 
-static inline void walk_add(walked *seen, const gpuarena_block *block)
+static inline void walk_add(arena_walk *seen, const gpuarena_block *block)
 {
     switch (block->state) {
     case GPUARENA_STATE_LIVE:
@@ -43,7 +43,7 @@ static inline void walk_add(walked *seen, const gpuarena_block *block)
 
 static inline gpuarena_result walk_visit(const gpuarena_block *block, void *user)
 {
-    walked *seen = user;
+    arena_walk *seen = user;
     uint64_t address = (uint64_t)(uintptr_t)block->ptr;
     const uint64_t figures[] = { block->bytes, (uint64_t)block->state, block->serial, block->requested_bytes,
                                  block->tag, (uint64_t)(uintptr_t)block->stream };
@@ -58,9 +58,9 @@ static inline gpuarena_result walk_visit(const gpuarena_block *block, void *user
     return GPUARENA_OK;
 }
 
-static inline walked walk_arena(const gpuarena *arena)
+static inline arena_walk walk_arena(const gpuarena *arena)
 {
-    walked seen;
+    arena_walk seen;
     memset(&seen, 0, sizeof seen);
     if (gpuarena_walk(arena, walk_visit, &seen)) seen.wrong = "a walk that fails";
     return seen;

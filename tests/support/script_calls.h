@@ -13,7 +13,7 @@ enum { CALLBACK_BYTES = 1000, MOST_PRESSURES = 16 };
 
 typedef struct snapshot {
     gpuarena_stats stats;
-    walked seen;
+    arena_walk seen;
     uint64_t serial;
     uint64_t effects;                            /* driver calls that may change what is free, and for whom */
 } snapshot;

@@ -246,17 +246,17 @@ static int share_value(const char *share_name, const char *name, uint64_t *value
 }
 
 /* No fault of host memory is for the interpreter's own walks. */
-static walked walk_now(const gpuarena *arena)
+static arena_walk walk_now(const gpuarena *arena)
 {
     device.is_walked = 1;
-    walked seen = walk_arena(arena);
+    arena_walk seen = walk_arena(arena);
     device.is_walked = 0;
     return seen;
 }
 
 static int walk_value(const char *name, uint64_t *value)
 {
-    walked seen = walk_now(arena_now());
+    arena_walk seen = walk_now(arena_now());
 #define X(field) FIGURE(#field, seen.field)
     X(live_count) X(live) X(requested) X(pending) X(free) X(free_count) X(holes) X(largest)
 #undef X
@@ -324,7 +324,7 @@ static int name_value(const char *name, uint64_t *value)
 
 /* ---- what must be true after every command */
 
-static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats, const walked *seen)
+static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats, const arena_walk *seen)
 {
     gpuarena_config config;
     gpuarena_get_config(arena, &config);
@@ -349,7 +349,7 @@ static void audit_arena(int at)
     gpuarena_stats stats;
     uint64_t count = 0, requested = 0;
     gpuarena_walk_stats(arena->ptr, &stats);
-    walked seen = walk_now(arena->ptr);
+    arena_walk seen = walk_now(arena->ptr);
     const char *wrong = wrong_sums(&stats);
     if (stats.reserved_bytes % SIM_GRANULE && !device.small_sizes) wrong = "reserved is no multiple of 2 MiB";
     if (!wrong) wrong = wrong_walk(arena->ptr, &stats, &seen);

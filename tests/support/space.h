@@ -5,8 +5,7 @@
 #define TESTS_SPACE_H
 
 #include <pthread.h>
-#include "space_plain.h"
-#include "space_small.h"
+#include "space_judge.h"
 #include "space_streams.h"
 
 /* ---- what each tag has */
@@ -17,21 +16,25 @@ static inline gpuarena_tag_stats *space_sum(int tag)
     return &space.sums[tag == SPACE_OWN_TAG ? 0 : tag];
 }
 
+static inline void space_raise(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak) *peak = value;
+}
+
 /* Adds up what is live, and raises the peaks to that. */
 static inline void space_recount(void)
 {
-    uint64_t requested = shadow_requested(&space.shadow);
     space.live_bytes = 0;
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) space.sums[tag].live_bytes = space.sums[tag].live_count = 0;
-    SHADOW_EACH(&space.shadow, block) {
+    SHADOW_EACH(block) {
         space_sum(block->tag)->live_count++;
         space_sum(block->tag)->live_bytes += block->held;
         space.live_bytes += block->held;
     }
-    if (requested > space.requested_peak_bytes) space.requested_peak_bytes = requested;
-    if (space.live_bytes > space.live_peak_bytes) space.live_peak_bytes = space.live_bytes;
+    space_raise(&space.requested_peak_bytes, shadow_requested());
+    space_raise(&space.live_peak_bytes, space.live_bytes);
     for (gpuarena_tag_stats *sum = space.sums; sum < space.sums + SPACE_OWN_TAG; sum++)
-        if (sum->live_bytes > sum->live_peak_bytes) sum->live_peak_bytes = sum->live_bytes;
+        space_raise(&sum->live_peak_bytes, sum->live_bytes);
 }
 
 /* With debug=guard a block has a mapping of its own, which it begins (dedicated) or ends, as far as its alignment
@@ -43,30 +46,22 @@ static inline void space_guard(const shadow_block *block, int is_dedicated, uint
     if (block->address - own->address >= own->bytes) space_blame("a block has pages of another");
     if (is_dedicated ? block->address != own->address : end - block->address >= bytes + alignment)
         space_blame("a block is not at the end of its pages");
-    for (int at = 0; at < space.shadow.range_count; at++)
-        if (shadow_ranges[at].address == end) space_blame("the page behind a block is mapped");
+    if (shadow_segment(end)) space_blame("the page behind a block is mapped");
     for (int at = 0; at < SPACE_GUARDED; at++)
         if (own->address < space.guarded[at].address + space.guarded[at].bytes && space.guarded[at].address < end)
             space_blame("a block has addresses of one freed lately");
-    if (!shadow_enter(&space.shadow, own->address, own->bytes)) space_blame("too many segments");
+    if (!shadow_enter(own->address, own->bytes)) space_blame("too many segments");
 }
 
-/* A freed block's addresses are remembered for a while. */
-static inline void space_unguard(uint64_t address)
-{
-    for (int at = 0; at < space.shadow.range_count; at++)
-        if (address - shadow_ranges[at].address < shadow_ranges[at].bytes) {
-            space.guarded[space.guarded_count++ % SPACE_GUARDED] = shadow_ranges[at];
-            shadow_ranges[at] = shadow_ranges[--space.shadow.range_count];
-            return;
-        }
-}
-
-/* The block is no more. */
+/* The block is no more. Guarded addresses are remembered for a while. */
 static inline void space_drop(shadow_block *block)
 {
+    shadow_range *guarded = space.config.debug == GPUARENA_DEBUG_GUARD ? shadow_segment(block->address) : NULL;
+    if (guarded) {
+        space.guarded[space.guarded_count++ % SPACE_GUARDED] = *guarded;
+        *guarded = shadow_ranges[--shadow.range_count];
+    }
     space.free_count++;
-    if (space.config.debug == GPUARENA_DEBUG_GUARD) space_unguard(block->address);
     block->address = 0;
     space_recount();
 }
@@ -83,24 +78,21 @@ static inline void space_do_peaks(const space_op *op)
 /* A block that could not be cleared was live until it went back, and is counted as one that was. */
 static inline void space_adopt_uncleared(const gpuarena_stats *stats)
 {
-    if (stats->live_peak_bytes > space.live_peak_bytes) space.live_peak_bytes = stats->live_peak_bytes;
-    if (stats->requested_peak_bytes > space.requested_peak_bytes)
-        space.requested_peak_bytes = stats->requested_peak_bytes;
+    space_raise(&space.live_peak_bytes, stats->live_peak_bytes);
+    space_raise(&space.requested_peak_bytes, stats->requested_peak_bytes);
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
-        gpuarena_tag_stats found, *sum = &space.sums[tag];
+        gpuarena_tag_stats found;
         if (gpuarena_get_tag(space.arena, space.tags[tag], &found)) continue;
-        if (found.live_peak_bytes > sum->live_peak_bytes) sum->live_peak_bytes = found.live_peak_bytes;
-        if (found.alloc_count > sum->alloc_count) sum->alloc_count = found.alloc_count;
+        space_raise(&space.sums[tag].live_peak_bytes, found.live_peak_bytes);
+        space_raise(&space.sums[tag].alloc_count, found.alloc_count);
     }
 }
 
-static inline void space_audit_tags(void)
+static inline void space_audit_tags(const gpuarena_stats *stats)
 {
-    gpuarena_stats stats;
-    gpuarena_get_stats(space.arena, &stats);
-    if (stats.live_bytes != space.live_bytes) space_blame("live is not what live blocks occupy");
-    if (space.struck) space_adopt_uncleared(&stats);
-    if (stats.live_peak_bytes != space.live_peak_bytes) space_blame("the peak of live is not the highest");
+    if (stats->live_bytes != space.live_bytes) space_blame("live is not what live blocks occupy");
+    if (space.struck) space_adopt_uncleared(stats);
+    if (stats->live_peak_bytes != space.live_peak_bytes) space_blame("the peak of live is not the highest");
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
         gpuarena_tag_stats found;
         if (gpuarena_get_tag(space.arena, space.tags[tag], &found)) space_blame("get_tag fails");
@@ -128,11 +120,10 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
 {
     gpuarena_stats stats;
     gpuarena_failure failure;
-    const char *way;
     gpuarena_last_failure(space.arena, &failure);
-    if (failure.requested_bytes != request->bytes || failure.limit_bytes != space.shadow.limit)
-        space_blame("the record of a refusal has other figures");
     gpuarena_get_stats(space.arena, &stats);
+    if (failure.requested_bytes != request->bytes || failure.limit_bytes != shadow.limit)
+        space_blame("the record of a refusal has other figures");
     if (failure.live_bytes != stats.live_bytes || failure.cached_bytes != stats.cached_bytes
         || failure.pending_bytes != stats.pending_bytes || failure.reserved_bytes != stats.reserved_bytes
         || failure.live_count != stats.live_count)
@@ -141,10 +132,9 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
     if (space.plain) plain_judge(request, &failure, refused);
     if (space.plain || space.busy || space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
     if (space_is_by_rounding(failure.reason) || space_is_by_alignment(request, failure.reason)) return;
-    way = shadow_way(&space.shadow, &space.config, request, space_held());
-    if (way)
-        space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
-                    request->bytes);
+    const char *way = shadow_way(&space.config, request, space_held());
+    if (way) space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
+                         request->bytes);
 }
 
 /* A call fails for want of host memory if that failed, and nothing else did. */
@@ -162,14 +152,14 @@ static inline void space_measure(shadow_block *block, int looks)
 {
     gpuarena_block found;
     if (!looks) block->held = shadow_up(block->bytes, space.config.alignment);
-    else if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
+    else if (gpuarena_lookup(space.arena, space_ptr(block), &found) || found.bytes < block->bytes)
         space_blame("lookup does not find a live block, or finds it too short");
     else if (found.tag != space.tags[block->tag] || found.state != GPUARENA_STATE_LIVE)
         space_blame("lookup finds another tag, or a block that is not live");
     else {
         block->held = found.bytes;
         if (found.serial <= block->mark) space_blame("a block is not behind an earlier mark");
-        SHADOW_EACH(&space.shadow, other)
+        SHADOW_EACH(other)
             if (other != block && other->serial == found.serial) space_blame("two blocks have one serial");
         block->serial = found.serial;
     }
@@ -177,100 +167,75 @@ static inline void space_measure(shadow_block *block, int looks)
 
 static inline void space_access(const shadow_block *block, int stream)
 {
-    space_must(sim_access(space.machine, 0, space_enter(stream), (void *)(uintptr_t)block->address, block->bytes,
-                          block->owner, space.op));
+    space_must(sim_access(space.machine, 0, space_enter(stream), space_ptr(block), block->bytes, block->owner,
+                          space.op));
     if (space.busy && space.op % 2) space_must(sim_work(space.machine, 0, space_enter(stream), block->bytes % 40000));
 }
 
 /* The stream that the block is ready behind uses it; on a plain device the host alone does. */
 static inline void space_fill(shadow_block *block)
 {
-    sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
+    sim_fill(space.machine, 0, space_ptr(block), block->bytes, block->owner);
     if (space.plain || block->stream == SPACE_NOBODY || space_at(block->stream) != block->stream) return;
     space_access(block, block->stream);
     block->behind = space_bit(block->stream);
     if (block->stream != block->own) block->is_orphan = 0;
 }
 
-static inline void space_verify(const shadow_block *block, uint64_t bytes)
-{
-    uint64_t bad;
-    if (!sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, bytes, block->owner, &bad))
-        space_blame("contents are spoilt (at %" PRIu64 ")", bad);
-}
-
 /* ---- after each call */
 
+/* whole: with a walk over all blocks, and the check of all books. */
 static inline void space_audit(int whole)
 {
     char message[200];
     gpuarena_stats stats;
     gpuarena_get_stats(space.arena, &stats);
     if (space.quiet) {
-        SPACE_EACH(block) if (block->address) space_measure(block, 1);
+        SHADOW_EACH(block) space_measure(block, 1);
         space_recount();
         space.last_mark = gpuarena_mark(space.arena);
     }
-    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) space_blame("requested + slack is not live");
-    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
-        space_blame("live + pending + cached is not reserved");
-    if (stats.requested_bytes != shadow_requested(&space.shadow)) space_blame("requested is not the program's");
+    const char *sums = wrong_sums(&stats), *differs = space_wrong_counts(&stats);
+    if (sums) space_blame("%s", sums);
+    if (differs) space_blame("the statistics: %s", differs);
     int owes = space.config.backing == GPUARENA_BACKING_ASYNC && stats.event_error_count;    /* a wait that failed */
     if (stats.reserved_bytes != space_held() && !(owes && stats.reserved_bytes < space_held()))
         space_blame("reserved is not what the device holds");
-    if (stats.excess_bytes != stats.reserved_bytes - (stats.reserved_bytes < stats.limit_bytes ? stats.reserved_bytes
-                                                                                               : stats.limit_bytes))
-        space_blame("excess is not what is above the limit");
     if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
-    space_audit_tags();
-    const char *differs = space_wrong_counts(&stats);
-    if (differs) space_blame("the statistics: %s", differs);
-    if (whole) gpuarena_walk_stats(space.arena, &stats);
-    if (whole && stats.largest_free_bytes != (space.config.debug ? 0 : pages_longest(space.arena)))
+    space_audit_tags(&stats);
+    if (!whole) return;
+    gpuarena_walk_stats(space.arena, &stats);
+    if (stats.largest_free_bytes != (space.config.debug ? 0 : pages_longest(space.arena)))
         space_blame("the longest free block is another");
-    if (whole && !pages_span_is_so(space.arena, pages_mix(space.op, 0)))
+    if (!pages_span_is_so(space.arena, walk_mix(space.op, 0)))
         space_blame("idle pages outside of a span are those walked");
-    if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
+    if (gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
 /* ---- what is cleared */
 
-static inline int space_scrubs_allocs(void)
-{
-    return space.config.scrub == GPUARENA_SCRUB_ALLOC || space.config.scrub == GPUARENA_SCRUB_BOTH;
-}
-
-static inline int space_scrubs_frees(void)
-{
-    return space.config.scrub == GPUARENA_SCRUB_FREE || space.config.scrub == GPUARENA_SCRUB_BOTH;
-}
-
 /* As far as it is held still. */
 static inline void space_verify_clear(uint64_t address, uint64_t bytes)
 {
-    uint64_t bad;
-    const void *ptr = (const void *)(uintptr_t)address;
-    if (sim_holds(space.machine, 0, ptr, bytes) && !sim_verify(space.machine, 0, ptr, bytes, 0, &bad))
-        space_blame("what is cleared is not (at %" PRIu64 ")", bad);
+    if (sim_holds(space.machine, 0, (const void *)(uintptr_t)address, bytes) && !space_holds(address, bytes, 0))
+        space_blame("what is cleared is not");
 }
 
 /* Does new memory begin with what one of the latest blocks held? That is foreign, and scrub is to prevent it. */
 static inline void space_look_foreign(uint64_t address, uint64_t bytes)
 {
-    uint64_t bad, owner = space.owner > SPACE_LATEST ? space.owner - SPACE_LATEST : 1;
+    uint64_t owner = space.owner > SPACE_LATEST ? space.owner - SPACE_LATEST : 1;
     if (bytes > SPACE_LOOK) bytes = SPACE_LOOK;
-    for (; owner < space.owner; owner++) {
-        if (!sim_verify(space.machine, 0, (const void *)(uintptr_t)address, bytes, owner, &bad)) continue;
-        space.tally.foreign_count++;
-        if (space.config.scrub != GPUARENA_SCRUB_OFF) space_blame("new memory holds what was another's");
-        return;
-    }
+    while (owner < space.owner && !space_holds(address, bytes, owner)) owner++;
+    if (owner == space.owner) return;
+    space.tally.foreign_count++;
+    if (space.config.scrub != GPUARENA_SCRUB_OFF) space_blame("new memory holds what was another's");
 }
 
 /* A call that has to clear may fail because a driver call has: then the same again, without faults. */
 static inline int space_is_uncleared(gpuarena_result result)
 {
-    if (!result || !space_scrubs_frees() || !space.struck) return 0;
+    if (!result || !(space.config.scrub & GPUARENA_SCRUB_FREE) || !space.struck) return 0;
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
     return 1;
 }
@@ -284,7 +249,7 @@ static inline int space_is_uncleared(gpuarena_result result)
 static inline int space_is_the_drivers(const gpuarena_request *request)
 {
     return space.config.backing == GPUARENA_BACKING_MANAGED
-        && request->bytes > SIM_HOST_BYTES + space.shadow.device_bytes - space_held();
+        && request->bytes > SIM_HOST_BYTES + shadow.device_bytes - space_held();
 }
 
 /* The slot of the op. */
@@ -292,16 +257,16 @@ static inline int space_slot(const space_op *op)
 {
     int slot = op->slot, empty = op->kind == SPACE_ALLOC, tried = 0;
     if (!(op->flags & SPACE_NEXT)) return slot;
-    while (tried++ < space.shadow.slots && (space.shadow.blocks[slot].address == 0) != empty)
-        slot = (slot + 1) % space.shadow.slots;
+    while (tried++ < shadow.slots && (shadow.blocks[slot].address == 0) != empty)
+        slot = (slot + 1) % shadow.slots;
     return slot;
 }
 
 /* Before the arena refuses, a block that its own stream alone uses is freed there, if this thread may. */
 static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure, void *user)
 {
-    shadow_block *block = &space.shadow.blocks[space.op % (uint64_t)space.shadow.slots];
-    void *ptr = (void *)(uintptr_t)block->address;
+    shadow_block *block = &shadow.blocks[space.op % (uint64_t)shadow.slots];
+    void *ptr = space_ptr(block);
     (void)failure, (void)user;
     if (!space.relieves || !ptr || block->set || block->own < 0 || block->stream != block->own) return 0;
     const space_stream *own = &space.streams[block->own];
@@ -356,12 +321,12 @@ static inline gpuarena_request space_request(const space_op *op, int stream)
 /* A block was allocated on the stream, into the op's slot. */
 static inline void space_admit(const space_op *op, const gpuarena_request *request, int stream, void *ptr)
 {
-    shadow_block *block = &space.shadow.blocks[space_slot(op)];
+    shadow_block *block = &shadow.blocks[space_slot(op)];
     uint64_t unit = space.config.alignment;
     int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
-    if (space_held() > space.shadow.limit) space_blame("served while more is held than the limit allows");
+    if (space_held() > shadow.limit) space_blame("served while more is held than the limit allows");
     space.tally.alloc_count++;
-    space.places = pages_mix(space.places, bench_number(ptr));
+    space.places = walk_mix(space.places, bench_number(ptr));
     memset(block, 0, sizeof *block);
     block->address = bench_number(ptr);
     block->bytes = op->bytes;
@@ -379,8 +344,8 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
         space_guard(block, request->flags & GPUARENA_ALLOC_DEDICATED, unit);
     space_measure(block, !space.quiet);
     space_recount();
-    if (shadow_overlaps(&space.shadow, (int)(block - space.shadow.blocks))) space_blame("two live blocks overlap");
-    if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
+    if (shadow_overlaps(block)) space_blame("two live blocks overlap");
+    if (space.config.scrub & GPUARENA_SCRUB_ALLOC) space_verify_clear(block->address, block->held);
     for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
         space_look_foreign(block->address + at, share);
     if (op->flags & SPACE_UNUSED && !block->set) {   /* so that no work of its own is to be waited for */
@@ -395,9 +360,9 @@ static inline void space_do_alloc(const space_op *op)
 {
     int stream = op->stream == SPACE_ANY ? SPACE_ANY : space_at(op->stream);
     pthread_t thread;
-    if (space.shadow.blocks[space_slot(op)].address || stream == SPACE_NOBODY) return;
+    if (shadow.blocks[space_slot(op)].address || stream == SPACE_NOBODY) return;
     gpuarena_request request = space_request(op, stream);
-    int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
+    int drains = space_held() > shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
     /* what those make room for is no estimate's to know */
     gpuarena_result can = space.quiet ? GPUARENA_OK : gpuarena_can_alloc(space.arena, &request);
     int fits = plain_fits(&request);
@@ -446,8 +411,8 @@ static inline int space_leave(shadow_block *block, int stream)
 
 static inline void space_do_free(const space_op *op)
 {
-    shadow_block *block = &space.shadow.blocks[space_slot(op)];
-    void *ptr = (void *)(uintptr_t)block->address;
+    shadow_block *block = &shadow.blocks[space_slot(op)];
+    void *ptr = space_ptr(block);
     int stream = op->stream == SPACE_ANY || op->stream == SPACE_OWN ? op->stream : space_usable_from(op->stream);
     if (!block->address) return;
     uint64_t held = space_held();
@@ -456,11 +421,11 @@ static inline void space_do_free(const space_op *op)
     if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
     SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, space_enter(stream)));
     (void)gpuarena_tag_scope(0);
-    if (space_scrubs_frees()) space_verify_clear(bench_number(ptr), block->held);
+    if (space.config.scrub & GPUARENA_SCRUB_FREE) space_verify_clear(bench_number(ptr), block->held);
     if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
-        && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
+        && space_held() - shadow_busy() > space.config.release_bytes)
         space_blame("more is idle than release_at allows");
-    if (space.plain && space_held() != held && (held <= space.shadow.limit || space_held() > held))
+    if (space.plain && space_held() != held && (held <= shadow.limit || space_held() > held))
         space_blame("a free changes what is held");
 }
 
@@ -475,7 +440,7 @@ static inline void space_do_mark(const space_op *op)
 static inline void space_do_since(const space_op *op)
 {
     int mark = op->slot % SPACE_MARKS, tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
-    SPACE_EACH(block)
+    SHADOW_EACH(block)
         if (block->address && block->owner > space.marked[mark] && (!tag || block->tag == tag))
             (void)space_leave(block, op->stream);
     gpuarena_stream stream = space_enter(op->stream);
@@ -484,7 +449,7 @@ static inline void space_do_since(const space_op *op)
 
 static inline void space_do_use(const space_op *op)
 {
-    shadow_block *block = &space.shadow.blocks[space_slot(op)];
+    shadow_block *block = &shadow.blocks[space_slot(op)];
     int stream = space_usable_from(op->stream);
     if (!block->address) return;
     if (block->set) stream = space_use_of_set(block, op->stream);
@@ -495,7 +460,7 @@ static inline void space_do_use(const space_op *op)
         block->is_unnamed = 1;
         return;
     }
-    gpuarena_result result = gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space_enter(stream));
+    gpuarena_result result = gpuarena_use(space.arena, space_ptr(block), space_enter(stream));
     space_expect("use", result);
     if (is_after) {
         block->is_unnamed |= result != GPUARENA_OK;
@@ -512,13 +477,13 @@ static inline void space_do_use(const space_op *op)
 static inline void space_do_resize(const space_op *op)
 {
     int slot = space_slot(op);
-    shadow_block *block = &space.shadow.blocks[slot];
+    shadow_block *block = &shadow.blocks[slot];
     uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
     int stream = op->stream == SPACE_OWN ? block->own : op->stream;
     if (!block->address || !op->bytes || block->set) return;
     if (stream == SPACE_ANY ? !space_wait() : stream == SPACE_NOBODY || !space_usable(stream)
                                               || !space_behind(block, stream)) return;
-    gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes,
+    gpuarena_result result = gpuarena_resize(space.arena, space_ptr(block), op->bytes,
                                              space_enter(op->stream));
     space.result = result;
     if (result != GPUARENA_OUT_OF_MEMORY) space_expect("resize", result);
@@ -530,21 +495,21 @@ static inline void space_do_resize(const space_op *op)
     uint64_t had = block->held;
     space_measure(block, 1);
     space_recount();
-    if (space_scrubs_allocs() && block->held > had) space_verify_clear(block->address + had, block->held - had);
+    if (space.config.scrub & GPUARENA_SCRUB_ALLOC && block->held > had) space_verify_clear(block->address + had, block->held - had);
     if (block->held > had) space_look_foreign(block->address + had, block->held - had);
-    if (shadow_overlaps(&space.shadow, slot)) space_blame("two live blocks overlap");
+    if (shadow_overlaps(block)) space_blame("two live blocks overlap");
     space_fill(block);
 }
 
 static inline void space_do_limit(const space_op *op)
 {
-    uint64_t bytes = op->bytes, before = space.shadow.limit;
-    space.shadow.limit = bytes;
+    uint64_t bytes = op->bytes, before = shadow.limit;
+    shadow.limit = bytes;
     gpuarena_result result = space.result = gpuarena_set_limit(space.arena, bytes);
     space_expect("set_limit", result);
     space.config.limit_bytes = bytes;
     if (bytes < before && !space.struck && !space.busy && space_held() > bytes
-        && space_held() > shadow_most_kept(&space.shadow, &space.config))
+        && space_held() > shadow_most_kept(&space.config))
         space_blame("idle memory is held above a lowered limit");
 }
 
@@ -565,7 +530,7 @@ static inline void space_do_reserve(const space_op *op)
     gpuarena_last_failure(space.arena, &failure);
     if (result == GPUARENA_OK && held < bytes) space_blame("reserve: less than asked for");
     if (result == GPUARENA_OUT_OF_MEMORY && !space.struck && !space_is_by_rounding(failure.reason)
-        && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
+        && shadow_may_reserve(&space.config, held, bytes))
         space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held,
                     bytes);
     if (space.plain && result) plain_judge_reserve(before, bytes, &failure);
@@ -579,20 +544,20 @@ static inline void space_do_rival(const space_op *op)
     uint64_t bytes = op->bytes;
     sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);   /* faults are the arena's alone */
     space.host_fails = 0;
-    if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
+    if (space.rival) (void)bench_give_back(&space.driver, space.rival, shadow.rival_bytes);
     space.rival = NULL;
-    space.shadow.rival_bytes = 0;
+    shadow.rival_bytes = 0;
     if (bytes > bench_free_bytes(&space.driver)) bytes = bench_free_bytes(&space.driver);
     bytes = bytes / SIM_GRANULE * SIM_GRANULE;
-    if (bytes && bench_obtain(&space.driver, bytes, &space.rival) == SIM_SUCCESS) space.shadow.rival_bytes = bytes;
+    if (bytes && bench_obtain(&space.driver, bytes, &space.rival) == SIM_SUCCESS) shadow.rival_bytes = bytes;
 }
 
 static inline void space_do_reset(const space_op *op)
 {
     int stream = space_usable_from(op->stream);
-    SHADOW_EACH(&space.shadow, block) if (block->set) return;
+    SHADOW_EACH(block) if (block->set) return;
     if (stream == SPACE_NOBODY || !space_wait()) return;
-    SPACE_EACH(block) if (block->address) space_drop(block);
+    SHADOW_EACH(block) space_drop(block);
     SPACE_CLEARS("reset", gpuarena_reset(space.arena, space_enter(stream)));
 }
 
@@ -625,8 +590,8 @@ static inline void space_do_renew(const space_op *op)
         return;
     }
     if (!space_usable(stream) || heir == stream) return;
-    SPACE_EACH(block) {
-        const space_op gone = { SPACE_FREE, (int)(block - space.shadow.blocks), stream, 0, 0, 0 };
+    SHADOW_EACH(block) {
+        const space_op gone = { SPACE_FREE, (int)(block - shadow.blocks), stream, 0, 0, 0 };
         if (block->address && block->stream == stream && !(op->flags & SPACE_KEEP)) space_do_free(&gone);
     }
     space_end_stream(stream, heir);
@@ -642,7 +607,7 @@ static inline void space_do_longest(const space_op *op)
     gpuarena_walk_stats(space.arena, &stats);
     all.kind = SPACE_ALLOC;
     all.bytes = stats.largest_free_bytes;
-    if (stats.reserved_bytes <= space.shadow.limit) space_do_alloc(&all);
+    if (stats.reserved_bytes <= shadow.limit) space_do_alloc(&all);
     if (space.result) space_blame("all work is done, and the longest run of free memory is not served");
 }
 
@@ -667,7 +632,7 @@ static inline void space_do_quiet(const space_op *op)
 {
     space.quiet = 1;
     space.look_every = op->bytes;
-    space.shadow.slots = SHADOW_MOST;
+    shadow.slots = SHADOW_MOST;
 }
 
 static inline void space_do_pass(const space_op *op) { sim_advance(space.machine, op->bytes); }
@@ -699,7 +664,7 @@ static inline void space_heal(void)
 /* An op that is no fault, with what is judged on small devices. */
 static inline void space_step(const space_op *op)
 {
-    pages_state before = { .walked = 0 };
+    pages_state before = { .mapped = 0 };
     int gives_back = space.small && small_gives_back(op);
     if (space.small) before = pages_look(space.machine, space.arena);
     space.result = GPUARENA_OK;
@@ -748,11 +713,12 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     sim_bench bench = bench_open(&machine);
     (void)sim_pool_chunk(bench.machine, 0, SIM_GRANULE);     /* so that held is what was asked for */
     memset(&space, 0, sizeof space);
+    memset(&shadow, 0, sizeof shadow);
     space.machine = bench.machine;
     space.driver = bench.driver;
-    space.shadow.device_bytes = device_bytes;
-    space.shadow.slots = device_bytes <= SPACE_BUSY ? SHADOW_MOST : SHADOW_SLOTS;
-    space.shadow.limit = space.largest_bytes = UINT64_MAX;
+    shadow.device_bytes = device_bytes;
+    shadow.slots = device_bytes <= SPACE_BUSY ? SHADOW_MOST : SHADOW_SLOTS;
+    shadow.limit = space.largest_bytes = UINT64_MAX;
     space.plain = device_bytes > SPACE_SMALL && device_bytes <= SPACE_PLAIN;
     space.small = device_bytes > SPACE_BUSY && device_bytes <= SPACE_SMALL;
     space.busy = device_bytes <= SPACE_BUSY;
@@ -769,9 +735,9 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     if (!space_config(text, &watched, &config)) return 0;
     if (gpuarena_create(&config, &space.arena) == GPUARENA_OK) {
         gpuarena_get_config(space.arena, &space.config);
-        space.shadow.limit = space.config.limit_bytes;
+        shadow.limit = space.config.limit_bytes;
         space.begun = space.config;
-        if (space_held() > space.shadow.limit) space_blame("more than the limit is held from the start");
+        if (space_held() > shadow.limit) space_blame("more than the limit is held from the start");
         return 1;
     }
     gpuarena_last_failure(NULL, &failure);
@@ -790,7 +756,7 @@ static inline void space_judge_text(void)
     gpuarena_driver watched;
     gpuarena *arena;
     gpuarena_config_text(&space.begun, text, sizeof text);
-    space.shadow.limit = space.begun.limit_bytes;
+    shadow.limit = space.begun.limit_bytes;
     if (!space_config(text, &watched, &config)) return;      /* the trouble is there */
     if (gpuarena_create(&config, &arena)) {
         space_blame("what was in force is refused: %s", text);

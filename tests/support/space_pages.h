@@ -13,29 +13,16 @@ static uint64_t space_handle_part = 256;         /* 2: large handles, though the
 #error "the implementation is built without GPUARENA__HANDLE_PART: include this first"
 #endif
 #include "gpuarena.h"
+#include "arena_walk.h"
 #include "sim_device.h"
 
 typedef struct pages_state {
     gpuarena_stats stats;
-    uint64_t walked, mapped, idle, held_bytes, handle_count, mapping_count;
+    arena_walk seen;
+    uint64_t mapped, idle, held_bytes, handle_count, mapping_count;
     uint32_t spare_count;
     gpuarena__handle spare[64];
 } pages_state;
-
-static inline uint64_t pages_mix(uint64_t hash, uint64_t value)
-{
-    hash ^= value;
-    return splitmix64_next(&hash);
-}
-
-static inline gpuarena_result pages_visit(const gpuarena_block *at, void *user)
-{
-    uint64_t *hash = user;
-    if (at->state == GPUARENA_STATE_HOLE) return GPUARENA_OK;
-    *hash = pages_mix(pages_mix(pages_mix(*hash, bench_number(at->ptr)), at->bytes), at->resident_bytes);
-    *hash = pages_mix(pages_mix(*hash, (uint64_t)at->state), at->requested_bytes);
-    return GPUARENA_OK;
-}
 
 /* Which page backs what; *idle: how many have their handle inside one free block, counted page by page. */
 static inline uint64_t pages_mapped(const gpuarena *arena, uint64_t *idle)
@@ -48,7 +35,7 @@ static inline uint64_t pages_mapped(const gpuarena *arena, uint64_t *idle)
             uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
             for (uint64_t at = begin / page; !(node->size & GPUARENA__HOLE) && at * page < end; at++) {
                 uint64_t first = at - gpuarena__pages_back(range, at);
-                hash = pages_mix(pages_mix(hash, at), range->pages[first]);
+                hash = walk_mix(walk_mix(hash, at), range->pages[first]);
                 *idle += !(node->size & GPUARENA__LIVE) && first * page >= begin
                     && (first + range->parts[first]) * page <= end;
             }
@@ -64,7 +51,7 @@ static inline pages_state pages_look(const sim *machine, const gpuarena *arena)
     sim_get_counters(machine, 0, &counters);
     memset(&state, 0, sizeof state);
     gpuarena_walk_stats(arena, &state.stats);
-    (void)gpuarena_walk(arena, pages_visit, &state.walked);
+    state.seen = walk_arena(arena);
     state.mapped = pages_mapped(arena, &state.idle);
     state.held_bytes = counters.held_bytes;
     state.handle_count = counters.handle_count;
@@ -123,7 +110,7 @@ static inline const char *pages_differ(const pages_state *before, const pages_st
     SAME(stats.reserved_bytes); SAME(stats.limit_bytes); SAME(stats.largest_free_bytes); SAME(stats.stranded_bytes);
     SAME(stats.requested_peak_bytes); SAME(stats.live_peak_bytes); SAME(stats.reserved_peak_bytes);
     SAME(stats.live_count); SAME(stats.alloc_count); SAME(stats.free_count); SAME(stats.remapped_page_count);
-    SAME(stats.grow_count); SAME(stats.release_count); SAME(walked); SAME(mapped); SAME(held_bytes);
+    SAME(stats.grow_count); SAME(stats.release_count); SAME(seen.digest); SAME(mapped); SAME(held_bytes);
     SAME(handle_count); SAME(mapping_count);
 #undef SAME
     return "";

@@ -6,6 +6,7 @@
 #include "space_pages.h"                         /* first: see there */
 #include "space_fit.h"
 #include "host_memory.h"
+#include "stress/sim/entries.h"
 
 enum { SPACE_STREAMS = 4,                           /* that most programs have: the legacy one, and made ones */
        SPACE_ANY = 4, SPACE_OWN = 5,                /* no streams of their own: as the header's */
@@ -15,6 +16,11 @@ enum { SPACE_STREAMS = 4,                           /* that most programs have: 
        SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
+/* Which programs a device is for, by its size, up to: streams of all kinds, and captures; paged memory, looked into
+   after each call; segments whose books are known to the byte, without events. */
+#define SPACE_BUSY  MIB(48)
+#define SPACE_SMALL MIB(100)
+#define SPACE_PLAIN MIB(500)
 /* Flags: TRY 1, OWN 2, and these. A tag's place is counted in SPACE_TAG; SCOPED: it is the thread's. */
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
        SPACE_ELSEWHERE = 128,                       /* another thread allocates */
@@ -95,7 +101,6 @@ typedef struct space_state {
     struct { uint64_t address, bytes; int set, stream; } freed[SPACE_FREED];    /* by captures in progress; by which
                                                     stream, or NOBODY: for none yet */
     int freed_count;
-    space_shadow shadow;
     host_memory host;
     uint64_t owner;
     gpuarena_driver other_driver;                /* of the machine's second device, which has another arena */
@@ -116,13 +121,11 @@ typedef struct space_state {
     void *rival;
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
-    int small;                                   /* the device: see space_small.h */
+    int small, plain, busy;                      /* the device: SPACE_SMALL, SPACE_PLAIN, SPACE_BUSY */
     int has_steps;                               /* gpuarena_step was called */
-    int plain;                                   /* without events and work: see space_plain.h */
     int quiet;                                   /* hits and frees hold their heap's lock alone, for long */
     uint64_t look_every;                         /* in a quiet program; 0: never */
     uint64_t places;                             /* a sum over all addresses that were handed out */
-    int busy;                                    /* streams of many kinds, and captures: see space_streams.h */
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
     uint64_t last_mark;                          /* what gpuarena_mark said last: later blocks lie behind it */
@@ -132,9 +135,6 @@ typedef struct space_state {
 } space_state;
 
 static space_state space;
-#define SPACE_EACH(block) \
-    for (shadow_block *block = space.shadow.blocks; block < space.shadow.blocks + space.shadow.slots; block++)
-
 #if defined(__GNUC__)
 __attribute__((unused, format(printf, 1, 2)))
 #endif
@@ -159,75 +159,68 @@ static inline uint64_t space_held(void)
     sim_counters counters;
     if (space.config.debug) return space.asked_bytes;
     sim_get_counters(space.machine, 0, &counters);
-    return counters.held_bytes + counters.host_bytes + counters.managed_bytes - space.shadow.rival_bytes;
+    return counters.held_bytes + counters.host_bytes + counters.managed_bytes - shadow.rival_bytes;
 }
 
 /* ---- the driver, watched: the limit holds in every call */
 
 static inline void space_watch(uint64_t bytes)
 {
-    if (space_held() + bytes > space.shadow.limit)
+    if (space_held() + bytes > shadow.limit)
         space_blame("the device is asked for more than the limit (%" PRIu64 " held, %" PRIu64 " more)", space_held(),
                     bytes);
 }
 
-static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                               gpuarena_stream stream)
+static inline int space_obtain ENTRY_memory_obtain
 {
-    (void)self;
     space_watch(bytes);
     int code = bytes > space.largest_bytes ? SIM_OUT_OF_MEMORY
-        : space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+        : space.driver.memory.obtain(self, kind, ptr, bytes, stream);
     space.refused_count += code == SIM_OUT_OF_MEMORY;
     if (space.fault.kind == SPACE_FAULT && sim_fail_fired(space.machine)) space.struck = 1;
-    if (!code) space.asked_bytes += bytes;
-    if (!code) space.obtained_address = bench_number(*ptr);
-    if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
-    return code;
+    if (code) return code;
+    space.asked_bytes += bytes;
+    space.obtained_address = bench_number(*ptr);
+    if (!shadow_enter(space.obtained_address, bytes)) space_blame("too many segments");
+    return 0;
 }
 
-static inline int space_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                  gpuarena_stream stream)
+static inline int space_give_back ENTRY_memory_give_back
 {
-    (void)self;
-    int code = space.driver.memory.give_back(&space.driver, kind, ptr, bytes, stream);
-    if (!code) space.asked_bytes -= bytes;
-    if (!code && !shadow_leave(&space.shadow, bench_number(ptr)))
-        space_blame("a segment is given back that has a live block");
-    return code;
+    int code = space.driver.memory.give_back(self, kind, ptr, bytes, stream);
+    if (code) return code;
+    space.asked_bytes -= bytes;
+    if (!shadow_leave(bench_number(ptr))) space_blame("a segment is given back that has a live block");
+    return 0;
 }
 
-static inline int space_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+static inline int space_create ENTRY_vm_create
 {
-    (void)self;
     space_watch(bytes);
-    int code = space.driver.vm.create(&space.driver, page, bytes, traits);
+    int code = space.driver.vm.create(self, page, bytes, traits);
     if (!code) space.asked_bytes += bytes;
     return code;
 }
 
-static inline int space_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+static inline int space_destroy ENTRY_vm_destroy
 {
-    (void)self;
-    int code = space.driver.vm.destroy(&space.driver, page, bytes);
+    int code = space.driver.vm.destroy(self, page, bytes);
     if (!code) space.asked_bytes -= bytes;
     return code;
 }
 
-static inline int space_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+static inline int space_map ENTRY_vm_map
 {
-    (void)self;
-    int code = space.driver.vm.map(&space.driver, address, bytes, page);
+    int code = space.driver.vm.map(self, address, bytes, page);
     if (!code) space.mapped = (shadow_range){ bench_number(address), bytes };
     return code;
 }
 
 /* Time passes while it is asked for: an arena that waits by the clock asks again and again. */
-static inline uint64_t space_now_ns(const gpuarena_driver *self)
+static inline uint64_t space_now_ns ENTRY_device_now_ns
 {
-    (void)self;
     sim_advance(space.machine, 20000);
-    return space.driver.now_ns(&space.driver);
+    return space.driver.now_ns(self);
 }
 
 static inline int space_host_refuses(size_t bytes)
@@ -235,6 +228,22 @@ static inline int space_host_refuses(size_t bytes)
     (void)bytes;
     space.struck |= space.host_fails;
     return space.host_fails;
+}
+
+/* ---- contents */
+
+static inline void *space_ptr(const shadow_block *block) { return (void *)(uintptr_t)block->address; }
+
+static inline int space_holds(uint64_t address, uint64_t bytes, uint64_t owner)
+{
+    uint64_t bad;
+    return sim_verify(space.machine, 0, (const void *)(uintptr_t)address, bytes, owner, &bad);
+}
+
+static inline void space_verify(const shadow_block *block, uint64_t bytes)
+{
+    if (!space_holds(block->address, bytes, block->owner))
+        space_blame("contents are spoilt (slot %d)", (int)(block - shadow.blocks));
 }
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "space_state.h"
 
-#define SPACE_BUSY MIB(48)                       /* devices up to that have streams of all kinds, and captures */
 enum { SPACE_THREADS = 3 };
 
 static inline uint32_t space_bit(int stream) { return stream < 0 ? 0 : (uint32_t)1 << stream; }
@@ -149,8 +148,7 @@ static inline void space_pass(uint32_t *streams, int stream, int heir)
 static inline void space_end_stream(int stream, int heir)
 {
     space_follow(heir, stream);
-    SPACE_EACH(block) {
-        if (!block->address) continue;
+    SHADOW_EACH(block) {
         if (block->own == stream) {
             block->own = SPACE_NOBODY;
             block->is_orphan = !block->set && block->stream == stream;
@@ -243,8 +241,8 @@ static inline void space_end_capture(int origin)
         space_tell_end(fork);
     }
     space_tell_end(origin);
-    SPACE_EACH(block) {
-        if (!block->address || block->capture != capture) continue;
+    SHADOW_EACH(block) {
+        if (block->capture != capture) continue;
         block->capture = 0;
         block->named = 0;
         block->stream = SPACE_NOBODY;
@@ -337,8 +335,8 @@ static inline void space_do_let_go(const space_op *op)
     if (result) return;
     of->id = 0;
     space.tally.let_go_count++;
-    SPACE_EACH(block) {
-        if (!block->address || block->set != set) continue;
+    SHADOW_EACH(block) {
+        if (block->set != set) continue;
         block->set = 0;
         block->stream = stream;
         block->behind = space_bit(stream);

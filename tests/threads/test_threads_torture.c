@@ -14,7 +14,6 @@ static thread_arena *const at = &thread_arenas[0];
 static pthread_rwlock_t world_lock = PTHREAD_RWLOCK_INITIALIZER; /* written: nobody is in a call */
 static uint64_t help_count;                      /* begins and ends of what may make room */
 static uint64_t proven_count, still_count;
-static space_shadow shadow;                      /* of a world at rest */
 
 static void help(void) { __atomic_fetch_add(&help_count, 1, __ATOMIC_SEQ_CST); }
 
@@ -48,7 +47,7 @@ static void shadow_take(void)
         uint32_t first = place, owner = at->device->places[place].owner;
         while (place < SLOT_COUNT && at->device->places[place].owner == owner) place++;
         if (owner && !at->device->places[first].is_addresses)
-            (void)shadow_enter(&shadow, at->device->base + first * SLOT_BYTES, (place - first) * SLOT_BYTES);
+            (void)shadow_enter(at->device->base + first * SLOT_BYTES, (place - first) * SLOT_BYTES);
     }
 }
 
@@ -62,7 +61,7 @@ static void judge(const gpuarena_request *request, uint64_t helped)
     void *ptr = NULL;
     gpuarena_get_config(at->arena, &config);
     shadow_take();
-    way = shadow_way(&shadow, &config, request, at->device->held_bytes);
+    way = shadow_way(&config, request, at->device->held_bytes);
     if (way) proven_count++;
     if (helped == __atomic_load_n(&help_count, __ATOMIC_SEQ_CST)) {
         still_count++;
