@@ -4,12 +4,9 @@
 #ifndef TESTS_SCHEDULE_H
 #define TESTS_SCHEDULE_H
 
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <ucontext.h>
 #include "stress/base/splitmix64.h"
+#include "tap.h"
 
 enum { SCHEDULE_FIBERS = 4, SCHEDULE_NOBODY = -1, SCHEDULE_CHANGES = 3, SCHEDULE_MAX_STEPS = 20000 };
 enum { SCHEDULE_TRACE = 4096, SCHEDULE_SEEN_LOG2 = 18 };
@@ -46,18 +43,7 @@ typedef struct schedule_state {
 static schedule_state schedule = { .current = SCHEDULE_NOBODY };
 static char schedule_stacks[SCHEDULE_FIBERS][SCHEDULE_STACK_BYTES];
 
-/* The schedule is judged: the first trouble is kept. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-static inline void schedule_blame(const char *format, ...)
-{
-    va_list values;
-    if (schedule.trouble[0]) return;
-    va_start(values, format);
-    vsnprintf(schedule.trouble, sizeof schedule.trouble, format, values);
-    va_end(values);
-}
+#define schedule_blame(...) tap_keep(schedule.trouble, sizeof schedule.trouble, __VA_ARGS__)
 
 static inline int schedule_can_run(int fiber)
 {

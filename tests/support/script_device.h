@@ -357,28 +357,13 @@ static void device_open(uint64_t capacity_bytes, uint64_t count)
     device_wrap();
 }
 
-static int device_without_entry(const char *what)
+/* Leaves out a group of entries, or one; the clock. 0: there is none of this name. */
+static int device_without(const char *what)
 {
 #define X(name, member, kind, bytes, answer) if (!strcmp(what, #name)) return device.table.member = NULL, 1;
     DEVICE_TABLE(X)
 #undef X
-    return 0;
-}
-
-/* Leaves out a group of entries, or one; the clock. 0: there is none of this name. */
-static int device_without(const char *what)
-{
-    gpuarena_driver *table = &device.table;
-    if (!strcmp(what, "vm")) { memset(&table->vm, 0, sizeof table->vm); table->page_bytes = 0; }
-    else if (!strcmp(what, "events")) memset(&table->events, 0, sizeof table->events);
-    else if (!strcmp(what, "capture")) memset(&table->capture, 0, sizeof table->capture);
-    else if (!strcmp(what, "ipc")) memset(&table->ipc, 0, sizeof table->ipc);
-    else if (!strcmp(what, "fd")) memset(&table->fd, 0, sizeof table->fd);
-    else if (!strcmp(what, "clock")) table->now_ns = NULL;
-    else if (!strcmp(what, "names")) table->code_name = NULL;
-    else if (!strcmp(what, "classify")) table->classify = NULL;
-    else return device_without_entry(what);
-    return 1;
+    return bench_without(&device.table, what);
 }
 
 /* 0: there is no such lie. */
@@ -396,18 +381,15 @@ static sim_counters device_counters(void)
     return counters;
 }
 
-/* After all arenas have ended. "": nothing is left. */
+/* After all arenas have ended. NULL: nothing is left. */
 static const char *device_left(void)
 {
-    sim_counters counters = device_counters();
     if (host_close(&device.host)) return host_close(&device.host);
-    if (device.lost) return "";
+    if (device.lost) return NULL;
     if (device.lied_bytes) return "a range that the driver lied about is left";
-    if (counters.held_bytes || counters.host_bytes || counters.managed_bytes) return "memory is left";
-    if (counters.handle_count || counters.mapping_count) return "pages are left";
     if (device.open_count) return "segments of others are left open";
-    if (counters.reserved_address_bytes) return "addresses are left";
-    return device.event_count ? "events are left" : "";
+    if (device.event_count) return "events are left";
+    return bench_left(device.machine);
 }
 
 #endif

@@ -357,7 +357,7 @@ static void end_world(void)
     if (device.wrong) blame("%s", device.wrong);
     uint64_t refused = device.struck[ENTRY_give_back] + device.struck[ENTRY_destroy] + device.struck[ENTRY_unmap];
     int may_leave = !world.arena_count && refused;           /* creation failed, and could not undo what it did */
-    if (device_left()[0] && !(may_leave && !host_close(&device.host))) blame("at the end: %s", device_left());
+    if (device_left() && !(may_leave && !host_close(&device.host))) blame("at the end: %s", device_left());
     if (sim_finding_count(device.machine)) blame("the judge: %s", sim_finding(device.machine, 0));
     if (!world.expected && !turn_struck()) blame("the case expects nothing");
 }

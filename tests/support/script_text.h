@@ -16,9 +16,7 @@ typedef struct reader { const char *at; } reader;    /* of one command */
 
 static struct { const char *file; int line; char trouble[TROUBLE_BYTES]; } place;    /* trouble "": all is well */
 
-#if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
-#endif
 static void blame(const char *format, ...)
 {
     va_list values;

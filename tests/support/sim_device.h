@@ -71,6 +71,32 @@ static inline sim_counters bench_counters(const sim_bench *bench)
     return counters;
 }
 
+/* Takes a group of entries out of a table. 0: there is none of this name. */
+static inline int bench_without(gpuarena_driver *table, const char *group)
+{
+    if (!strcmp(group, "vm")) memset(&table->vm, 0, sizeof table->vm), table->page_bytes = 0;
+    else if (!strcmp(group, "events")) memset(&table->events, 0, sizeof table->events);
+    else if (!strcmp(group, "capture")) memset(&table->capture, 0, sizeof table->capture);
+    else if (!strcmp(group, "ipc")) memset(&table->ipc, 0, sizeof table->ipc);
+    else if (!strcmp(group, "fd")) memset(&table->fd, 0, sizeof table->fd);
+    else if (!strcmp(group, "clear")) table->clear = NULL;
+    else if (!strcmp(group, "clock")) table->now_ns = NULL;
+    else if (!strcmp(group, "names")) table->code_name = NULL;
+    else if (!strcmp(group, "classify")) table->classify = NULL;
+    else return 0;
+    return 1;
+}
+
+/* What device 0 still has, once all arenas have ended; NULL: nothing. */
+static inline const char *bench_left(const sim *machine)
+{
+    sim_counters counters;
+    sim_get_counters(machine, 0, &counters);
+    if (counters.held_bytes || counters.host_bytes || counters.managed_bytes) return "memory is left";
+    if (counters.handle_count || counters.mapping_count) return "pages are left";
+    return counters.reserved_address_bytes ? "addresses are left" : NULL;
+}
+
 /* The address some bytes on. Device addresses are numbers: no memory of the host lies behind them. */
 static inline void *bench_at(const void *ptr, uint64_t offset)
 {

@@ -679,8 +679,8 @@ static inline void space_step(const space_op *op)
 /* The configuration for a text on this machine; 0: the text is none. */
 static inline int space_config(const char *text, gpuarena_driver *watched, gpuarena_config *config)
 {
-    const gpuarena_config none = GPUARENA_INIT;
-    *config = none;
+    static const char *const groups[] = { "vm", "events", "capture", "clear" };
+    *config = (gpuarena_config)GPUARENA_INIT;
     *watched = space.driver;
     watched->memory.obtain = space_obtain;
     watched->memory.give_back = space_give_back;
@@ -688,13 +688,7 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     watched->vm.destroy = space_destroy;
     watched->vm.map = space_map;
     watched->now_ns = space_now_ns;
-    if (space.plain) {
-        memset(&watched->vm, 0, sizeof watched->vm);
-        memset(&watched->events, 0, sizeof watched->events);
-        memset(&watched->capture, 0, sizeof watched->capture);
-        watched->clear = NULL;
-        watched->page_bytes = 0;
-    }
+    for (size_t at = 0; at < COUNT(groups) && space.plain; at++) (void)bench_without(watched, groups[at]);
     config->driver = watched;
     config->environment = "";
     space.host.refuses = space_host_refuses;
@@ -768,16 +762,6 @@ static inline void space_judge_text(void)
     if (gpuarena_destroy(arena)) space_blame("destroy fails");
 }
 
-static inline void space_judge_left(void)
-{
-    sim_counters counters;
-    sim_get_counters(space.machine, 0, &counters);
-    if (space_held()) space_blame("memory is left");
-    if (counters.handle_count) space_blame("handles are left");
-    if (counters.mapping_count) space_blame("mappings are left");
-    if (counters.reserved_address_bytes) space_blame("addresses are left");
-}
-
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
@@ -787,7 +771,7 @@ static inline void space_close(void)
         space_do_reset(&(space_op){ .kind = SPACE_RESET, .stream = 1 });
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
         space_close_other();
-        space_judge_left();
+        if (bench_left(space.machine)) space_blame("%s", bench_left(space.machine));
         space_judge_text();
         if (host_close(&space.host)) space_blame("%s", host_close(&space.host));
         if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));

@@ -28,49 +28,42 @@ static const char *shrink_run(const shrink_program *program)
 {
     static char trouble[sizeof space.trouble];
     int ends[2];
-    size_t length = 0;
-    ssize_t got = 1;
     pid_t child = pipe(ends) ? -1 : fork();
+    if (child < 0) return "";
     if (child == 0) {
         setrlimit(RLIMIT_CPU, &(struct rlimit) { 5, 5 });
         alarm(600);                              /* of one that sleeps */
         const char *text = space_run(program->device_bytes, program->text, program->ops, program->count, 1);
-        got = write(ends[1], text, strlen(text));
-        _exit(got < 0);
+        _exit(write(ends[1], text, strlen(text)) < 0);
     }
-    if (child < 0) return "";
     close(ends[1]);
-    while (got > 0 && length < sizeof trouble - 1)
-        if ((got = read(ends[0], trouble + length, sizeof trouble - 1 - length)) > 0) length += (size_t)got;
-    close(ends[0]);
+    FILE *told = fdopen(ends[0], "r");
+    trouble[told ? fread(trouble, 1, sizeof trouble - 1, told) : 0] = '\0';
+    if (told) fclose(told);
     (void)waitpid(child, NULL, 0);
-    trouble[length] = '\0';
     return trouble;
 }
 
-static int shrink_fails(const shrink_program *program, const char *trouble)
-{
-    return shrink_alike(shrink_run(program), trouble);
-}
+static shrink_program shrink_next;               /* which may be smaller */
 
-/* Keeps a smaller program, if it fails alike. */
-static int shrink_try(shrink_program *program, const shrink_program *smaller, const char *trouble)
+/* Takes it, if it fails alike. In any case the next one begins as a copy. */
+static int shrink_try(shrink_program *program, const char *trouble)
 {
-    if (!shrink_fails(smaller, trouble)) return 0;
-    *program = *smaller;
-    return 1;
+    int fails = shrink_alike(shrink_run(&shrink_next), trouble);
+    if (fails) *program = shrink_next;
+    shrink_next = *program;
+    return fails;
 }
 
 static int shrink_ops(shrink_program *program, const char *trouble)
 {
-    static shrink_program smaller;
     int some = 0;
     for (size_t span = program->count; span; span /= 2)
         for (size_t at = 0; at + span <= program->count;) {
-            smaller = *program;
-            smaller.count -= span;
-            memmove(&smaller.ops[at], &smaller.ops[at + span], (smaller.count - at) * sizeof smaller.ops[0]);
-            if (shrink_try(program, &smaller, trouble)) some = 1;
+            space_op *op = &shrink_next.ops[at];
+            shrink_next.count -= span;
+            memmove(op, op + span, (shrink_next.count - at) * sizeof *op);
+            if (shrink_try(program, trouble)) some = 1;
             else at += span;
         }
     return some;
@@ -78,10 +71,9 @@ static int shrink_ops(shrink_program *program, const char *trouble)
 
 static int shrink_text(shrink_program *program, const char *trouble)
 {
-    static shrink_program smaller;
     int some = 0, at = 0;
-    for (smaller = *program; draw_drop(smaller.text, at); smaller = *program)
-        if (shrink_try(program, &smaller, trouble)) some = 1;
+    while (draw_drop(shrink_next.text, at))
+        if (shrink_try(program, trouble)) some = 1;
         else at++;
     return some;
 }
@@ -89,13 +81,10 @@ static int shrink_text(shrink_program *program, const char *trouble)
 /* Simpler figures: a round size, no alignment, no flags, the first stream. */
 static int shrink_figures(shrink_program *program, const char *trouble)
 {
-    static shrink_program smaller;
     int some = 0;
     for (size_t at = 0; at < program->count; at++)
         for (int change = 0; change < 7; change++) {
-            space_op *op;
-            smaller = *program;
-            op = &smaller.ops[at];
+            space_op *op = &shrink_next.ops[at];
             switch (change) {
             case 0: op->alignment = op->kind == SPACE_FAULT; break;
             case 1: op->flags = 0; break;
@@ -105,8 +94,8 @@ static int shrink_figures(shrink_program *program, const char *trouble)
             case 5: op->bytes = op->bytes / MIB(1) * MIB(1); break;
             default: op->bytes = op->bytes / 256 * 256;
             }
-            if (memcmp(&smaller.ops[at], &program->ops[at], sizeof *op) && op->bytes)
-                some |= shrink_try(program, &smaller, trouble);
+            if (memcmp(op, &program->ops[at], sizeof *op) && op->bytes) some |= shrink_try(program, trouble);
+            else *op = program->ops[at];
         }
     return some;
 }
@@ -114,8 +103,9 @@ static int shrink_figures(shrink_program *program, const char *trouble)
 /* Ends: each round makes it smaller, or is the last. */
 static void shrink(shrink_program *program, const char *trouble)
 {
-    int round, again = 1;
-    for (round = 0; round < 6 && again; round++) {
+    int again = 1;
+    shrink_next = *program;
+    for (int round = 0; round < 6 && again; round++) {
         again = shrink_ops(program, trouble);
         again |= shrink_text(program, trouble);
         again |= shrink_figures(program, trouble);

@@ -135,17 +135,7 @@ typedef struct space_state {
 } space_state;
 
 static space_state space;
-#if defined(__GNUC__)
-__attribute__((unused, format(printf, 1, 2)))
-#endif
-static void space_blame(const char *format, ...)
-{
-    va_list values;
-    if (space.trouble[0]) return;
-    va_start(values, format);
-    vsnprintf(space.trouble, sizeof space.trouble, format, values);
-    va_end(values);
-}
+#define space_blame(...) tap_keep(space.trouble, sizeof space.trouble, __VA_ARGS__)
 
 /* What the program itself does with streams is legal. */
 static inline void space_must(int code)

@@ -13,10 +13,8 @@
 
 static int tap_count, tap_failed;
 
-#if defined(__GNUC__)
-__attribute__((unused, format(printf, 4, 5)))
-#endif
-static int tap_ok(int passed, const char *file, int line, const char *format, ...)
+__attribute__((format(printf, 4, 5)))
+static inline int tap_ok(int passed, const char *file, int line, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -75,10 +73,18 @@ static inline uint64_t tap_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-#if defined(__GNUC__)
-__attribute__((unused))
-#endif
-static int tap_done(void)
+/* Writes a trouble where there is none yet: the first one is told. */
+__attribute__((format(printf, 3, 4)))
+static inline void tap_keep(char *first, size_t size, const char *format, ...)
+{
+    va_list values;
+    if (first[0]) return;
+    va_start(values, format);
+    vsnprintf(first, size, format, values);
+    va_end(values);
+}
+
+static inline int tap_done(void)
 {
     printf("1..%d\n", tap_count);
     return tap_failed != 0;
