@@ -8,29 +8,36 @@
 enum { LOCK_NONE, LOCK_MADE = 0x6d616465, LOCK_ENDED = 0x656e6465 };
 typedef struct schedule_lock {
     uint32_t state;                              /* LOCK_NONE: static, or not made */
-    int      is_taken, owner;
+    int      is_taken, owner, is_hit;
+    uint64_t order;                              /* it is taken inside those with less: 0 a mutex, then spins in the
+                                                    order in which they were made, then the registry's */
 } schedule_lock;
-typedef struct gpuarena__spin { schedule_lock lock; uint64_t order; int is_hit; } gpuarena__spin;
-typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
+typedef schedule_lock gpuarena__spin, gpuarena__mutex;
 
-#define GPUARENA__MUTEX_INIT { { LOCK_MADE, 0, 0 } }
+#define GPUARENA__MUTEX_INIT { LOCK_MADE, 0, 0, 0, UINT64_MAX }
 static gpuarena__mutex gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 
 /* What each fiber holds, the last for what runs outside. */
-enum { LOCK_SPINS = 32 };
-typedef struct lock_held { int spins, mutexes, registry; uint64_t orders[LOCK_SPINS]; } lock_held;
+enum { LOCK_MOST = 40 };
+typedef struct lock_held { int count; const schedule_lock *locks[LOCK_MOST]; } lock_held;
 static lock_held lock_helds[SCHEDULE_FIBERS + 1];
-static uint64_t  lock_spin_count;                /* made so far */
 
 static inline lock_held *lock_held_now(void)
 {
     return &lock_helds[schedule_is_on() ? schedule.current : SCHEDULE_FIBERS];
 }
 
-static inline int lock_make(schedule_lock *lock)
+/* Whether a lock is held that every call needs: all but a mutex. */
+static inline int lock_blocks_all(void)
 {
-    lock->state = LOCK_MADE;
-    lock->is_taken = 0;
+    const lock_held *held = lock_held_now();
+    for (int at = 0; at < held->count; at++) if (held->locks[at]->order) return 1;
+    return 0;
+}
+
+static inline int lock_make(schedule_lock *lock, uint64_t order)
+{
+    *lock = (schedule_lock){ .state = LOCK_MADE, .order = order };
     return 1;
 }
 
@@ -43,7 +50,11 @@ static inline void lock_end(schedule_lock *lock)
 
 static inline void lock_take(schedule_lock *lock, const char *what)
 {
+    lock_held *held = lock_held_now();
     int me = schedule.current;
+    if (held->count == LOCK_MOST) schedule_give_up("more locks are taken than the judge knows");
+    for (int at = 0; at < held->count; at++)
+        if (held->locks[at]->order > lock->order) schedule_blame("%s inside a lock that it goes before", what);
     schedule_point(what);
     if (lock->is_taken && lock->owner == me) {
         schedule_blame("a lock is taken twice by one thread: %s", what);
@@ -52,11 +63,17 @@ static inline void lock_take(schedule_lock *lock, const char *what)
     while (lock->is_taken && schedule_is_on()) schedule_wait(lock, what);
     if (lock->state == LOCK_NONE) schedule_blame("a lock is taken that was not made: %s", what);
     lock->is_taken = 1;
+    lock->is_hit = 0;
     lock->owner = me;
+    held->locks[held->count++] = lock;
 }
 
 static inline void lock_leave(schedule_lock *lock, const char *what)
 {
+    lock_held *held = lock_held_now();
+    int at = 0;
+    while (at < held->count && held->locks[at] != lock) at++;
+    if (at < held->count) held->locks[at] = held->locks[--held->count];
     if (!lock->is_taken || lock->owner != schedule.current)
         schedule_blame("a lock is left that this thread does not have");
     lock->is_taken = 0;
@@ -66,61 +83,35 @@ static inline void lock_leave(schedule_lock *lock, const char *what)
 
 static inline int gpuarena__spin_make(gpuarena__spin *spin)
 {
-    spin->order = ++lock_spin_count;
-    return lock_make(&spin->lock);
+    static uint64_t count;
+    return lock_make(spin, ++count);
 }
-static inline void gpuarena__spin_end(gpuarena__spin *spin) { lock_end(&spin->lock); }
-static inline void gpuarena__spin_lock(gpuarena__spin *spin)
-{
-    const lock_held *held = lock_held_now();
-    if (held->registry) schedule_blame("a spin is taken inside a lock that it goes before");
-    if (held->spins == LOCK_SPINS) schedule_give_up("more spins are taken than the judge knows");
-    for (int at = 0; at < held->spins; at++)
-        if (held->orders[at] >= spin->order) schedule_blame("a spin is taken inside one that it goes before");
-    lock_take(&spin->lock, "spin_lock");
-    spin->is_hit = 0;
-    lock_held_now()->orders[lock_held_now()->spins++] = spin->order;
-}
-static inline void gpuarena__spin_claim(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
+static inline void gpuarena__spin_end(gpuarena__spin *spin) { lock_end(spin); }
+static inline void gpuarena__spin_lock(gpuarena__spin *spin) { lock_take(spin, "spin_lock"); }
+static inline void gpuarena__spin_claim(gpuarena__spin *spin) { lock_take(spin, "spin_lock"); }
+static inline void gpuarena__spin_unlock(gpuarena__spin *spin) { lock_leave(spin, "spin_unlock"); }
+static inline void gpuarena__spin_stay(gpuarena__spin *spin) { spin->is_hit = 0; }
 static inline void gpuarena__spin_lock_hit(gpuarena__spin *spin)
 {
-    gpuarena__spin_lock(spin);
+    lock_take(spin, "spin_lock");
     spin->is_hit = 1;
 }
 static inline void gpuarena__spin_enter(gpuarena__spin *spin) { gpuarena__spin_lock_hit(spin); }
-static inline void gpuarena__spin_stay(gpuarena__spin *spin) { spin->is_hit = 0; }
-static inline void gpuarena__spin_unlock(gpuarena__spin *spin)
-{
-    lock_held *held = lock_held_now();
-    int at = 0;
-    while (at < held->spins && held->orders[at] != spin->order) at++;
-    if (at < held->spins) held->orders[at] = held->orders[--held->spins];
-    lock_leave(&spin->lock, "spin_unlock");
-}
 static inline void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 {
     if (!spin->is_hit) schedule_blame("a spin is left as a hit's that others may sleep for");
-    gpuarena__spin_unlock(spin);
+    lock_leave(spin, "spin_unlock");
 }
 
-static inline int  gpuarena__mutex_make(gpuarena__mutex *mutex) { return lock_make(&mutex->lock); }
-static inline void gpuarena__mutex_end(gpuarena__mutex *mutex)  { lock_end(&mutex->lock); }
+static inline int  gpuarena__mutex_make(gpuarena__mutex *mutex) { return lock_make(mutex, 0); }
+static inline void gpuarena__mutex_end(gpuarena__mutex *mutex) { lock_end(mutex); }
 static inline void gpuarena__mutex_lock(gpuarena__mutex *mutex)
 {
-    int is_registry = mutex == &gpuarena__registry_lock;
-    const lock_held *held = lock_held_now();
-    if (held->registry || (!is_registry && held->spins))
-        schedule_blame("a mutex is taken inside a lock that it goes before");
-    lock_take(&mutex->lock, is_registry ? "registry_lock" : "mutex_lock");
-    if (is_registry) lock_held_now()->registry++;
-    else lock_held_now()->mutexes++;
+    lock_take(mutex, mutex->order ? "registry_lock" : "mutex_lock");
 }
 static inline void gpuarena__mutex_unlock(gpuarena__mutex *mutex)
 {
-    int is_registry = mutex == &gpuarena__registry_lock;
-    if (is_registry) lock_held_now()->registry--;
-    else lock_held_now()->mutexes--;
-    lock_leave(&mutex->lock, is_registry ? "registry_unlock" : "mutex_unlock");
+    lock_leave(mutex, mutex->order ? "registry_unlock" : "mutex_unlock");
 }
 
 /* A waiting loop: others go on, or time does. */
@@ -128,8 +119,7 @@ static void (*lock_time_passes)(void);
 static inline void gpuarena__pause(uint32_t times)
 {
     (void)times;
-    if (lock_held_now()->spins || lock_held_now()->registry)
-        schedule_blame("a pause inside a lock that every call needs");
+    if (lock_blocks_all()) schedule_blame("a pause inside a lock that every call needs");
     if (lock_time_passes && !schedule_is_busy()) lock_time_passes();
     if (schedule_is_on()) schedule.fibers[schedule.current].is_pausing = 1;
     schedule_yield("pause");

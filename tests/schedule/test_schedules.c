@@ -59,11 +59,9 @@ static void judge_limits(device_entry entry)
 
 static void judge_call(const gpuarena_driver *self, device_entry entry)
 {
-    const lock_held *held = lock_held_now();
-    if (entry == ENTRY_COUNT && (held->spins || held->mutexes || held->registry))
-        blame("config.pressure is called inside a lock");
-    if ((is_of_memory(entry) || entry == ENTRY_host_wait || entry == ENTRY_device_wait || entry == ENTRY_clear)
-        && (held->spins || held->registry))
+    int is_waiting = entry == ENTRY_host_wait || entry == ENTRY_device_wait || entry == ENTRY_clear;
+    if (entry == ENTRY_COUNT && lock_held_now()->count) blame("config.pressure is called inside a lock");
+    if ((is_of_memory(entry) || is_waiting) && lock_blocks_all())
         blame("driver %s is called inside a lock that every call needs", device_entries[entry]);
     for (int at = 0; at <= OUTSIDE && is_of_memory(entry); at++)
         if (inside[at] == self) blame("driver %s is called while another call is in progress", device_entries[entry]);
