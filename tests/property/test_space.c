@@ -27,8 +27,7 @@ static const struct {
     const char *device, *words[4];               /* without words: any configuration */
     uint64_t like;                               /* what its programs can be like */
     size_t most;
-    const draw_row *rows;
-    size_t row_count;                            /* without rows: see draw_program */
+    draw_table table;                            /* none: see draw_program */
 } kinds[KINDS] = {
     { "any", 1, "512M", { NULL }, UINT64_MAX, 250, ROWS(draw_any) },
     { "plain", 1, "51-250<21",
@@ -38,12 +37,12 @@ static const struct {
         "2x,limit={l}|", ",alignment={256<0-13}|", ",headroom={1-30M}|" },
       ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_plain) },
     { "steps", 1, "512M", { "backing=paged|backing=paged,limit=24M|backing=segments|backing=paged,idle=0"
-                            "|backing=paged,streams=events" }, UINT64_MAX, SHRINK_OPS, NULL, 0 },
+                            "|backing=paged,streams=events" }, UINT64_MAX, SHRINK_OPS, { NULL, 0 } },
     { "busy", 2, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT }, UINT64_MAX, 1000,
       ROWS(draw_busy) },
     { "crossed", 4, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT },
-      ~(uint64_t)(DRAW_ALIKE | DRAW_RECIPES), 1000, NULL, 0 },
-    { "quiet", 4, "512M", { "backing=segments|backing=paged", "|,initial=64M" }, UINT64_MAX, 1500, NULL, 0 },
+      ~(uint64_t)(DRAW_ALIKE | DRAW_RECIPES), 1000, { NULL, 0 } },
+    { "quiet", 4, "512M", { "backing=segments|backing=paged", "|,initial=64M" }, UINT64_MAX, 1500, { NULL, 0 } },
     { "any", 1, "100M", { "backing=paged", ",limit=90M||,limit=80M,idle=0|,page=4M,limit=80M,large=1M|,idle=100%"
                           "|,large=1,limit=70M|,headroom=10M|,release=idle,release_at=8M" },
       ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_small) }
@@ -102,7 +101,7 @@ static void draw_program(int kind, shrink_program *program, uint64_t like)
     case QUIET: count = draw_quiet(ops, most); break;
     default:
         if (like & DRAW_HEAPS) ops[count++] = (space_op){ .kind = SPACE_HEAPS };
-        count += draw_ops(&ops[count], most, kinds[kind].rows, kinds[kind].row_count, like);
+        count += draw_ops(&ops[count], most, kinds[kind].table, like);
     }
     program->count = count;
 }

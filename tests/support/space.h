@@ -252,15 +252,16 @@ static inline int space_is_the_drivers(const gpuarena_request *request)
         && request->bytes > SIM_HOST_BYTES + shadow.device_bytes - space_held();
 }
 
-/* The slot of the op. */
-static inline int space_slot(const space_op *op)
+/* The op's slot; and what tag it has. */
+static inline shadow_block *space_block(const space_op *op)
 {
     int slot = op->slot, empty = op->kind == SPACE_ALLOC, tried = 0;
-    if (!(op->flags & SPACE_NEXT)) return slot;
-    while (tried++ < shadow.slots && (shadow.blocks[slot].address == 0) != empty)
+    while (op->flags & SPACE_NEXT && tried++ < shadow.slots && (shadow.blocks[slot].address == 0) != empty)
         slot = (slot + 1) % shadow.slots;
-    return slot;
+    return &shadow.blocks[slot];
 }
+
+static inline int space_tag(const space_op *op) { return (int)(op->flags / SPACE_TAG % SPACE_TAGS); }
 
 /* Before the arena refuses, a block that its own stream alone uses is freed there, if this thread may. */
 static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure, void *user)
@@ -281,25 +282,24 @@ static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure
     return 1;
 }
 
-/* An allocation as a thread makes it. */
+/* An allocation as a thread makes it, perhaps with the thread's tag. */
 typedef struct space_call {
+    const space_op *op;
     gpuarena_request request;
-    int is_scoped;
-    uint32_t scope;                              /* then the thread's tag */
     gpuarena_result result;
     void *ptr;
-    int keeps_scope;
 } space_call;
 
 static inline void *space_call_alloc(void *user)
 {
     space_call *self = user;
     const gpuarena_request *request = &self->request;
-    if (self->is_scoped) (void)gpuarena_tag_scope(self->scope);
-    self->result = self->is_scoped && !request->alignment_bytes && !request->flags && !request->room_bytes
+    uint32_t tag = space.tags[space_tag(self->op)], is_scoped = self->op->flags & SPACE_SCOPED;
+    if (is_scoped) (void)gpuarena_tag_scope(tag);
+    self->result = is_scoped && !request->alignment_bytes && !request->flags && !request->room_bytes
         ? gpuarena_alloc(space.arena, &self->ptr, request->bytes, request->stream)
         : gpuarena_alloc_ex(space.arena, &self->ptr, request);
-    self->keeps_scope = !self->is_scoped || gpuarena_tag_scope(0) == self->scope;
+    if (is_scoped && gpuarena_tag_scope(0) != tag) space_blame("the thread's tag is another");
     return NULL;
 }
 
@@ -314,31 +314,24 @@ static inline gpuarena_request space_request(const space_op *op, int stream)
         && !(op->flags & GPUARENA_ALLOC_DEDICATED))
         request.room_bytes = op->bytes + MIB(op->slot % 12);
     if (request.flags & GPUARENA_ALLOC_DEDICATED && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
-    if (!(op->flags & SPACE_SCOPED)) request.tag = space.tags[op->flags / SPACE_TAG % SPACE_TAGS];
+    if (!(op->flags & SPACE_SCOPED)) request.tag = space.tags[space_tag(op)];
     return request;
 }
 
 /* A block was allocated on the stream, into the op's slot. */
 static inline void space_admit(const space_op *op, const gpuarena_request *request, int stream, void *ptr)
 {
-    shadow_block *block = &shadow.blocks[space_slot(op)];
-    uint64_t unit = space.config.alignment;
-    int tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
+    shadow_block *block = space_block(op);
+    uint64_t unit = shadow_alignment(&space.config, request);
+    int used_on = stream == SPACE_ANY ? space_usable_from(1) : stream;
     if (space_held() > shadow.limit) space_blame("served while more is held than the limit allows");
     space.tally.alloc_count++;
     space.places = walk_mix(space.places, bench_number(ptr));
-    memset(block, 0, sizeof *block);
-    block->address = bench_number(ptr);
-    block->bytes = op->bytes;
-    block->tag = tag;
-    space_sum(tag)->alloc_count++;
-    block->mark = space.last_mark;
-    block->owner = ++space.owner;
-    block->own = stream;
-    block->stream = stream == SPACE_ANY ? space_usable_from(1) : stream;
-    block->behind = space_bit(block->stream);
+    *block = (shadow_block){ .address = bench_number(ptr), .bytes = op->bytes, .tag = space_tag(op),
+                             .mark = space.last_mark, .owner = ++space.owner, .own = stream, .stream = used_on,
+                             .behind = space_bit(used_on) };
+    space_sum(block->tag)->alloc_count++;
     space_enter_set(block, stream);
-    if (request->alignment_bytes > unit) unit = request->alignment_bytes;
     if (block->address % unit) space_blame("an address is not aligned");
     if (space.config.debug == GPUARENA_DEBUG_GUARD && !request->room_bytes)
         space_guard(block, request->flags & GPUARENA_ALLOC_DEDICATED, unit);
@@ -351,51 +344,50 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     if (op->flags & SPACE_UNUSED && !block->set) {   /* so that no work of its own is to be waited for */
         space_drop(block);
         SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM));
-        return;
-    }
-    space_fill(block);
+    } else space_fill(block);
+}
+
+/* What can_alloc said before, and what alloc answers. No estimate knows the memory of plans, what draining makes room
+   for, or, with debug, what the driver has rounded up to. */
+static inline void space_judge_estimate(const gpuarena_request *request, gpuarena_result can, gpuarena_result result,
+                                        int drains)
+{
+    int is_unknown = space.quiet || space.busy || space.struck || space_is_the_drivers(request)
+        || (!can && space.largest_bytes < UINT64_MAX);
+    int may_serve = space.config.debug || space.has_steps || drains
+        || request->alignment_bytes > space.config.alignment;
+    if (result != can && !is_unknown && (result || !may_serve))
+        space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
 }
 
 static inline void space_do_alloc(const space_op *op)
 {
     int stream = op->stream == SPACE_ANY ? SPACE_ANY : space_at(op->stream);
     pthread_t thread;
-    if (shadow.blocks[space_slot(op)].address || stream == SPACE_NOBODY) return;
-    gpuarena_request request = space_request(op, stream);
+    if (space_block(op)->address || stream == SPACE_NOBODY) return;
+    space_call call = { op, space_request(op, stream), GPUARENA_OK, &space };
     int drains = space_held() > shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
-    /* what those make room for is no estimate's to know */
-    gpuarena_result can = space.quiet ? GPUARENA_OK : gpuarena_can_alloc(space.arena, &request);
-    int fits = plain_fits(&request);
+    gpuarena_result can = space.quiet ? GPUARENA_OK : gpuarena_can_alloc(space.arena, &call.request);
+    if (plain_fits(&call.request) && can) space_blame("can_alloc denies what a free block can serve");
     uint64_t refused = space.refused_count;
     space.obtained_address = 0;
-    space_call call = { request, (op->flags & SPACE_SCOPED) != 0, space.tags[op->flags / SPACE_TAG % SPACE_TAGS],
-                        GPUARENA_OK, &space, 0 };
     space.relieves = space.busy && op->slot % 2;
     if (!(op->flags & SPACE_ELSEWHERE)) (void)space_call_alloc(&call);
     else if (pthread_create(&thread, NULL, space_call_alloc, &call) || pthread_join(thread, NULL))
         space_blame("the test has no thread");
     space.relieves = 0;
-    if (!call.keeps_scope) space_blame("the thread's tag is another");
     gpuarena_result result = space.result = call.result;
-    if (fits && can) space_blame("can_alloc denies what a free block can serve");
     if (result && call.ptr != &space) space_blame("an allocation that fails sets its pointer");
     if (!op->bytes) {
         if (result || can || call.ptr) space_blame("0 bytes are not NULL");
         return;
     }
     space_judge_host(result);
-    int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
-    int ends_plans = space.has_steps && result == GPUARENA_OK;       /* whose memory no estimate knows */
-    int may_differ = space.quiet || space.busy || space.struck || space_is_the_drivers(&request)
-        || (!can && space.largest_bytes < UINT64_MAX);
-    if (result != can && !may_differ && !fits_beside && !ends_plans
-        && (result || (request.alignment_bytes <= space.config.alignment && !drains)))
-        space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
-    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request, refused);
+    space_judge_estimate(&call.request, can, result, drains);
+    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&call.request, refused);
     else space_expect("alloc", result);
     space.tally.fail_count += result != GPUARENA_OK;
-    if (result) return;
-    space_admit(op, &request, stream, call.ptr);
+    if (!result) space_admit(op, &call.request, stream, call.ptr);
 }
 
 /* The program's last look at a block, which goes on a stream that is behind its work. 0: it cannot be. */
@@ -411,7 +403,7 @@ static inline int space_leave(shadow_block *block, int stream)
 
 static inline void space_do_free(const space_op *op)
 {
-    shadow_block *block = &shadow.blocks[space_slot(op)];
+    shadow_block *block = space_block(op);
     void *ptr = space_ptr(block);
     int stream = op->stream == SPACE_ANY || op->stream == SPACE_OWN ? op->stream : space_usable_from(op->stream);
     if (!block->address) return;
@@ -439,7 +431,7 @@ static inline void space_do_mark(const space_op *op)
 /* All younger than the mark go, of one tag or of any. */
 static inline void space_do_since(const space_op *op)
 {
-    int mark = op->slot % SPACE_MARKS, tag = (int)(op->flags / SPACE_TAG % SPACE_TAGS);
+    int mark = op->slot % SPACE_MARKS, tag = space_tag(op);
     SHADOW_EACH(block)
         if (block->address && block->owner > space.marked[mark] && (!tag || block->tag == tag))
             (void)space_leave(block, op->stream);
@@ -449,7 +441,7 @@ static inline void space_do_since(const space_op *op)
 
 static inline void space_do_use(const space_op *op)
 {
-    shadow_block *block = &shadow.blocks[space_slot(op)];
+    shadow_block *block = space_block(op);
     int stream = space_usable_from(op->stream);
     if (!block->address) return;
     if (block->set) stream = space_use_of_set(block, op->stream);
@@ -476,8 +468,7 @@ static inline void space_do_use(const space_op *op)
 
 static inline void space_do_resize(const space_op *op)
 {
-    int slot = space_slot(op);
-    shadow_block *block = &shadow.blocks[slot];
+    shadow_block *block = space_block(op);
     uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
     int stream = op->stream == SPACE_OWN ? block->own : op->stream;
     if (!block->address || !op->bytes || block->set) return;
@@ -495,8 +486,9 @@ static inline void space_do_resize(const space_op *op)
     uint64_t had = block->held;
     space_measure(block, 1);
     space_recount();
-    if (space.config.scrub & GPUARENA_SCRUB_ALLOC && block->held > had) space_verify_clear(block->address + had, block->held - had);
-    if (block->held > had) space_look_foreign(block->address + had, block->held - had);
+    uint64_t more = block->held > had ? block->held - had : 0;
+    if (more && space.config.scrub & GPUARENA_SCRUB_ALLOC) space_verify_clear(block->address + had, more);
+    if (more) space_look_foreign(block->address + had, more);
     if (shadow_overlaps(block)) space_blame("two live blocks overlap");
     space_fill(block);
 }

@@ -81,6 +81,8 @@ static void draw_words(char text[DRAW_TEXT], const char *values)
 
 /* ---- ops as rows */
 
+typedef struct draw_table { const struct draw_row *rows; size_t count; } draw_table;
+
 /* An op, or ops of a recipe one after the other; or, where the share is 0, what else is set in ops of a kind. */
 typedef struct draw_row {
     uint64_t share;                              /* of all; in a recipe: how many times */
@@ -90,11 +92,11 @@ typedef struct draw_row {
     uint32_t flags;                              /* besides those that it has */
     const char *slot, *stream, *bytes, *alignment;
     const int *calls;                            /* instead of slot: the kinds, up to -1 */
-    const struct draw_row *recipe;
-    size_t recipe_rows;
+    draw_table recipe;
 } draw_row;
-#define ROWS(table) table, COUNT(table)
-#define RECIPE(table) .recipe = table, .recipe_rows = COUNT(table)
+#define ROWS(table) { table, COUNT(table) }
+#define RECIPE(table) .recipe = ROWS(table)
+#define DRAW_EACH(table, row) for (const draw_row *row = (table).rows; row < (table).rows + (table).count; row++)
 
 static void draw_set(space_op *op, const draw_row *row)
 {
@@ -110,15 +112,15 @@ static void draw_set(space_op *op, const draw_row *row)
 }
 
 /* All rows; x is a slot of this recipe, i the number of the repetition. */
-static size_t draw_recipe(space_op *ops, const draw_row *rows, size_t count)
+static size_t draw_recipe(space_op *ops, draw_table recipe)
 {
     size_t made = 0;
     NAMED('x') = draw(SHADOW_SLOTS);
-    for (const draw_row *row = rows; row < rows + count; row++) {
+    DRAW_EACH(recipe, row) {
         uint64_t times = row->share ? row->share : draw(row->one_in) == 0;
         for (uint64_t at = 0; at < times; at++) {
             NAMED('i') = at;
-            if (row->recipe) made += draw_recipe(&ops[made], row->recipe, row->recipe_rows);
+            if (row->recipe.rows) made += draw_recipe(&ops[made], row->recipe);
             else {
                 ops[made] = (space_op){ .kind = row->kind };
                 draw_set(&ops[made++], row);
@@ -129,22 +131,22 @@ static size_t draw_recipe(space_op *ops, const draw_row *rows, size_t count)
 }
 
 /* One of the rows; p and q are streams. How many ops. */
-static size_t draw_some(space_op *ops, const draw_row *rows, size_t count, uint64_t like)
+static size_t draw_some(space_op *ops, draw_table table, uint64_t like)
 {
-    const draw_row *chosen = rows, *row;
+    const draw_row *chosen = table.rows;
     uint64_t sum = 0;
-    for (row = rows; row < rows + count; row++) {
+    DRAW_EACH(table, row) {
         if (row->like & ~like || !row->share) continue;
         sum += row->share;
         if (draw(sum) < row->share) chosen = row;
     }
-    if (chosen->recipe) {
+    if (chosen->recipe.rows) {
         NAMED('p') = draw_number("@");
         NAMED('q') = draw_number("@");
-        return draw_recipe(ops, chosen->recipe, chosen->recipe_rows);
+        return draw_recipe(ops, chosen->recipe);
     }
     ops[0] = (space_op){ .kind = chosen->kind };
-    for (row = rows; row < rows + count; row++) {
+    DRAW_EACH(table, row) {
         int more = !row->share && !(row->like & ~like) && (row->kind == SPACE_KINDS || row->kind == chosen->kind);
         if (row == chosen || (more && (!row->one_in || draw(row->one_in) == 0))) draw_set(&ops[0], row);
     }
@@ -152,12 +154,12 @@ static size_t draw_some(space_op *ops, const draw_row *rows, size_t count, uint6
 }
 
 /* So many ops, or some more; no fault behind a fault. */
-static size_t draw_ops(space_op *ops, size_t most, const draw_row *rows, size_t row_count, uint64_t like)
+static size_t draw_ops(space_op *ops, size_t most, draw_table table, uint64_t like)
 {
     size_t count = 0;
     while (count < most) {
         space_op *op = &ops[count];
-        size_t made = draw_some(op, rows, row_count, like);
+        size_t made = draw_some(op, table, like);
         if (op->kind == SPACE_LIMIT) NAMED('l') = op->bytes < GIB(4) ? op->bytes : GIB(1);
         if (op->kind != SPACE_FAULT || !count || op[-1].kind != SPACE_FAULT) count += made;
     }
@@ -375,7 +377,7 @@ static size_t draw_quiet(space_op *ops, size_t most)
             uint64_t slot = draw(SHADOW_MOST);
             ops[count++] = (space_op){ kind, (int)slot, (int)(slot % streams), draw_number(bytes), 0, 0 };
         }
-        count += draw_recipe(&ops[count], ROWS(draw_quiet_rows));
+        count += draw_recipe(&ops[count], (draw_table)ROWS(draw_quiet_rows));
     }
     return count;
 }
@@ -443,21 +445,17 @@ typedef struct draw_shape {
     uint64_t kinds, least, most;
     int steps, same;
     const char *disorders;
-    const draw_row *step, *odd[2];
-    size_t step_rows, odd_rows[2];
+    draw_table step, odd[2];
 } draw_shape;
 enum { STEP_KINDS = 3, STEP_MOST = 120 };
 static const draw_shape draw_shapes[] = {
-    { 2, 20, STEP_MOST, 20, 4, "3x0|3|20|100", draw_step, { draw_step, draw_odd },
-      COUNT(draw_step), { COUNT(draw_step), COUNT(draw_odd) } },
-    { STEP_KINDS, 6, 24, 80, 2, "2x0|30|300", draw_cross_step, { draw_busy, draw_cross_odd },
-      COUNT(draw_cross_step), { COUNT(draw_busy), COUNT(draw_cross_odd) } }
+    { 2, 20, STEP_MOST, 20, 4, "3x0|3|20|100", ROWS(draw_step), { ROWS(draw_step), ROWS(draw_odd) } },
+    { STEP_KINDS, 6, 24, 80, 2, "2x0|30|300", ROWS(draw_cross_step), { ROWS(draw_busy), ROWS(draw_cross_odd) } }
 };
 
 static size_t draw_odd_ops(space_op *ops, const draw_shape *shape, uint64_t like, int crossed)
 {
-    uint64_t which = draw(2);
-    size_t made = draw_some(ops, shape->odd[which], shape->odd_rows[which], like);
+    size_t made = draw_some(ops, shape->odd[draw(2)], like);
     for (size_t at = 0; at < made && crossed; at++)
         if (ops[at].kind <= SPACE_RESIZE)
             ops[at].slot = CROSS_SLOTS + ops[at].slot % (SHADOW_SLOTS - CROSS_SLOTS);
@@ -478,7 +476,7 @@ static size_t draw_steps(space_op *ops, size_t most, uint64_t like, int crossed)
     for (uint64_t of = 0; of < shape->kinds; of++) {
         counts[of] = shape->least + draw(shape->most - shape->least);
         for (size_t at = 0; at < counts[of]; at++) {
-            (void)draw_some(&steps[of][at], shape->step, shape->step_rows, like);
+            (void)draw_some(&steps[of][at], shape->step, like);
             if (at && draw(4) == 0) steps[of][at].bytes = steps[of][draw(at)].bytes;
         }
     }
@@ -493,7 +491,7 @@ static size_t draw_steps(space_op *ops, size_t most, uint64_t like, int crossed)
             NAMED('m') = draw(3);
             NAMED('p') = 1 + draw(SPACE_STREAMS - 1);
             NAMED('y') = CROSS_SLOTS + draw(SHADOW_SLOTS - CROSS_SLOTS);
-            if (crossed && draw(4) == 0) count += draw_recipe(&ops[count], ROWS(draw_adopt));
+            if (crossed && draw(4) == 0) count += draw_recipe(&ops[count], (draw_table)ROWS(draw_adopt));
         }
         if (step % shape->same == 0) kind = draw(shape->kinds);
         ops[count++] = (space_op){ .kind = SPACE_STEP, .slot = 1 + (int)kind };

@@ -166,9 +166,10 @@ static inline const char *shadow_way(const gpuarena_config *config, const gpuare
     int own = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
     int apart = own || (config->debug && !request->room_bytes);
     if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
-    if (page && !apart)
-        return shadow_paged_way(config, shadow_up((request->room_bytes ? shadow_up(bytes, page) : bytes) + lead, page),
-                                held);
+    if (page && !apart) {
+        if (request->room_bytes) bytes = shadow_up(bytes, page);
+        return shadow_paged_way(config, shadow_up(bytes + lead, page), held);
+    }
     if (shadow_has(config, shadow_most_kept(config), shadow_up(own ? bytes : bytes + lead, SHADOW_GRANULE)))
         return "idle memory could go back, and it could grow";
     if (held <= shadow.limit && !apart && shadow_gap(bytes, alignment))

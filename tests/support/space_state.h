@@ -81,6 +81,10 @@ typedef struct space_set {
     uint32_t used, launched;                     /* streams whose work used it; of its graphs' latest launch */
 } space_set;
 
+typedef struct space_graph { void *handle; int set; } space_graph;
+/* What captures in progress freed. stream: on which one, or NOBODY: for none yet. */
+typedef struct space_freed { uint64_t address, bytes; int set, stream; } space_freed;
+
 /* What happened: counts alone. */
 typedef struct space_tally {
     uint64_t alloc_count, fail_count, foreign_count, small_count, compared_count, fired_count, stuck_count;
@@ -97,9 +101,8 @@ typedef struct space_state {
     space_stream streams[SPACE_ALL_STREAMS];
     uint64_t thread;                             /* that calls; 0: the one that really does */
     space_set sets[SPACE_SETS + 1];
-    struct { void *handle; int set; } graphs[SPACE_GRAPHS];
-    struct { uint64_t address, bytes; int set, stream; } freed[SPACE_FREED];    /* by captures in progress; by which
-                                                    stream, or NOBODY: for none yet */
+    space_graph graphs[SPACE_GRAPHS];
+    space_freed freed[SPACE_FREED];
     int freed_count;
     host_memory host;
     uint64_t owner;

@@ -121,20 +121,17 @@ static inline void space_expect(const char *call, gpuarena_result result)
 
 static inline void space_begin_stream(int stream, int blocking)
 {
-    memset(&space.streams[stream], 0, sizeof space.streams[stream]);
+    space.streams[stream] = (space_stream){ .alive = 1, .blocking = blocking };
     space_must(sim_stream_create(space.machine, 0, blocking, &space.streams[stream].handle));
-    space.streams[stream].blocking = blocking;
-    space.streams[stream].alive = 1;
 }
 
 static inline void space_begin_streams(void)
 {
     space.streams[0].alive = 1;
     for (int at = 1; at < SPACE_STREAMS; at++) space_begin_stream(at, space.busy && at == 1);
-    for (int at = SPACE_THREADS_OWN; at < SPACE_ALL_STREAMS && space.busy; at++) {
-        const space_stream own = { space.driver.per_thread, (uint64_t)(1 + at - SPACE_THREADS_OWN), 1, 1, 0, 0, 0 };
-        space.streams[at] = own;
-    }
+    for (int at = SPACE_THREADS_OWN; at < SPACE_ALL_STREAMS && space.busy; at++)
+        space.streams[at] = (space_stream){ .handle = space.driver.per_thread, .alive = 1, .blocking = 1,
+                                            .thread = (uint64_t)(1 + at - SPACE_THREADS_OWN) };
     if (space.busy) sim_reuse_handles(space.machine, 1);
 }
 
@@ -217,12 +214,8 @@ static inline void space_keep_graph(void *handle, int set)
 {
     int at = 0;
     while (at < SPACE_GRAPHS && space.graphs[at].set) at++;
-    if (at == SPACE_GRAPHS) {
-        space_must(sim_graph_destroy(space.machine, handle));
-        return;
-    }
-    space.graphs[at].handle = handle;
-    space.graphs[at].set = set;
+    if (at == SPACE_GRAPHS) space_must(sim_graph_destroy(space.machine, handle));
+    else space.graphs[at] = (space_graph){ handle, set };
 }
 
 static inline void space_end_capture(int origin)
@@ -288,10 +281,8 @@ static inline int space_stream_of_set(const shadow_block *block, int stream)
     if (!is_inside && stream != SPACE_OWN) stream = block->stream;
     int on = stream == SPACE_OWN ? block->own : stream;
     if (space.freed_count == SPACE_FREED) return SPACE_NOBODY;
-    space.freed[space.freed_count].address = block->address;
-    space.freed[space.freed_count].bytes = block->bytes;
-    space.freed[space.freed_count].set = block->set;
-    space.freed[space.freed_count++].stream = block->named & ~space_bit(on) ? SPACE_NOBODY : on;
+    space.freed[space.freed_count++] = (space_freed){ block->address, block->bytes, block->set,
+                                                      block->named & ~space_bit(on) ? SPACE_NOBODY : on };
     return stream;
 }
 
