@@ -175,18 +175,19 @@ static set_entry *read_set(reader *in)
     return set;
 }
 
+static const char *const capture_modes[] = { "global", "local", "relaxed" };
+
 /* SET [on STREAM] [global|local|relaxed] [arena|device] [after STREAM] [as GRAPH: it has the set's number] */
 static void read_capture(words *w)
 {
-    static const char *const modes[] = { "global", "local", "relaxed" };
     reader *in = &w->in;
     w->set = read_set(in);
     w->on_arena = w->on_device = 1;
     w->after = STREAM_NULL;
     while (!at_end(in) && !place.trouble[0]) {
         int at = 0;
-        while (at < (int)COUNT(modes) && !take_word(in, modes[at])) at++;
-        if (at < (int)COUNT(modes)) w->mode = at;
+        while (at < (int)COUNT(capture_modes) && !take_word(in, capture_modes[at])) at++;
+        if (at < (int)COUNT(capture_modes)) w->mode = at;
         else if (take_word(in, "on")) w->stream = read_stream(in);
         else if (take_word(in, "arena")) w->on_device = 0;
         else if (take_word(in, "device")) w->on_arena = 0;
@@ -294,16 +295,11 @@ static void do_done(words *w)                    /* done STREAM, done all: the h
     if (code) blame("the host cannot wait: %d", code);
 }
 
-static void do_later(words *w) { sim_advance(device.machine, w->bytes); }            /* later TIME */
-
 static void do_gone(words *w)                    /* gone STREAM: the program destroys it */
 {
     if (sim_stream_destroy(device.machine, 0, stream_handle(w->stream))) blame("the stream is not destroyed");
     world.stream_made[w->stream] = 0;
 }
-
-/* thread NUMBER: who calls from now on; 0: the one that does */
-static void do_thread(words *w) { sim_thread(device.machine, w->bytes); }
 
 /* ---- device, arenas */
 
@@ -461,9 +457,6 @@ static gpuarena_result call_visitor(const gpuarena_block *block, void *user)
     return GPUARENA_OK;
 }
 
-/* walk COMMAND | ..: in each visit */
-static void do_walk(words *w) { w->result = gpuarena_walk(calling(world.arena), call_visitor, w); }
-
 static gpuarena_result call_writer(const char *text, size_t bytes, void *user)
 {
     const words *w = user;
@@ -532,8 +525,6 @@ static void do_arena(words *w)                   /* arena [NAME] [under NAME] CO
     if (holder->held_peak > holder->ceiling) blame("creation held more than the limit");
 }
 
-static void do_in(words *w) { world.arena = w->arena; }      /* in NAME: of the commands from here on */
-
 /* Those that have ended have names no more. */
 static void bury_arenas(void)
 {
@@ -552,8 +543,6 @@ static gpuarena_result destroy_arena(int at)
         if (world.blocks[block].arena == at) world.blocks[block].live = 0;
     return result;
 }
-
-static void do_destroy(words *w) { w->result = destroy_arena(w->arena); }
 
 /* ---- memory */
 
@@ -590,9 +579,6 @@ static void do_alloc(words *w)                   /* a NAME SIZE [on STREAM] [for
     work_on(block->stream, w->work_ns);
     access_on(block, block->stream);
 }
-
-/* can SIZE ..: what can_alloc answers */
-static void do_can(words *w) { w->result = gpuarena_can_alloc(calling(world.arena), &w->request); }
 
 static void do_free(words *w)                    /* f NAME [on STREAM] [to ARENA]; on its own stream by name */
 {
@@ -631,13 +617,6 @@ static void do_use(words *w)                     /* use NAME on STREAM */
         (void)sim_stream_follow(device.machine, 0, stream_handle(w->block->stream), stream);
 }
 
-static void do_forget(words *w) { w->result = gpuarena_forget(calling(w->arena), stream_handle(w->stream)); }
-
-static void do_reserve(words *w) { w->result = gpuarena_reserve(calling(w->arena), w->bytes); }
-
-/* trim [SIZE to keep] */
-static void do_trim(words *w) { w->result = gpuarena_trim(calling(w->arena), w->bytes, &world.released); }
-
 static void do_limit(words *w)                   /* limit SIZE */
 {
     device_holder *holder = &device.holders[world.arena];
@@ -668,9 +647,6 @@ static void do_reset(words *w)                   /* reset [on STREAM] */
     count_freed(world.arena);
 }
 
-/* mark NAME: a value of this name */
-static void do_mark(words *w) { set_value(w->name, gpuarena_mark(arena_now())); }
-
 static void do_since(words *w)                   /* since MARK [tag NAME] [on STREAM]: frees what came after it */
 {
     uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
@@ -678,18 +654,6 @@ static void do_since(words *w)                   /* since MARK [tag NAME] [on ST
     world.arenas[w->arena].is_uncounted = 1;
     w->result = gpuarena_free_since(calling(w->arena), w->bytes, tag, stream_handle(w->stream));
     count_freed(world.arena);
-}
-
-static void do_step(words *w) { w->result = gpuarena_step(calling(w->arena), (uint32_t)w->bytes); }
-
-static void do_peaks(words *w) { (void)w, gpuarena_reset_peaks(arena_now()); }
-
-static void do_scope(words *w) { (void)gpuarena_tag_scope(read_tag(&w->in)); }
-
-static void do_figures(words *w)                 /* figures: asks the driver for the device's figures */
-{
-    gpuarena_device figures;
-    w->result = gpuarena_get_device(calling(world.arena), &figures);
 }
 
 /* ---- between processes, both of them this one */
@@ -797,12 +761,6 @@ static void do_end(words *w)
     if (w->on_arena) w->result = gpuarena_capture_end(calling(world.arena), stream);
 }
 
-static void do_launch(words *w)                  /* launch GRAPH on STREAM */
-{
-    if (sim_graph_launch(device.machine, 0, w->set->graph, stream_handle(w->stream), world.op))
-        blame("the graph is not launched");
-}
-
 static void do_discard(words *w)                 /* discard GRAPH: the program destroys it */
 {
     set_entry *set = find_set(w->name);
@@ -821,12 +779,11 @@ static void do_release(words *w)                 /* release SET on STREAM */
 
 static void do_mode(words *w)                    /* mode global|local|relaxed: the thread's, for captures */
 {
-    static const char *const modes[] = { "global", "local", "relaxed" };
     int mode, was = 0;
     device.real.capture.exchange_mode(&device.real, &was);
     mode = was;
     device.real.capture.exchange_mode(&device.real, &mode);
-    if (was < 0 || was > 2 || strcmp(w->name, modes[was])) blame("the thread's mode is %d", was);
+    if (was < 0 || was > 2 || strcmp(w->name, capture_modes[was])) blame("the thread's mode is %d", was);
 }
 
 /* ---- threads: lines that begin with | */
@@ -905,8 +862,6 @@ static void do_hold(words *w)
     while (!at_end(&w->in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(&w->in);
 }
 
-static void do_heal(words *w) { (void)w, device.fault_count = 0; }
-
 /* lie KIND: see device_lie. lie free SIZE: what info answers. */
 static void do_lie(words *w)
 {
@@ -919,11 +874,6 @@ static void do_rival(words *w)                   /* rival SIZE, rival -SIZE: ano
 {
     int gives_back = take_mark(&w->in, "-");
     sim_rival(device.machine, 0, read_sum(&w->in), gives_back);
-}
-
-static void do_environment(words *w)             /* environment "TEXT": of arenas to come */
-{
-    if (setenv("GPUARENA_SCRIPT", w->name, 1)) blame("no environment");
 }
 
 /* ---- what the script expects */
@@ -951,13 +901,6 @@ static void do_asked(words *w)
     }
     if (at != device.asked_count) blame("the driver was asked %d times, at last for %" PRIu64, device.asked_count,
                                         device.asked_count ? device.asked[device.asked_count - 1] : 0);
-    device.asked_count = 0;
-}
-
-static void do_count(words *w)                   /* count: calls are counted anew */
-{
-    (void)w;
-    memset(device.calls, 0, sizeof device.calls);
     device.asked_count = 0;
 }
 
@@ -1000,52 +943,72 @@ static void do_config(words *w)
     if (strcmp(canonical, wanted)) blame("\"%s\" is \"%s\"", w->name, canonical);
 }
 
-static void do_cleared(words *w)                 /* cleared NAME[+OFFSET] SIZE: there are zeros */
-{
-    if (!holds(w->ptr, w->bytes, 0)) blame("it is not cleared");
-}
-
-/* spoil NAME: its contents are others, for tests of scripts */
-static void do_spoil(words *w) { sim_fill(device.machine, 0, w->ptr, 256, ++world.owner); }
-
 static void do_let(words *w)                     /* let NAME = SUM */
 {
     if (!take_mark(&w->in, "=")) blame("`let x = ..` is expected");
     set_value(w->name, read_sum(&w->in));
 }
 
-/* MAY_CHANGE: refused, it has done a part. NEEDS_LIVE: without the block it does nothing, once a fault has struck its
-   allocation. EXPECTS: it says what the script expects. ALONE: without a device. */
+/* ---- all commands. MAY_CHANGE: refused, it has done a part. NEEDS_LIVE: without the block it does nothing, once a
+   fault has struck its allocation. EXPECTS: it says what the script expects. ALONE: without a device. */
+
 enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGURES = 16, EXPECTS = 32, ALONE = 64 };
+
+/* X(verb, form, traits, statement): those of one statement. `thread N`: who calls from now on, 0 the one that does;
+   `spoil NAME`: its contents are others, for tests of scripts. */
+#define COMMANDS(X) \
+    X(in, "d", 0, world.arena = w->arena) \
+    X(destroy, "d", 0, w->result = destroy_arena(w->arena)) \
+    X(can, "r", PREDICTS, w->result = gpuarena_can_alloc(calling(world.arena), &w->request)) \
+    X(forget, "s", ASKS_MEMORY | MAY_CHANGE, \
+      w->result = gpuarena_forget(calling(w->arena), stream_handle(w->stream))) \
+    X(reserve, "z", ASKS_MEMORY, w->result = gpuarena_reserve(calling(w->arena), w->bytes)) \
+    X(trim, "Z", ASKS_MEMORY | MAY_CHANGE, w->result = gpuarena_trim(calling(w->arena), w->bytes, &world.released)) \
+    X(mark, "n", 0, set_value(w->name, gpuarena_mark(arena_now()))) \
+    X(step, "z", 0, w->result = gpuarena_step(calling(w->arena), (uint32_t)w->bytes)) \
+    X(peaks, "", 0, gpuarena_reset_peaks(arena_now())) \
+    X(scope, "", 0, (void)gpuarena_tag_scope(read_tag(&w->in))) \
+    X(figures, "", ASKS_FIGURES, \
+      w->result = gpuarena_get_device(calling(world.arena), &(gpuarena_device){ .device = 0 })) \
+    X(walk, "t", 0, w->result = gpuarena_walk(calling(world.arena), call_visitor, w)) \
+    X(launch, "c", 0, \
+      if (sim_graph_launch(device.machine, 0, w->set->graph, stream_handle(w->stream), world.op)) \
+          blame("the graph is not launched")) \
+    X(later, "z", 0, sim_advance(device.machine, w->bytes)) \
+    X(thread, "z", 0, sim_thread(device.machine, w->bytes)) \
+    X(heal, "", 0, device.fault_count = 0) \
+    X(environment, "n", 0, if (setenv("GPUARENA_SCRIPT", w->name, 1)) blame("no environment")) \
+    X(count, "", 0, memset(device.calls, 0, sizeof device.calls); device.asked_count = 0) \
+    X(cleared, "pz", EXPECTS, if (!holds(w->ptr, w->bytes, 0)) blame("it is not cleared")) \
+    X(spoil, "p", 0, sim_fill(device.machine, 0, w->ptr, 256, ++world.owner))
+#define X(verb, form, traits, statement) static void do_##verb(words *w) { (void)w; statement; }
+COMMANDS(X)
+#undef X
 
 typedef struct command { const char *verb, *form; void (*run)(words *w); int traits; } command;
 static const command commands[] = {
-    { "device", "", do_device, ALONE }, { "arena", "", do_arena, ASKS_MEMORY }, { "in", "d", do_in, 0 },
-    { "destroy", "d", do_destroy, 0 }, { "a", "nr", do_alloc, ASKS_MEMORY }, { "f", "poa", do_free, NEEDS_LIVE },
-    { "can", "r", do_can, PREDICTS }, { "resize", "pzo", do_resize, ASKS_MEMORY | NEEDS_LIVE },
-    { "use", "pO", do_use, ASKS_MEMORY | NEEDS_LIVE }, { "forget", "s", do_forget, ASKS_MEMORY | MAY_CHANGE },
-    { "reserve", "z", do_reserve, ASKS_MEMORY }, { "trim", "Z", do_trim, ASKS_MEMORY | MAY_CHANGE },
-    { "limit", "", do_limit, ASKS_MEMORY | MAY_CHANGE }, { "reset", "o", do_reset, MAY_CHANGE },
-    { "mark", "n", do_mark, 0 }, { "since", "z", do_since, MAY_CHANGE }, { "step", "z", do_step, 0 },
-    { "peaks", "", do_peaks, 0 }, { "scope", "", do_scope, 0 }, { "figures", "", do_figures, ASKS_FIGURES },
+#define X(verb, form, traits, statement) { #verb, form, do_##verb, traits },
+    COMMANDS(X)
+#undef X
+    { "device", "", do_device, ALONE }, { "arena", "", do_arena, ASKS_MEMORY }, { "a", "nr", do_alloc, ASKS_MEMORY },
+    { "f", "poa", do_free, NEEDS_LIVE }, { "resize", "pzo", do_resize, ASKS_MEMORY | NEEDS_LIVE },
+    { "use", "pO", do_use, ASKS_MEMORY | NEEDS_LIVE }, { "limit", "", do_limit, ASKS_MEMORY | MAY_CHANGE },
+    { "reset", "o", do_reset, MAY_CHANGE }, { "since", "z", do_since, MAY_CHANGE },
     { "work", "pzO", do_work, 0 }, { "order", "s", do_order, 0 }, { "done", "", do_done, 0 },
-    { "later", "z", do_later, 0 }, { "gone", "s", do_gone, 0 }, { "thread", "z", do_thread, 0 },
-    { "begin", "c", do_begin, ASKS_MEMORY }, { "end", "c", do_end, 0 }, { "launch", "c", do_launch, 0 },
-    { "discard", "n", do_discard, 0 }, { "release", "c", do_release, ASKS_MEMORY },
-    { "fail", "n", do_fail, 0 }, { "heal", "", do_heal, 0 }, { "lie", "n", do_lie, 0 }, { "rival", "", do_rival, 0 },
-    { "environment", "n", do_environment, 0 }, { "pressure", "t", do_pressure, 0 },
-    { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
-    { "acted", "", do_acted, EXPECTS }, { "reentrant", "p", do_reentrant, 0 }, { "walk", "t", do_walk, 0 },
-    { "report", "", do_report, 0 }, { "within", "", do_within, 0 },
-    { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, EXPECTS },
-    { "hold", "", do_hold, 0 },
-    { "expect", "", do_expect, EXPECTS }, { "asked", "", do_asked, EXPECTS }, { "count", "", do_count, 0 },
-    { "says", "n", do_says, EXPECTS }, { "force", "", do_force, EXPECTS },
-    { "config", "n", do_config, EXPECTS | ALONE }, { "mode", "n", do_mode, EXPECTS },
+    { "gone", "s", do_gone, 0 },
+    { "begin", "c", do_begin, ASKS_MEMORY }, { "end", "c", do_end, 0 }, { "discard", "n", do_discard, 0 },
+    { "release", "c", do_release, ASKS_MEMORY }, { "mode", "n", do_mode, EXPECTS },
     { "export", "p", do_export, NEEDS_LIVE }, { "descriptor", "pz", do_descriptor, 0 },
     { "unexport", "p", do_unexport, NEEDS_LIVE }, { "import", "h", do_import, ASKS_MEMORY },
     { "unimport", "h", do_unimport, MAY_CHANGE }, { "touch", "hzO", do_touch, 0 },
-    { "cleared", "pz", do_cleared, EXPECTS }, { "let", "n", do_let, 0 }, { "spoil", "p", do_spoil, 0 },
+    { "fail", "n", do_fail, 0 }, { "lie", "n", do_lie, 0 }, { "rival", "", do_rival, 0 },
+    { "pressure", "t", do_pressure, 0 }, { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
+    { "acted", "", do_acted, EXPECTS }, { "reentrant", "p", do_reentrant, 0 }, { "report", "", do_report, 0 },
+    { "within", "", do_within, 0 },
+    { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, EXPECTS },
+    { "hold", "", do_hold, 0 },
+    { "expect", "", do_expect, EXPECTS }, { "asked", "", do_asked, EXPECTS }, { "says", "n", do_says, EXPECTS },
+    { "force", "", do_force, EXPECTS }, { "config", "n", do_config, EXPECTS | ALONE }, { "let", "n", do_let, 0 },
 };
 
 #endif

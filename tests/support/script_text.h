@@ -155,15 +155,6 @@ static uint64_t read_sum(reader *in)
 
 /* ---- `left = right`, or with another sign; both sides may be sums */
 
-static int compare(uint64_t left, const char *sign, uint64_t right)
-{
-    if (!strcmp(sign, "=")) return left == right;
-    if (!strcmp(sign, "!=")) return left != right;
-    if (!strcmp(sign, "<=")) return left <= right;
-    if (!strcmp(sign, ">=")) return left >= right;
-    return sign[0] == '<' ? left < right : left > right;
-}
-
 /* Reads a sign and what stands to the right of it; 1: it holds. */
 static int read_relation(reader *in, uint64_t left, uint64_t *right)
 {
@@ -171,7 +162,9 @@ static int read_relation(reader *in, uint64_t left, uint64_t *right)
     for (size_t at = 0; at < sizeof signs / sizeof *signs && !place.trouble[0]; at++) {
         if (!take_mark(in, signs[at])) continue;
         *right = read_sum(in);
-        return compare(left, signs[at], *right);
+        const int is_so[] = { left != *right, left <= *right, left >= *right, left == *right, left < *right,
+                              left > *right };
+        return is_so[at];
     }
     blame("a comparison is expected at \"%.30s\"", in->at);
     return 0;

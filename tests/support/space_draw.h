@@ -1,6 +1,6 @@
 /* Random programs of calls, each like some of the things that programs do: rows tell which ops there are, how often,
    and of which figures.
-   It must not know what they will meet. Included by space_shrink.h. */
+   It must not know what they will meet. Included by test_space.c. */
 #ifndef TESTS_SPACE_DRAW_H
 #define TESTS_SPACE_DRAW_H
 
