@@ -75,7 +75,7 @@ typedef struct words {
     share_entry *share;                          /* NULL: none */
     const char *rest;                            /* of the line */
     gpuarena_request request;
-    int is_unused, is_untouched;                 /* of its block */
+    int is_unused, is_untouched;                 /* its block: by the GPU; by the program, as others may free it */
     uint64_t work_ns;
     set_entry *set;
     int mode, on_arena, on_device, after;        /* of a capture. after: a stream, or the null stream */
@@ -97,7 +97,7 @@ static int read_stream(reader *in)
     return stream_number(single);
 }
 
-/* A block's name, `nothing` or `nowhere`, and perhaps an offset. */
+/* The name of a block or an import, `nothing` or `nowhere`, and perhaps an offset. */
 static void read_pointer(words *w)
 {
     char name[NAME_BYTES];
@@ -109,8 +109,9 @@ static void read_pointer(words *w)
     w->block = find_block(name);
     w->ptr = NULL;
     if (!strcmp(name, "nothing")) return;
-    if (!w->block && strcmp(name, "nowhere")) blame("no block: \"%s\"", name);
-    w->ptr = w->block ? w->block->ptr : (char *)&call;
+    w->share = w->block ? NULL : find_share(name);
+    if (!w->block && !w->share && strcmp(name, "nowhere")) blame("no block: \"%s\"", name);
+    w->ptr = w->block ? w->block->ptr : w->share ? w->share->ptr : (char *)&call;
     if (take_mark(&w->in, "+")) w->ptr = bench_at(w->ptr, read_sum(&w->in));
     if (!w->block) return;
     w->stream = w->block->stream;
@@ -270,8 +271,10 @@ static void use_new(block_entry *block, int is_unused)
 
 static void do_work(words *w)                    /* work NAME TIME on STREAM [bytes SIZE] */
 {
-    if (!w->block || !w->ptr) return;
-    block_entry used = *w->block;
+    const block_entry *block = w->share ? &world.blocks[w->share->block] : w->block;
+    if (!block || !w->ptr) return;
+    block_entry used = *block;
+    used.ptr = w->ptr;
     if (take_word(&w->in, "bytes")) used.bytes = read_sum(&w->in);
     work_on(w->stream, w->bytes);
     access_on(&used, w->stream);
@@ -324,8 +327,7 @@ static void do_device(words *w)
             for (size_t at = 0; at < COUNT(plain); at++) (void)device_without(plain[at]);
         } else if (take_word(in, "chunk")) {
             if (sim_pool_chunk(device.machine, 0, read_sum(in))) blame("no such chunk");
-        } else if (take_word(in, "rival")) sim_rival(device.machine, 0, read_sum(in), 0);
-        else if (take_word(in, "shift")) device.shift = read_sum(in);
+        } else if (take_word(in, "shift")) device.shift = read_sum(in);
         else if (take_word(in, "reuse")) sim_reuse_handles(device.machine, 1);
         else if (take_word(in, "peers")) device.table.peers = read_sum(in);
         else if (take_word(in, "own")) device.table.null_is_per_thread = 1;
@@ -719,15 +721,6 @@ static void do_unimport(words *w)                /* unimport SHARE */
     if (!w->result) w->share->ptr = NULL;
 }
 
-static void do_touch(words *w)                   /* touch SHARE TIME on STREAM: work on an import */
-{
-    if (!w->share || !w->share->ptr) return;
-    block_entry used = world.blocks[w->share->block];
-    used.ptr = w->share->ptr;
-    work_on(w->stream, w->bytes);
-    access_on(&used, w->stream);
-}
-
 /* ---- captures: of the arena, on the device, or both */
 
 /* begin SET on STREAM [global|local|relaxed] [arena|device] [after STREAM: a fork of a stream that is captured] */
@@ -1000,7 +993,7 @@ static const command commands[] = {
     { "release", "c", do_release, ASKS_MEMORY }, { "mode", "n", do_mode, EXPECTS },
     { "export", "p", do_export, NEEDS_LIVE }, { "descriptor", "pz", do_descriptor, 0 },
     { "unexport", "p", do_unexport, NEEDS_LIVE }, { "import", "h", do_import, ASKS_MEMORY },
-    { "unimport", "h", do_unimport, MAY_CHANGE }, { "touch", "hzO", do_touch, 0 },
+    { "unimport", "h", do_unimport, MAY_CHANGE },
     { "fail", "n", do_fail, 0 }, { "lie", "n", do_lie, 0 }, { "rival", "", do_rival, 0 },
     { "pressure", "t", do_pressure, 0 }, { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
     { "acted", "", do_acted, EXPECTS }, { "reentrant", "p", do_reentrant, 0 }, { "report", "", do_report, 0 },

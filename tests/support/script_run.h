@@ -21,15 +21,16 @@ static outcome run_plain(const char *text, int is_refused)
 {
     outcome made = { GPUARENA_OK, 0, { 0 } };
     uint64_t before[ENTRY_COUNT + 1];
+    char verb[WORD_BYTES];
     words w;
     memset(&w, 0, sizeof w);
     memcpy(before, device.struck, sizeof before);
     w.in.at = text;
-    next_word(&w.in, w.name);
+    next_word(&w.in, verb);
     size_t at = 0;
-    while (at < COUNT(commands) && strcmp(commands[at].verb, w.name)) at++;
+    while (at < COUNT(commands) && strcmp(commands[at].verb, verb)) at++;
     const command *found = at < COUNT(commands) ? &commands[at] : NULL;
-    if (!found) blame("no command: \"%s\"", w.name);
+    if (!found) blame("no command: \"%s\"", verb);
     else if (!device.machine && !(found->traits & ALONE)) blame("a `device` comes first");
     if (place.trouble[0]) return made;
     made.traits = found->traits;
