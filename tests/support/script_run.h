@@ -370,6 +370,7 @@ static void drop_world(void)
     (void)gpuarena_tag_scope(0);
     unsetenv("GPUARENA_SCRIPT");
     sim_destroy(device.machine);
+    (void)host_close(&device.host);
     memset(&device, 0, sizeof device);
     memset(&call, 0, sizeof call);
     memset(&world, 0, sizeof world);
