@@ -16,7 +16,7 @@ ok(%found && !grep({ @$_ != @policies } values %found), 'verdicts are found, of 
 
 # A need, a file, and a text in it: the title of a case, or the first words about a test.
 my %answered = (
-    report        => ['unit/arena/test_walk_report.c', 'static void test_text('],
+    report        => ['unit/arena/sentences.golden', 'report text device 1G plain'],
     events        => ['unit/arena/observe.script', 'case Actions of segments'],
     threads       => ['support/thread_world.h', 'in each its limit holds'],
     'late-change' => ['unit/arena/sentences.golden', 'create ; zero_begin=1'],
@@ -24,7 +24,7 @@ my %answered = (
     steps         => ['unit/arena/growth.script', 'case Steps of 64M, of 6M, and exact'],
     pressure      => ['unit/arena/streams_pressure.script', 'case Served with what is freed'],
     tenants       => ['unit/arena/tenants.script', 'case Two tenants share a device'],
-    devices       => ['unit/arena/test_registry.c', 'static void test_owner('],
+    devices       => ['unit/arena/test_calls.c', 'static void test_owner('],
     pinned        => ['unit/arena/backings.script', 'case One arena of each kind'],
     async         => ['unit/arena/backings.script', 'case The limit holds at every instant'],
 );

@@ -6,7 +6,7 @@
 #include "script_run.h"
 
 /* Runs commands, which must do as they say: else nothing that follows could be tested. */
-static void script(const char *text)
+static inline void script(const char *text)
 {
     place.file = "script";
     run_line(text, ';');
@@ -14,7 +14,7 @@ static void script(const char *text)
 }
 
 /* What lives is freed, arenas end, and nothing is left. */
-static void script_end(void)
+static inline void script_end(void)
 {
     world.expected++;
     end_world();

@@ -1,13 +1,15 @@
 /* Every message of the header, pinned once, in sentences.golden: what is said of texts of a configuration, of arenas
-   that are not created, of failure records, and of calls that are refused. `make golden` rewrites the file.
-   A line of it that begins with > is an answer. The others are cases, which a person writes:
+   that are not created, of failure records, and of calls that are refused; and reports. `make golden` rewrites the
+   file. A line of it that begins with > is an answer. The others are cases, which a person writes:
      parse TEXT             gpuarena_config_parse of TEXT, in which \x09 is a character
-     create TEXT; NAME=..   an arena of TEXT and of fields named below, on a device of 8 GiB
+     text NAME=..           gpuarena_config_text of fields named below
+     create TEXT; NAME=..   an arena of TEXT and of such fields, on a device of 8 GiB
      plain TEXT; NAME=..    the same on a device of 1 GiB without pages and events
      record RESULT REASON NAME=..  gpuarena_failure_text of a record of this
      script COMMANDS        the last failure of commands as in scripts, on the world of open_world below
+     report FORMAT COMMANDS the report of the latest arena of a script, text or json; of what any change to the header
+                            changes, there are dots
    The calls that follow in the file are those of CALLS below. Other tests ask for results, reasons and numbers. */
-#include "arena_state.h"
 #include "script_run.h"
 
 #ifndef TESTS_FOLDER
@@ -17,7 +19,7 @@
 
 /* ---- texts */
 
-static char answer[2048];                        /* what the latest case was told */
+static char answer[1 << 14];                     /* what the latest case was told */
 static char whole[1 << 17];                      /* the file as it should be */
 static size_t length;
 
@@ -63,49 +65,48 @@ static int next_pair(char **at, const char **name, const char **value)
     return 1;
 }
 
-/* A number such as 5, 3M or -7. */
-static uint64_t number_of(const char *text)
-{
-    char *end;
-    uint64_t number = *text == '-' ? (uint64_t)strtoll(text, &end, 10) : (uint64_t)strtoull(text, &end, 10);
-    const char *unit = *end ? strchr("KMG", *end) : NULL;
-    return unit ? number << 10 * (1 + (unit - "KMG")) : number;
-}
+/* A member of a struct. count: of the values of an enum, and 0 for sizes. */
+typedef struct member { const char *name; size_t offset, bytes; uint64_t count; int is_real; } member;
 
-typedef struct member { const char *name; size_t offset, bytes; } member;    /* bytes 0: a double */
+#define IN(type, of) offsetof(type, of), sizeof ((type *)0)->of
 
+/* A number such as 5, 3M or -7, a part of one, or a text. 0: there is no such member. */
 static int set_member(void *of, const member *members, size_t count, const char *name, const char *value)
 {
     for (size_t at = 0; at < count; at++) {
         if (strcmp(members[at].name, name)) continue;
         char *field = (char *)of + members[at].offset;
-        uint64_t wide = number_of(value);
-        uint32_t narrow = (uint32_t)wide;
+        uint64_t wide = *value == '-' ? (uint64_t)strtoll(value, NULL, 10) : 0;
         double real = strtod(value, NULL);
-        if (members[at].bytes == 0) memcpy(field, &real, sizeof real);
+        if (isdigit((unsigned char)*value) && members[at].bytes <= sizeof wide && !members[at].is_real)
+            wide = read_sum(&(reader){ value });
+        uint32_t narrow = (uint32_t)wide;
+        if (members[at].is_real) memcpy(field, &real, sizeof real);
         else if (members[at].bytes == sizeof narrow) memcpy(field, &narrow, sizeof narrow);
         else if (members[at].bytes == sizeof wide) memcpy(field, &wide, sizeof wide);
-        else {
-            memset(field, 0, members[at].bytes);
-            memcpy(field, value, strlen(value) < members[at].bytes ? strlen(value) : members[at].bytes);
-        }
+        else strncpy(field, value, members[at].bytes);
         return 1;
     }
     return 0;
 }
 
-/* What a record says, which is as long as it says; a smaller text is a prefix that ends with a NUL. */
-static void say(const gpuarena_failure *failure)
+/* What is said of one of these, whose length is as it says; a smaller text is a prefix that ends with a NUL. */
+static size_t text_of(const gpuarena_failure *failure, const gpuarena_config *config, char *text, size_t size)
 {
-    char part[sizeof answer];
-    size_t said = gpuarena_failure_text(failure, answer, sizeof answer);
-    int wrong = said != strlen(answer) || gpuarena_failure_text(failure, NULL, 0) != said;
+    return failure ? gpuarena_failure_text(failure, text, size) : gpuarena_config_text(config, text, size);
+}
+
+static void say(const char *before, const gpuarena_failure *failure, const gpuarena_config *config)
+{
+    char all[2048], part[sizeof all];
+    size_t said = text_of(failure, config, all, sizeof all);
+    int wrong = said != strlen(all) || text_of(failure, config, NULL, 0) != said;
     for (size_t size = 0; size <= said; size++) {
         memset(part, 'x', size + 1);
-        wrong += gpuarena_failure_text(failure, part, size) != said || part[size] != 'x';
-        wrong += size && (memcmp(part, answer, size - 1) || part[size - 1]);
+        wrong += text_of(failure, config, part, size) != said || part[size] != 'x';
+        wrong += size && (memcmp(part, all, size - 1) || part[size - 1]);
     }
-    if (wrong) strcpy(answer, "the length is wrong");
+    snprintf(answer, sizeof answer, "%s%s", before, wrong ? "the length is wrong" : all);
 }
 
 /* What this thread was told last. */
@@ -113,20 +114,41 @@ static void last_said(const gpuarena *arena)
 {
     gpuarena_failure failure;
     gpuarena_last_failure(arena, &failure);
-    say(&failure);
+    say("", &failure, NULL);
+}
+
+/* ---- worlds of scripts */
+
+static void open_script(const char *text)
+{
+    place.file = "sentences";
+    run_line(text, ';');
+}
+
+/* A script that did not do as it says answers so. */
+static void close_script(void)
+{
+    world.expected++;
+    end_world();
+    if (place.trouble[0]) snprintf(answer, sizeof answer, "%s", place.trouble);
+    place.trouble[0] = '\0';
+    drop_world();
 }
 
 /* ---- cases of the file */
 
-/* A refused text changes nothing. */
-static void answer_parse(const char *text)
+/* A refused text changes nothing, and a message ends within its bounds. */
+static void answer_parse(char *text)
 {
     gpuarena_config config, before;
+    char small[8];
     memset(&config, 0x11, sizeof config);
     before = config;
     strcpy(answer, "no message");
     gpuarena_result result = gpuarena_config_parse(text, &config, answer, sizeof answer);
     if (result != GPUARENA_OK) {
+        (void)gpuarena_config_parse(text, &config, small, sizeof small);
+        if (strncmp(small, answer, sizeof small - 1) || small[sizeof small - 1]) strcpy(answer, "another beginning");
         if (result != GPUARENA_INVALID_CONFIG) strcpy(answer, "another result");
         if (memcmp(&config, &before, sizeof config)) strcpy(answer, "refused, and changed");
         return;
@@ -136,88 +158,84 @@ static void answer_parse(const char *text)
         return;
     }
     memset(&config, 0, sizeof config);
-    strcpy(answer, gpuarena_config_parse(text, &config, NULL, 0) ? "not always ok: " : "ok: ");
-    gpuarena_config_text(&config, answer + strlen(answer), sizeof answer - strlen(answer));
+    say(gpuarena_config_parse(text, &config, NULL, 0) ? "not always ok: " : "ok: ", NULL, &config);
 }
 
-#define FIELD(name, member) { #name, offsetof(gpuarena_config, member), sizeof ((gpuarena_config *)0)->member }
-#define REAL(name) { #name, offsetof(gpuarena_config, name), 0 }
+/* X(name, field, how many values it has, 0: a size; is it a share) */
+#define FIELDS(X) \
+    X(backing, backing, 6, 0) X(growth, growth, 5, 0) X(streams, streams, 4, 0) X(share, share, 3, 0) \
+    X(scrub, scrub, 4, 0) X(release, release, 4, 0) X(plan, plan, 2, 0) X(debug, debug, 3, 0) \
+    X(wait_ms, wait_ms, 1000, 0) X(release_age, release_age, 1000, 0) X(oversubscribe, oversubscribe, 2, 0) \
+    X(peers, peers, 0, 0) X(page, page_bytes, 0, 0) X(large, large_bytes, 0, 0) X(initial, initial_bytes, 0, 0) \
+    X(step, step_bytes, 0, 0) X(step_max, step_max_bytes, 0, 0) X(alignment, alignment, 0, 0) \
+    X(headroom, headroom_bytes, 0, 0) X(release_at, release_bytes, 0, 0) X(limit_base, limit_base, 5, 0) \
+    X(limit, limit_bytes, 0, 0) X(idle_fraction, idle_fraction, 0, 1) X(limit_fraction, limit_fraction, 0, 1) \
+    X(release_keep, release_keep, 0, 1)
 static const member fields[] = {
-    FIELD(name, name), FIELD(zero_begin, zero_begin), FIELD(zero_end, zero_end), FIELD(backing, backing),
-    FIELD(growth, growth), FIELD(streams, streams), FIELD(share, share), FIELD(scrub, scrub), FIELD(release, release),
-    FIELD(plan, plan), FIELD(debug, debug), FIELD(page, page_bytes), FIELD(large, large_bytes),
-    FIELD(initial, initial_bytes), FIELD(step, step_bytes), FIELD(step_max, step_max_bytes),
-    FIELD(alignment, alignment), FIELD(limit_base, limit_base), FIELD(limit, limit_bytes),
-    FIELD(oversubscribe, oversubscribe), REAL(idle_fraction), REAL(limit_fraction), REAL(release_keep) };
-
-#define ENTRY(group, entry) { #group "." #entry, offsetof(gpuarena_driver, group.entry), sizeof(void *) }
-static const member entries[] = {
-    ENTRY(memory, info), ENTRY(memory, obtain), ENTRY(memory, give_back), ENTRY(vm, unmap), ENTRY(vm, reserve),
-    ENTRY(events, create), ENTRY(events, device_wait), ENTRY(capture, exchange_mode),
-    { "clear", offsetof(gpuarena_driver, clear), sizeof(void *) },
-    { "now_ns", offsetof(gpuarena_driver, now_ns), sizeof(void *) },
-    { "page_bytes", offsetof(gpuarena_driver, page_bytes), sizeof(uint64_t) } };
+#define X(name, field, count, is_real) { #name, IN(gpuarena_config, field), count, is_real },
+    FIELDS(X)
+#undef X
+    { "name", IN(gpuarena_config, name), 1, 0 }, { "zero_begin", IN(gpuarena_config, zero_begin), 1, 0 },
+    { "zero_end", IN(gpuarena_config, zero_end), 1, 0 } };
 
 /* Sets fields of the configuration, or the driver's page_bytes. `without` clears an entry of the driver, or a
    function for host memory. 0: there is no such name. */
-static int set_fields(char *text, gpuarena_config *config, gpuarena_driver *driver)
+static int set_fields(char *text, gpuarena_config *config)
 {
     const char *name, *value;
     while (next_pair(&text, &name, &value)) {
         if (set_member(config, fields, COUNT(fields), name, value)) continue;
-        if (!strcmp(name, "page_bytes") && set_member(driver, entries, COUNT(entries), name, value)) continue;
-        if (strcmp(name, "without")) return 0;
-        if (!strcmp(value, "host_alloc")) config->host_alloc = NULL;
+        if (!strcmp(name, "page_bytes")) device.table.page_bytes = read_sum(&(reader){ value });
+        else if (strcmp(name, "without")) return 0;
+        else if (!strcmp(value, "host_alloc")) config->host_alloc = NULL;
         else if (!strcmp(value, "host_free")) config->host_free = NULL;
-        else if (!set_member(driver, entries, COUNT(entries), value, "0")) return 0;
+        else if (!device_without(value)) return 0;
     }
     return 1;
 }
 
-static void answer_create(char *text, const gpuarena_config *from)
+static void answer_text(char *text)
 {
-    gpuarena_driver driver = *from->driver;
-    gpuarena_config config = *from;
+    gpuarena_config config = GPUARENA_INIT;
+    if (set_fields(text, &config)) say("", NULL, &config);
+}
+
+static void create(char *text)
+{
+    gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena = NULL;
     char *rest = strchr(text, ';');
+    device.holders[device.holder_count++] = (device_holder){ NULL, -1, 0, 0, 0, UINT64_MAX };
     if (rest) *rest++ = '\0';
-    config.driver = &driver;
+    config.driver = &device.table;
+    config.environment = "";
+    host_serve(&device.host, &config);
     if (gpuarena_config_parse(text, &config, answer, sizeof answer)) return;
-    if (rest && !set_fields(rest, &config, &driver)) {
-        strcpy(answer, "no such field");
-        return;
-    }
+    if (rest && !set_fields(rest, &config)) return;
     if (gpuarena_create(&config, &arena) != GPUARENA_OK) {
         last_said(NULL);
         return;
     }
     gpuarena_get_config(arena, &config);
-    strcpy(answer, "ok: ");
-    gpuarena_config_text(&config, answer + 4, sizeof answer - 4);
+    say("ok: ", NULL, &config);
     if (gpuarena_destroy(arena) != GPUARENA_OK) strcpy(answer, "not destroyed");
 }
 
-static void answer_create_paged(char *text)
+static void answer_create(char *text)
 {
-    sim_bench bench = bench_open_sized(GIB(8), NULL);
-    gpuarena_config config = GPUARENA_INIT;
-    config.driver = &bench.driver;
-    config.environment = "";
-    answer_create(text, &config);
-    if (bench_counters(&bench).held_bytes) strcpy(answer, "memory is left");
-    bench_close(&bench);
+    open_script("device 8G");
+    create(text);
+    close_script();
 }
 
 static void answer_create_plain(char *text)
 {
-    static fake_device plain;
-    fake_open(&plain, GIB(1));
-    gpuarena_config config = fake_config(&plain);
-    answer_create(text, &config);
-    if (!fake_close(&plain)) strcpy(answer, "memory is left");
+    open_script("device 1G plain");
+    create(text);
+    close_script();
 }
 
-#define MEMBER(name, member) { #name, offsetof(gpuarena_failure, member), sizeof ((gpuarena_failure *)0)->member }
+#define MEMBER(name, of) { #name, IN(gpuarena_failure, of), 0, 0 }
 static const member members[] = {
     MEMBER(requested, requested_bytes), MEMBER(missing, missing_bytes), MEMBER(live, live_bytes),
     MEMBER(pending, pending_bytes), MEMBER(reserved, reserved_bytes), MEMBER(limit, limit_bytes),
@@ -232,7 +250,6 @@ static void answer_record(char *text)
 #define X(of, code, word) if (!strcmp(name, word)) failure.result = (gpuarena_result)(code);
     GPUARENA_RESULTS(X)
 #undef X
-    strcpy(answer, "no such member");
     while (next_pair(&text, &name, &value)) {
         int known = set_member(&failure, members, COUNT(members), name, value);
         if (!strcmp(name, "call")) failure.driver_call = value, known = 1;
@@ -242,7 +259,57 @@ static void answer_record(char *text)
         if (!known) return;
     }
     if (failure.block.bytes) failure.block.ptr = &failure;
-    say(&failure);
+    say("", &failure, NULL);
+}
+
+/* ---- reports */
+
+typedef struct writer { char *text; size_t size; int calls, stop_at; gpuarena_result result; } writer;
+
+static gpuarena_result write_piece(const char *text, size_t bytes, void *user)
+{
+    writer *self = user;
+    size_t before = strlen(self->text);
+    if (++self->calls == self->stop_at) return self->result;
+    if (self->calls == 1) before = 0;
+    if (before + bytes >= self->size || strlen(text) != bytes) return GPUARENA_CORRUPT;
+    memcpy(self->text + before, text, bytes + 1);
+    return GPUARENA_OK;
+}
+
+/* Puts dots in the place of figures that are this version's alone. */
+static void veil(char *text, const char *before)
+{
+    char *at = strstr(text, before);
+    if (!at) return;
+    at += strlen(before);
+    size_t digits = strspn(at, "0123456789.");
+    memmove(at + 2, at + digits, strlen(at + digits) + 1);
+    memcpy(at, "..", 2);
+}
+
+/* Each piece can be the last, with the writer's answer, which is no failure of the arena. Without host memory the
+   report is the same. */
+static void answer_report(char *text)
+{
+    static char again[sizeof answer];
+    gpuarena_failure before, after;
+    gpuarena_format format = strncmp(text, "json ", 5) ? GPUARENA_FORMAT_TEXT : GPUARENA_FORMAT_JSON;
+    writer first = { answer, sizeof answer, 0, 0, GPUARENA_OK }, second = { again, sizeof again, 0, 0, GPUARENA_OK };
+    open_script(text + 5);
+    gpuarena_last_failure(arena_now(), &before);
+    int wrong = gpuarena_report(arena_now(), format, write_piece, &first) != GPUARENA_OK || first.calls < 2;
+    for (int stop_at = 1; stop_at <= first.calls; stop_at++) {
+        writer some = { again, sizeof again, 0, stop_at, stop_at % 2 ? GPUARENA_STOPPED : GPUARENA_DRIVER_ERROR };
+        wrong += gpuarena_report(arena_now(), format, write_piece, &some) != some.result || some.calls != stop_at;
+    }
+    run_line("fail every host", ';');
+    wrong += gpuarena_report(arena_now(), format, write_piece, &second) != GPUARENA_OK || strcmp(answer, again);
+    gpuarena_last_failure(arena_now(), &after);
+    if (wrong || before.serial != after.serial) strcpy(answer, "not the same at every call");
+    veil(answer, "\"version\":\"");
+    veil(answer, "\"host_bytes\":");
+    close_script();
 }
 
 /* ---- calls that are refused, on two arenas of one device: as scripts, or what scripts cannot say */
@@ -250,19 +317,8 @@ static void answer_record(char *text)
 /* Of `mine` block 1 lives and block 2 is freed; block 3 is `other`'s. */
 static void open_world(void)
 {
-    place.file = "sentences";
-    run_line("device 8G; arena mine backing=paged; arena other backing=segments, limit=8M; a 3 1000; in mine;"
-             "a 1 1000; a 2 1000; f 2", ';');
-}
-
-/* A script that did not do as it says answers so. */
-static void close_world(void)
-{
-    world.expected++;
-    end_world();
-    if (place.trouble[0]) snprintf(answer, sizeof answer, "%s", place.trouble);
-    place.trouble[0] = '\0';
-    drop_world();
+    open_script("device 8G; arena mine backing=paged; arena other backing=segments, limit=8M; a 3 1000; in mine;"
+                "a 1 1000; a 2 1000; f 2");
 }
 
 static void answer_script(char *text)
@@ -270,7 +326,7 @@ static void answer_script(char *text)
     open_world();
     run_line(text, ';');
     last_said(NULL);
-    close_world();
+    close_script();
 }
 
 static gpuarena_result create_under(gpuarena *parent, const gpuarena_driver *driver)
@@ -337,24 +393,33 @@ static void answer_call(int number)
     gpuarena_last_failure(NULL, &failure);
     last_said(NULL);
     if (result != failure.result) snprintf(answer, sizeof answer, "result %d, recorded %d", result, failure.result);
-    close_world();
+    close_script();
 }
 
 /* ---- the file */
 
 static const struct { const char *word; void (*answers)(char *text); } kinds[] = {
-    { "record ", answer_record }, { "create ", answer_create_paged }, { "plain ", answer_create_plain },
-    { "script ", answer_script } };
+    { "parse ", answer_parse }, { "text ", answer_text }, { "record ", answer_record }, { "create ", answer_create },
+    { "plain ", answer_create_plain }, { "script ", answer_script }, { "report ", answer_report } };
 
 static int answer_line(char *line)
 {
-    strcpy(answer, "no such case");
+    strcpy(answer, "no such case, or field");
     unescape(line);
-    if (!strncmp(line, "parse ", 6)) return answer_parse(line + 6), 1;
     for (size_t at = 0; at < COUNT(kinds); at++)
         if (!strncmp(line, kinds[at].word, strlen(kinds[at].word)))
             return kinds[at].answers(line + strlen(kinds[at].word)), 1;
     return *line && *line != '#';
+}
+
+/* An answer of several lines has > before each. */
+static void put_answer(void)
+{
+    for (const char *at = answer, *end; *at || at == answer; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, "\n");
+        put("> %.*s\n", (int)(end - at), at);
+        if (!*end) return;
+    }
 }
 
 /* Writes the cases of a file with their answers to `whole`, and then those of CALLS. Returns how many there are. */
@@ -372,7 +437,7 @@ static int answer_all(FILE *file)
         put("%s", line);
         line[strcspn(line, "\n")] = '\0';
         if (!answer_line(line)) continue;
-        put("> %s\n", answer);
+        put_answer();
         count++;
     }
     for (size_t at = 0; at < COUNT(calls); at++, count++) {
@@ -401,6 +466,52 @@ static int compare_lines(FILE *file)
     return wrong + (*at != '\0');
 }
 
+/* ---- any configuration: its text is read back as the same, and is the same text again */
+
+static uint64_t random_state = 7;
+static uint64_t draw(void) { return splitmix64_next(&random_state); }
+
+static gpuarena_config random_config(void)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    for (size_t at = 0; at < COUNT(fields); at++) {
+        uint64_t wide = draw(), down = draw() % 64, up = draw() % 30;
+        double real = wide % 4 ? (double)(1 + wide % 1000) / 1e3 : 0;
+        wide = wide % 3 == 0 ? 0 : fields[at].count ? wide % fields[at].count : wide >> down << up;
+        uint32_t narrow = (uint32_t)wide;
+        const void *value = fields[at].is_real ? (const void *)&real : fields[at].bytes == 4 ? (const void *)&narrow
+                                                                                             : (const void *)&wide;
+        if (fields[at].bytes <= sizeof wide) memcpy((char *)&config + fields[at].offset, value, fields[at].bytes);
+    }
+    int has_share = config.limit_base == GPUARENA_LIMIT_OF_TOTAL || config.limit_base == GPUARENA_LIMIT_OF_FREE;
+    if (!has_share) config.limit_fraction = 0, config.limit_bytes |= config.limit_base != 0;
+    else config.limit_bytes = 0, config.limit_fraction += 1e-16;
+    return config;
+}
+
+static void test_round_trip(void)
+{
+    int wrong = 0;
+    for (int round = 0; round < 20000 && wrong == 0; round++) {
+        gpuarena_config config = random_config(), parsed = GPUARENA_INIT;
+        char text[512], again[512], message[128] = "";
+        gpuarena_config_text(&config, text, sizeof text);
+        wrong += gpuarena_config_parse(text, &parsed, message, sizeof message) != GPUARENA_OK;
+        gpuarena_config_text(&parsed, again, sizeof again);
+        for (size_t at = 0; at < COUNT(fields); at++) {
+            double before, after;
+            if (!fields[at].is_real) continue;
+            memcpy(&before, (char *)&config + fields[at].offset, sizeof before);
+            memcpy(&after, (char *)&parsed + fields[at].offset, sizeof after);
+            wrong += before - after > 1e-14 || after - before > 1e-14;
+            memcpy((char *)&parsed + fields[at].offset, &before, sizeof before);
+        }
+        wrong += memcmp(&parsed, &config, sizeof config) != 0 || strcmp(text, again) != 0;
+        if (wrong) printf("# \"%s\" then \"%s\": %s\n", text, again, message);
+    }
+    CHECK_MSG(wrong == 0, "20,000 random configurations: text, parsed, text");
+}
+
 int main(void)
 {
     FILE *file = fopen(GOLDEN, "r");
@@ -415,5 +526,6 @@ int main(void)
         CHECK_MSG(compare_lines(file) == 0, "what is said is what the file has; `make golden` rewrites it");
     }
     if (file) fclose(file);
+    test_round_trip();
     return tap_done();
 }
