@@ -505,8 +505,8 @@ static void do_arena(words *w)                   /* arena [NAME] [under NAME] CO
     gpuarena_config config = config_of(read_rest(&w->in), parent);
     if (place.trouble[0] || number == DEVICE_ARENAS) return;
     snprintf(config.name, sizeof config.name, "%.31s", name);
-    device_holder *holder = &device.holders[device.holder_count++];
-    *holder = (device_holder){ NULL, parent, 0, 0, 0, UINT64_MAX };
+    device_await_arena(parent);
+    device_holder *holder = &device.holders[device.holder_count - 1];
     arena_entry *entry = &world.arenas[world.arena_count++];
     snprintf(entry->name, NAME_BYTES, "%.31s", name);
     (void)calling(-1);

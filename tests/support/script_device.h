@@ -148,6 +148,12 @@ static int device_enter(device_entry entry, uint64_t bytes)
 
 /* ---- who holds how much */
 
+/* An arena is going to be made, under that of another number, or none (-1). */
+static void device_await_arena(int parent)
+{
+    device.holders[device.holder_count++] = (device_holder){ NULL, parent, 0, 0, 0, UINT64_MAX };
+}
+
 static int device_holder_of(const gpuarena_driver *self)
 {
     for (int at = 0; at < device.holder_count; at++) if (device.holders[at].table == self) return at;

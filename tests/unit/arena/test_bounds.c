@@ -13,65 +13,60 @@ void __cyg_profile_func_exit(void *function, void *site) { (void)function; (void
 
 #include <string.h>
 #define memmove(to, from, bytes) (steps += (bytes) / 64, memmove((to), (from), (bytes)))
-#include "section.h"
+#define GPUARENA_STATIC
+#include "gpuarena.h"
+#include "tap.h"
 #undef memmove
 
-enum { FEW = 1000, MANY = 16 * FEW, SEPARATORS = 2 };
+#define KIB(count) ((uint64_t)(count) << 10)
+#define MIB(count) ((uint64_t)(count) << 20)
 
-/* Of a device with any number of segments, which keeps no books. Addresses rise, or fall. */
-typedef struct bare_device {
+enum { FEW = 1000, MANY = 16 * FEW, PARTS = 5 };
+
+/* ---- a device with any number of segments, which keeps no books, and is done with all work at once */
+
+static struct {
     gpuarena_driver table;
-    uint64_t next, count, obtained;
+    uint64_t next, count;                        /* the next address, which rises or falls, and of segments */
     int falling, refuses;
-} bare_device;
+} device;
 
 static int bare_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    (void)self;
-    (void)kind;
+    (void)self, (void)kind;
     *free_bytes = *total_bytes = (uint64_t)1 << 48;
-    return 0;
+    return GPUARENA_STATUS_DONE;
 }
 
 static int bare_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                        gpuarena_stream stream)
 {
-    bare_device *device = self->user;
-    (void)kind;
-    (void)stream;
-    if (device->falling) device->next -= bytes;
-    *ptr = (void *)(uintptr_t)device->next;
-    if (!device->falling) device->next += bytes;
-    device->count++;
-    device->obtained++;
-    return 0;
+    (void)self, (void)kind, (void)stream;
+    if (device.falling) device.next -= bytes;
+    *ptr = (void *)(uintptr_t)device.next;
+    if (!device.falling) device.next += bytes;
+    device.count++;
+    return GPUARENA_STATUS_DONE;
 }
 
 static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                           gpuarena_stream stream)
 {
-    bare_device *device = self->user;
-    (void)kind;
-    (void)ptr;
-    (void)bytes;
-    (void)stream;
-    if (device->refuses) return GPUARENA_STATUS_FAILED;
-    device->count--;
-    return 0;
-}
-
-/* Events of a device that is done with all work at once. */
-static int done_create(const gpuarena_driver *self, void **event)
-{
-    static char event_of_all;
-    (void)self;
-    *event = &event_of_all;
+    (void)self, (void)kind, (void)ptr, (void)bytes, (void)stream;
+    if (device.refuses) return GPUARENA_STATUS_FAILED;
+    device.count--;
     return GPUARENA_STATUS_DONE;
 }
 
 static int done_event(const gpuarena_driver *self, void *event)
 {
     return (void)self, (void)event, GPUARENA_STATUS_DONE;
+}
+
+static int done_create(const gpuarena_driver *self, void **event)
+{
+    *event = &device;
+    return done_event(self, NULL);
 }
 
 static int done_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
@@ -86,13 +81,23 @@ static int done_stream_wait(const gpuarena_driver *self, gpuarena_stream stream,
 
 static int done_device_wait(const gpuarena_driver *self) { return done_event(self, NULL); }
 
-static bare_device device;
+/* ---- what is counted */
+
 static gpuarena *arena;
-static void *blocks[MANY * SEPARATORS];
+static void *blocks[MANY];
+
+/* The steps of a call that answers so. */
+#define STEPS(call, answer) (steps = 0, judge_answer((call), (answer), #call), steps)
+
+static void judge_answer(gpuarena_result result, gpuarena_result answer, const char *call)
+{
+    uint64_t taken = steps;
+    CHECK_MSG(result == answer, "%s: %s", call, gpuarena_result_name(result));
+    steps = taken;
+}
 
 static void open_arena(const char *text)
 {
-    char message[200];
     gpuarena_config config = GPUARENA_INIT;
     const gpuarena_driver table = {
         .memory = { bare_info, bare_obtain, bare_give_back },
@@ -101,31 +106,33 @@ static void open_arena(const char *text)
     memset(&device, 0, sizeof device);
     device.table = table;
     device.next = (uint64_t)1 << 45;
-    device.table.user = &device;
-    (void)gpuarena_config_parse(text, &config, message, sizeof message);
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
     config.driver = &device.table;
     config.environment = "";
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
 }
 
-static void close_arena(void)
+static uint64_t close_arena(void)
 {
     CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    uint64_t taken = STEPS(gpuarena_destroy(arena), GPUARENA_OK);
     CHECK_MSG(device.count == 0, "all is given back");
+    return taken;
 }
 
-static void *take(uint64_t bytes)
+static gpuarena_stream stream_of(int at) { return (gpuarena_stream)(intptr_t)(16 * (1 + at % 3)); }
+
+static void *take(uint64_t bytes, gpuarena_stream stream)
 {
     void *ptr = NULL;
-    if (gpuarena_alloc(arena, &ptr, bytes, NULL)) printf("Bail out! an allocation failed\n"), exit(1);
+    if (gpuarena_alloc(arena, &ptr, bytes, stream)) printf("Bail out! an allocation failed\n"), exit(1);
     return ptr;
 }
 
-static void drop(void *ptr)
+static void drop(void *ptr, gpuarena_stream stream)
 {
-    if (gpuarena_free(arena, ptr, NULL)) printf("Bail out! a free failed\n"), exit(1);
+    if (gpuarena_free(arena, ptr, stream)) printf("Bail out! a free failed\n"), exit(1);
 }
 
 /* Calls of one kind take no more than this share more at MANY than at FEW. */
@@ -135,51 +142,39 @@ static void judge(uint64_t few, uint64_t many, double most, const char *what)
               FEW, many, MANY);
 }
 
-/* ---- free blocks of one class */
+/* ---- free blocks of one class, each between live ones, and one that is longer: of an arena that has no others.
+   A request that the longer one alone fits, which is not in a slot; and one that none fits. */
 
-/* So many free blocks of a class, and one that is longer, each between live ones. */
-static void scatter(int count)
-{
-    void *longer;
-    for (int at = 0; at < count; at++) {
-        blocks[at] = take(KIB(64));
-        (void)take(256);
-    }
-    longer = take(KIB(64) + 512);
-    (void)take(256);
-    for (int at = 0; at < count; at++) drop(blocks[at]);
-    drop(longer);
-}
-
-/* A request that one block of its class alone fits, which is not in a slot; and one that none fits. */
 static uint64_t pair_steps(int count, uint64_t bytes, gpuarena_result expected)
 {
     gpuarena_request request = GPUARENA_INIT;
     void *ptr = NULL;
-    uint64_t taken;
     open_arena("backing=segments,growth=step,step=4G");
-    scatter(count);
+    for (int at = 0; at <= count; at++) {
+        blocks[at] = take(at < count ? KIB(64) : KIB(64) + 512, NULL);
+        (void)take(256, NULL);
+    }
+    for (int at = 0; at <= count; at++) drop(blocks[at], NULL);
     request.flags = GPUARENA_ALLOC_TRY;
     for (request.bytes = MIB(64); request.bytes > KIB(64); request.bytes /= 2)       /* the rest of the segment */
-        while (gpuarena_can_alloc(arena, &request) == GPUARENA_OK) (void)take(request.bytes);
+        while (gpuarena_can_alloc(arena, &request) == GPUARENA_OK) (void)take(request.bytes, NULL);
     for (request.bytes = KIB(64) + 768; gpuarena_can_alloc(arena, &request) == GPUARENA_OK;)
-        (void)take(request.bytes);
+        (void)take(request.bytes, NULL);
     request.bytes = bytes;
-    steps = 0;
-    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, expected);
-    if (ptr) drop(ptr);
-    taken = steps;
-    close_arena();
+    uint64_t taken = STEPS(gpuarena_alloc_ex(arena, &ptr, &request), expected);
+    if (ptr) taken += STEPS(gpuarena_free(arena, ptr, NULL), GPUARENA_OK);
+    (void)close_arena();
     return taken;
 }
 
 static void test_class(void)
 {
-    judge(pair_steps(FEW, KIB(64) + 512, GPUARENA_OK), pair_steps(MANY, KIB(64) + 512, GPUARENA_OK), 2,
-          "a pair whose class has one block that fits");
-    judge(pair_steps(FEW, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
-          pair_steps(MANY, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
-          2, "a refusal where none of the class fits");
+    static const struct { uint64_t bytes; gpuarena_result result; const char *name; } rows[] = {
+        { KIB(64) + 512, GPUARENA_OK, "a pair whose class has one block that fits" },
+        { KIB(64) + 768, GPUARENA_OUT_OF_MEMORY, "a refusal where none of the class fits" } };
+    for (int at = 0; at < 2; at++)
+        judge(pair_steps(FEW, rows[at].bytes, rows[at].result), pair_steps(MANY - 1, rows[at].bytes, rows[at].result),
+              2, rows[at].name);
 }
 
 /* ---- figures, where free blocks of several streams lie side by side */
@@ -187,71 +182,49 @@ static void test_class(void)
 static uint64_t figures_cost(int count)
 {
     gpuarena_stats stats, walked;
-    uint64_t taken;
-    int failed = 0;
     open_arena("backing=segments,growth=step,step=4G");
-    for (int at = 0; at < count; at++) {
-        failed += gpuarena_alloc(arena, &blocks[at], KIB(64), slot_stream(1 + at % 3)) != 0;
-    }
-    for (int at = 0; at < count; at++) failed += gpuarena_free(arena, blocks[at], slot_stream(1 + at % 3)) != 0;
-    CHECK_MSG(!failed, "%d blocks of 3 streams", count);
-    steps = 0;
-    gpuarena_get_stats(arena, &stats);
-    taken = steps;
+    for (int at = 0; at < count; at++) blocks[at] = take(KIB(64), stream_of(at));
+    for (int at = 0; at < count; at++) drop(blocks[at], stream_of(at));
+    uint64_t taken = STEPS((gpuarena_get_stats(arena, &stats), GPUARENA_OK), GPUARENA_OK);
     gpuarena_walk_stats(arena, &walked);
     CHECK_U64(stats.largest_free_bytes, ==, 0);
     stats.largest_free_bytes = walked.largest_free_bytes;
     CHECK_U64(walked.largest_free_bytes, ==, walked.reserved_bytes);
     CHECK_MSG(memcmp(&stats, &walked, sizeof stats) == 0, "walk_stats adds one figure to get_stats");
-    close_arena();
+    (void)close_arena();
     return taken;
-}
-
-static void test_figures(void)
-{
-    judge(figures_cost(FEW), figures_cost(MANY), 1.0, "get_stats with three streams");
 }
 
 /* ---- segments: one a block. Of n calls each takes O(log n): 16 times as many take less than 40 times as much. */
 
-typedef struct costs { uint64_t growing, stats, trim, limit, destroy; } costs;
-
-static costs segments_cost(int count, int falling)
+static void segments_cost(int count, int falling, uint64_t taken[PARTS])
 {
-    costs taken;
     gpuarena_stats stats;
     open_arena("backing=segments,growth=exact");
     device.falling = falling;
     steps = 0;
-    for (int at = 0; at < count; at++) blocks[at] = take(MIB(2 + at % 7 * 2));
-    taken.growing = steps;
-    for (int at = 0; at < count; at++) drop(blocks[at]);
-    steps = 0;
-    gpuarena_get_stats(arena, &stats);
-    taken.stats = steps;
+    for (int at = 0; at < count; at++) blocks[at] = take(MIB(2 + at % 7 * 2), NULL);
+    taken[0] = steps;
+    for (int at = 0; at < count; at++) drop(blocks[at], NULL);
+    taken[1] = STEPS((gpuarena_get_stats(arena, &stats), GPUARENA_OK), GPUARENA_OK);
     CHECK_U64(device.count, ==, (uint64_t)count);
-    steps = 0;
-    CHECK_INT(gpuarena_trim(arena, stats.reserved_bytes * 2 / 3, NULL), ==, GPUARENA_OK);
-    taken.trim = steps;
-    steps = 0;
-    CHECK_INT(gpuarena_set_limit(arena, stats.reserved_bytes / 3), ==, GPUARENA_OK);
-    taken.limit = steps;
-    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
-    steps = 0;
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    taken.destroy = steps;
-    CHECK_MSG(device.count == 0, "all is given back");
-    return taken;
+    taken[2] = STEPS(gpuarena_trim(arena, stats.reserved_bytes * 2 / 3, NULL), GPUARENA_OK);
+    taken[3] = STEPS(gpuarena_set_limit(arena, stats.reserved_bytes / 3), GPUARENA_OK);
+    taken[4] = close_arena();
 }
 
 static void test_segments(int falling)
 {
-    costs few = segments_cost(FEW, falling), many = segments_cost(MANY, falling);
-    judge(few.growing, many.growing, 40, falling ? "growth, addresses fall" : "growth, addresses rise");
-    judge(few.stats, many.stats, 1.5, "get_stats");
-    judge(few.trim, many.trim, 40, "trim");
-    judge(few.limit, many.limit, 40, "set_limit");
-    judge(few.destroy, many.destroy, 40, "destroy");
+    static const struct { const char *name; double most; } parts[PARTS] = {
+        { "growth", 40 }, { "get_stats", 1.5 }, { "trim", 40 }, { "set_limit", 40 }, { "destroy", 40 } };
+    uint64_t few[PARTS], many[PARTS];
+    char name[64];
+    segments_cost(FEW, falling, few);
+    segments_cost(MANY, falling, many);
+    for (int at = 0; at < PARTS; at++) {
+        snprintf(name, sizeof name, "%s, addresses %s", parts[at].name, falling ? "fall" : "rise");
+        judge(few[at], many[at], parts[at].most, name);
+    }
 }
 
 /* Segments that the driver refuses to take are each looked at once. A loop that calls no function makes no step, so
@@ -259,29 +232,28 @@ static void test_segments(int falling)
 static void test_refused(void)
 {
     gpuarena_stats stats;
-    clock_t begin, refused, released;
     open_arena("backing=segments,growth=exact");
-    for (int at = 0; at < MANY; at++) blocks[at] = take(MIB(2));
-    for (int at = 0; at < MANY; at++) drop(blocks[at]);
+    for (int at = 0; at < MANY; at++) blocks[at] = take(MIB(2), NULL);
+    for (int at = 0; at < MANY; at++) drop(blocks[at], NULL);
     gpuarena_get_stats(arena, &stats);
     device.refuses = 1;
-    begin = clock();
+    clock_t begin = clock();
     CHECK_INT(gpuarena_trim(arena, stats.reserved_bytes - MIB(2), NULL), ==, GPUARENA_DRIVER_ERROR);
-    refused = clock() - begin;
+    clock_t refused = clock() - begin;
     CHECK_U64(device.count, ==, (uint64_t)MANY);
     device.refuses = 0;
     begin = clock();
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
-    released = clock() - begin;
+    clock_t released = clock() - begin;
     CHECK_MSG(refused <= 10 * released, "%d segments are refused in %ld ticks, released in %ld", MANY, (long)refused,
               (long)released);
-    close_arena();
+    (void)close_arena();
 }
 
 int main(void)
 {
     test_class();
-    test_figures();
+    judge(figures_cost(FEW), figures_cost(MANY), 1.0, "get_stats with three streams");
     test_segments(0);
     test_segments(1);
     test_refused();

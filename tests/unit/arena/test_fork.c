@@ -1,26 +1,31 @@
 /* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the
    parent notices nothing, whatever other threads were doing. */
-#include "all_calls.h"
-#include "arena_state.h"
-
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "scripted.h"
 
 enum { FORK_COUNT = 200 };
 
-static fake_device device;
+static gpuarena *arena;                          /* of the parent, and a block there */
+static void *block;
+
+static void open_parent(const char *text)
+{
+    script(text);
+    arena = arena_now();
+    block = find_block("1")->ptr;
+}
 
 /* Runs `child` in a child process; its exit status, or -1 if it did not end by itself within 20 s. */
-static int in_child(int (*child)(gpuarena *arena, void *block), gpuarena *arena, void *block)
+static int in_child(int (*child)(void))
 {
     int status = 0;
     fflush(stdout);
     pid_t process = fork();
     if (process == 0) {
         alarm(20);
-        status = child(arena, block);
+        status = child();
         if (TAP_SANITIZED) _exit(status);        /* the parent's memory is no leak */
         exit(status);                            /* make coverage counts what ends by exit */
     }
@@ -28,20 +33,16 @@ static int in_child(int (*child)(gpuarena *arena, void *block), gpuarena *arena,
     return WEXITSTATUS(status);
 }
 
-static int child_is_refused(gpuarena *arena, void *block)
-{
-    return all_calls_answer(arena, block, GPUARENA_FORKED);
-}
+/* ---- children */
 
-static int child_makes_no_driver_call(gpuarena *arena, void *block)
+static int is_refused(void)
 {
-    uint64_t calls = device.calls[SLOT_OBTAIN] + device.calls[SLOT_GIVE_BACK] + device.calls[SLOT_INFO];
-    if (child_is_refused(arena, block)) return 1;
-    return calls != device.calls[SLOT_OBTAIN] + device.calls[SLOT_GIVE_BACK] + device.calls[SLOT_INFO];
+    uint64_t calls = device.calls[ENTRY_COUNT];
+    return all_calls_answer(arena, block, GPUARENA_FORKED) || device.calls[ENTRY_COUNT] != calls;
 }
 
 /* What has no result reads as nothing, the record says why, and the sentence names the arena. */
-static int child_reads_nothing(gpuarena *arena, void *block)
+static int reads_nothing(void)
 {
     gpuarena_stats stats;
     gpuarena_config config;
@@ -62,39 +63,35 @@ static int child_reads_nothing(gpuarena *arena, void *block)
     return failure.serial ? 5 : 0;
 }
 
-/* An arena of the child's own; the parent's pointers are foreign to it. */
-static int child_makes_its_own(gpuarena *arena, void *block)
+/* Forgets the parent's world, in the child alone, and does as the script says. */
+static int does(const char *text)
 {
-    static fake_device other;
-    gpuarena *own = NULL;
-    void *ptr = NULL;
-    (void)arena;
-    fake_open(&other, GIB(1));
-    other.slots.base += GIB(512);
-    gpuarena_config config = fake_config(&other);
-    if (gpuarena_create(&config, &own) || gpuarena_alloc(own, &ptr, MIB(3), NULL)) return 1;
-    if (gpuarena_owner(ptr) != own || gpuarena_check(own, NULL, 0)) return 2;
-    if (gpuarena_free(own, block, NULL) != GPUARENA_FOREIGN_POINTER) return 3;
-    if (gpuarena_free(own, ptr, NULL)) return 4;
-    return gpuarena_destroy(own) || other.slots.held_bytes ? 5 : 0;
+    device.machine = NULL;                       /* the parent's, which is left as it is */
+    memset(&world, 0, sizeof world);
+    run_line(text, ';');
+    return place.trouble[0] != '\0';
 }
 
-/* A grandchild of the parent, by a child that has an arena too. */
-static int child_forks_again(gpuarena *arena, void *block)
+/* An arena of the child's own; the parent's pointers are foreign to it. And a grandchild, of both. */
+static int makes_its_own(void)
 {
-    static fake_device other;
-    gpuarena *own = NULL;
-    void *ptr = NULL;
-    fake_open(&other, GIB(1));
-    gpuarena_config config = fake_config(&other);
-    if (gpuarena_create(&config, &own) || gpuarena_alloc(own, &ptr, 100, NULL)) return 1;
-    if (in_child(child_is_refused, own, ptr) || in_child(child_is_refused, arena, block)) return 2;
-    if (gpuarena_check(own, NULL, 0) || gpuarena_free(own, ptr, NULL)) return 3;
-    return gpuarena_destroy(own) ? 4 : 0;
+    gpuarena *of_parent = arena;
+    void *of_parent_block = block;
+    if (does("device 1G plain shift 256; arena; a 1 3M; expect 1.owned = 1")) return 1;
+    arena = arena_now();
+    if (gpuarena_free(arena, of_parent_block, NULL) != GPUARENA_FOREIGN_POINTER) return 2;
+    block = find_block("1")->ptr;
+    if (in_child(is_refused)) return 3;
+    arena = of_parent;
+    block = of_parent_block;
+    if (in_child(is_refused)) return 4;
+    run_line("f 1", ';');
+    end_world();
+    return place.trouble[0] ? 5 : 0;
 }
 
 /* A tree: no new arena goes under one of the parent's, and the child has none of them. */
-static int child_is_refused_by_tree(gpuarena *arena, void *block)
+static int is_refused_by_tree(void)
 {
     gpuarena_config config = GPUARENA_INIT;
     gpuarena *made = NULL;
@@ -102,67 +99,65 @@ static int child_is_refused_by_tree(gpuarena *arena, void *block)
     config.environment = "";
     gpuarena_result result = gpuarena_create(&config, &made);
     if (result != GPUARENA_FORKED && result != GPUARENA_INVALID_CONFIG) return 1;
-    return made || gpuarena_next(NULL) ? 2 : child_is_refused(arena, block);
+    return made || gpuarena_next(NULL) ? 2 : is_refused();
+}
+
+static int does_nothing(void) { return 0; }
+
+/* ---- parents; what their scripts do next shows that they notice nothing */
+
+static void test_child(void)
+{
+    open_parent("device 1G plain; arena; a 1 5M");
+    snapshot before = look_at(0);
+    CHECK_INT(in_child(is_refused), ==, 0);
+    CHECK_INT(in_child(reads_nothing), ==, 0);
+    CHECK_INT(in_child(makes_its_own), ==, 0);
+    snapshot after = look_at(0);
+    CHECK(after.seen.digest == before.seen.digest && after.serial == before.serial);
+    script("f 1");
+    script_end();
 }
 
 static void test_tree(void)
 {
-    gpuarena *arenas[3];
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    for (int at = 0; at < 3; at++, config.parent = arenas[0]) arenas[at] = state_arena(&config);
-    void *block = state_alloc(arenas[1], MIB(5));
-    for (int at = 0; at < 3; at++) CHECK_INT(in_child(child_is_refused_by_tree, arenas[at], block), ==, 0);
-    CHECK_STR(state_audit(arenas[1], NULL), "");
-    CHECK_INT(gpuarena_free(arenas[1], block, NULL), ==, GPUARENA_OK);
-    for (int at = 3; at-- > 0;) CHECK_INT(gpuarena_destroy(arenas[at]), ==, GPUARENA_OK);
-}
-
-static void test_child(void)
-{
-    gpuarena *arena = state_open(&device);
-    void *block = state_alloc(arena, MIB(5));
-    arena_state before, after;
-    state_take(arena, &before);
-    CHECK_INT(in_child(child_makes_no_driver_call, arena, block), ==, 0);
-    CHECK_INT(in_child(child_reads_nothing, arena, block), ==, 0);
-    CHECK_INT(in_child(child_makes_its_own, arena, block), ==, 0);
-    CHECK_INT(in_child(child_forks_again, arena, block), ==, 0);
-    state_take(arena, &after);
-    CHECK(after.seen.digest == before.seen.digest && after.failure_serial == before.failure_serial);
-    CHECK_STR(state_audit(arena, &device), "");
-    CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    CHECK_U64(device.slots.held_bytes + fake_wrong_count, ==, 0);
-}
-
-static gpuarena *busy_arena;
-static int busy_end;
-
-static void *keep_busy(void *unused)
-{
-    while (!__atomic_load_n(&busy_end, __ATOMIC_ACQUIRE)) {
-        void *ptr = NULL;
-        if (gpuarena_alloc(busy_arena, &ptr, MIB(40), NULL) == GPUARENA_OK) gpuarena_free(busy_arena, ptr, NULL);
-        gpuarena_trim(busy_arena, 0, NULL);
+    open_parent("device 1G plain; arena a0; arena a1 under a0; a 1 5M; arena a2 under a0");
+    for (int at = 0; at < 3; at++) {
+        arena = world.arenas[at].ptr;
+        CHECK_INT(in_child(is_refused_by_tree), ==, 0);
     }
-    return unused;
+    script("f 1");
+    script_end();
 }
 
-/* Locks that another thread holds at the fork must not stop the child: neither the arena's nor the registry's. */
-static void test_busy_locks(void)
+/* ---- beside another thread */
+
+static int is_over;
+
+/* A child is made again and again, while another thread works. */
+static void fork_beside(void *(*work)(void *unused), int (*child)(void))
 {
     pthread_t worker;
     int good = 0;
-    busy_arena = state_open(&device);
-    void *block = state_alloc(busy_arena, 100);
-    CHECK_INT(pthread_create(&worker, NULL, keep_busy, NULL), ==, 0);
-    for (int round = 0; round < FORK_COUNT; round++) good += in_child(child_is_refused, busy_arena, block) == 0;
-    __atomic_store_n(&busy_end, 1, __ATOMIC_RELEASE);
+    is_over = 0;
+    CHECK_INT(pthread_create(&worker, NULL, work, NULL), ==, 0);
+    alarm(120);                                  /* a deadlock ends here */
+    for (int round = 0; round < FORK_COUNT; round++) good += in_child(child) == 0;
+    alarm(0);
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
     pthread_join(worker, NULL);
     CHECK_INT(good, ==, FORK_COUNT);
-    CHECK_INT(gpuarena_free(busy_arena, block, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(busy_arena), ==, GPUARENA_OK);
+}
+
+/* Locks that another thread holds at the fork must not stop the child: neither the arena's nor the registry's. */
+static void *keep_busy(void *unused)
+{
+    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+        void *ptr = NULL;
+        if (gpuarena_alloc(arena, &ptr, MIB(40), NULL) == GPUARENA_OK) gpuarena_free(arena, ptr, NULL);
+        gpuarena_trim(arena, 0, NULL);
+    }
+    return unused;
 }
 
 /* A handler of the program's own, registered before any arena was made, with a lock under which arenas are called:
@@ -173,64 +168,55 @@ static void program_after(void)  { pthread_mutex_unlock(&program_lock); }
 
 static void *call_under_lock(void *unused)
 {
-    while (!__atomic_load_n(&busy_end, __ATOMIC_ACQUIRE)) {
+    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&program_lock);
-        for (int call = 0; call < 100; call++) (void)gpuarena_owner(&device);
+        for (int round = 0; round < 100; round++) (void)gpuarena_owner(&device);
         pthread_mutex_unlock(&program_lock);
     }
     return unused;
 }
 
-static int child_does_nothing(gpuarena *arena, void *block)
-{
-    (void)arena, (void)block;
-    return 0;
-}
-
-static void test_handlers_of_others(void)
-{
-    pthread_t worker;
-    int good = 0;
-    gpuarena *arena = state_open(&device);
-    busy_end = 0;
-    CHECK_INT(pthread_create(&worker, NULL, call_under_lock, NULL), ==, 0);
-    alarm(60);                                   /* a deadlock ends here */
-    for (int round = 0; round < FORK_COUNT; round++) good += in_child(child_does_nothing, arena, NULL) == 0;
-    alarm(0);
-    __atomic_store_n(&busy_end, 1, __ATOMIC_RELEASE);
-    pthread_join(worker, NULL);
-    CHECK_INT(good, ==, FORK_COUNT);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-}
+/* ---- inside of a call */
 
 static int forked_status = -1;
+static gpuarena_action_kind forks_at;
 
-/* Forks while the arena's lock is held by this very thread. */
-static void fork_inside(gpuarena *arena, const gpuarena_action *action, void *user)
+/* Forks while the arena's lock is held by this very thread; at growth while the arena is made, which is the parent's. */
+static void fork_inside(gpuarena *told, const gpuarena_action *action, void *user)
 {
-    if (action->kind == GPUARENA_ACTION_ALLOC) forked_status = in_child(child_is_refused, arena, user);
+    (void)user;
+    arena = told;
+    if (action->kind == forks_at) forked_status = in_child(is_refused);
 }
 
-static void test_inside_callback(void)
+static void test_inside(void)
 {
-    gpuarena *arena = state_open(&device);
-    void *block = state_alloc(arena, 100), *ptr = NULL;
-    gpuarena_observe(arena, fork_inside, block);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, 100, NULL), ==, GPUARENA_OK);
+    open_parent("device 1G plain; arena; a 1 100");
+    forks_at = GPUARENA_ACTION_ALLOC;
+    gpuarena_observe(arena, fork_inside, NULL);
+    script("a 2 100");
     CHECK_INT(forked_status, ==, 0);
-    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    script_end();
+    script("device 1G plain");
+    device_await_arena(-1);
+    forked_status = -1;
+    forks_at = GPUARENA_ACTION_GROW;
+    gpuarena_config config = config_of("initial=4M", -1);
+    config.observe = fork_inside;
+    gpuarena *made = NULL;
+    CHECK(!gpuarena_create(&config, &made) && forked_status == 0 && !gpuarena_destroy(made));
+    script_end();
 }
 
 /* The child goes on inside the call, out of the callback: it makes no driver call, and gives nothing back. */
 static uint64_t calls_at_fork;
 static pid_t inside_process;
 
-static void fork_and_return(gpuarena *arena, const gpuarena_action *action, void *user)
+static void fork_and_return(gpuarena *told, const gpuarena_action *action, void *user)
 {
-    (void)arena, (void)user;
+    (void)told, (void)user;
     if (action->kind != GPUARENA_ACTION_RELEASE || inside_process) return;
-    calls_at_fork = device.calls[SLOT_GIVE_BACK];
+    calls_at_fork = device.calls[ENTRY_give_back];
     fflush(stdout);
     inside_process = fork();
 }
@@ -238,39 +224,15 @@ static void fork_and_return(gpuarena *arena, const gpuarena_action *action, void
 static void test_return_from_callback(void)
 {
     int status = -1;
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    config.growth = GPUARENA_GROWTH_EXACT;
-    gpuarena *arena = state_arena(&config);
-    for (int block = 0; block < 4; block++) state_alloc(arena, MIB(2));
-    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    open_parent("device 1G plain; arena growth=exact; a 1..4 2M; f 1..4");
     gpuarena_observe(arena, fork_and_return, NULL);
     gpuarena_result result = gpuarena_trim(arena, 0, NULL);
-    if (inside_process == 0) _exit(device.calls[SLOT_GIVE_BACK] == calls_at_fork ? 0 : 1);
+    if (inside_process == 0) _exit(device.calls[ENTRY_give_back] == calls_at_fork ? 0 : 1);
     CHECK_INT(result, ==, GPUARENA_OK);
     CHECK(waitpid(inside_process, &status, 0) == inside_process && WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), ==, 0);
-    CHECK_U64(device.calls[SLOT_GIVE_BACK], ==, 4);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-}
-
-/* Forked while an arena is made: it is the parent's. */
-static void fork_at_growth(gpuarena *arena, const gpuarena_action *action, void *user)
-{
-    (void)user;
-    if (action->kind == GPUARENA_ACTION_GROW) forked_status = in_child(child_is_refused, arena, &device);
-}
-
-static void test_inside_creation(void)
-{
-    fake_open(&device, GIB(1));
-    gpuarena_config config = fake_config(&device);
-    config.initial_bytes = MIB(4);
-    config.observe = fork_at_growth;
-    forked_status = -1;
-    gpuarena *arena = state_arena(&config);
-    CHECK_INT(forked_status, ==, 0);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    script("expect calls.give_back = 4");
+    script_end();
 }
 
 int main(void)
@@ -278,10 +240,11 @@ int main(void)
     pthread_atfork(program_before, program_after, program_after);
     test_child();
     test_tree();
-    test_handlers_of_others();
+    open_parent("device 1G plain; arena; a 1 100");
+    fork_beside(call_under_lock, does_nothing);
+    fork_beside(keep_busy, is_refused);
+    script_end();
     test_return_from_callback();
-    test_inside_creation();
-    test_busy_locks();
-    test_inside_callback();
+    test_inside();
     return tap_done();
 }

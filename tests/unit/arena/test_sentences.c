@@ -205,7 +205,7 @@ static void create(char *text)
     gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena = NULL;
     char *rest = strchr(text, ';');
-    device.holders[device.holder_count++] = (device_holder){ NULL, -1, 0, 0, 0, UINT64_MAX };
+    device_await_arena(-1);
     if (rest) *rest++ = '\0';
     config.driver = &device.table;
     config.environment = "";
