@@ -288,58 +288,53 @@ static void test_random(const run *self)
     judge_end(self->name, &sum);
 }
 
-/* ---- races for one pointer */
-typedef struct racer {
-    pthread_t thread;
-    thread_arena *at;
-    pthread_barrier_t *barrier;
-    void *const *blocks;
-    gpuarena_result results[RACES];
-} racer;
+/* ---- two threads: races for one pointer, and arenas that come and go while each asks who owns what */
 
-static void *race(void *argument)
+static void run_both(void *(*work)(void *number))
 {
-    racer *self = argument;
+    static int numbers[2] = { 0, 1 };
+    pthread_t threads[2];
+    pthread_barrier_init(&worker_barrier, NULL, 2);
+    for (int at = 0; at < 2; at++) WANT(!pthread_create(&threads[at], NULL, work, &numbers[at]));
+    for (int at = 0; at < 2; at++) WANT(!pthread_join(threads[at], NULL));
+    pthread_barrier_destroy(&worker_barrier);
+}
+
+static void *raced[RACES];
+static gpuarena_result raced_results[2][RACES];
+
+static void *race(void *number)
+{
     for (int round = 0; round < RACES; round++) {
-        if (round % 50 == 0) pthread_barrier_wait(self->barrier);
-        self->results[round] = gpuarena_free(self->at->arena, self->blocks[round], NULL);
+        if (round % 50 == 0) pthread_barrier_wait(&worker_barrier);
+        raced_results[*(int *)number][round] = gpuarena_free(thread_arenas[0].arena, raced[round], NULL);
     }
     return NULL;
 }
 
-/* Two threads free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
+/* Both free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
 static void test_same_pointer(void)
 {
-    static racer racers[2];
-    static void *blocks[RACES];
-    pthread_barrier_t barrier;
     gpuarena_config config = thread_open(&thread_arenas[0], GPUARENA_BACKING_SEGMENTS, MIB(32));
     int exact = gpuarena_create(&config, &thread_arenas[0].arena) == GPUARENA_OK;
     for (int round = 0; round < RACES; round++)
-        exact &= gpuarena_alloc(thread_arenas[0].arena, &blocks[round], 1000, NULL) == GPUARENA_OK;
-    pthread_barrier_init(&barrier, NULL, 2);
-    for (int at = 0; at < 2; at++) {
-        racers[at].at = &thread_arenas[0];
-        racers[at].barrier = &barrier;
-        racers[at].blocks = blocks;
-        pthread_create(&racers[at].thread, NULL, race, &racers[at]);
-    }
-    for (int at = 0; at < 2; at++) pthread_join(racers[at].thread, NULL);
+        exact &= gpuarena_alloc(thread_arenas[0].arena, &raced[round], 1000, NULL) == GPUARENA_OK;
+    run_both(race);
     for (int round = 0; round < RACES; round++) {
-        gpuarena_result left = racers[0].results[round], right = racers[1].results[round];
-        exact &= left != right && (left == GPUARENA_OK || left == GPUARENA_DOUBLE_FREE)
-              && (right == GPUARENA_OK || right == GPUARENA_DOUBLE_FREE);
+        gpuarena_result left = raced_results[0][round], right = raced_results[1][round];
+        exact &= left == GPUARENA_OK ? right == GPUARENA_DOUBLE_FREE
+                                     : left == GPUARENA_DOUBLE_FREE && right == GPUARENA_OK;
     }
     CHECK_MSG(exact, "%d pointers freed by two threads: each time one OK, one DOUBLE_FREE", (int)RACES);
-    pthread_barrier_destroy(&barrier);
     CHECK_INT(gpuarena_destroy(thread_arenas[0].arena), ==, GPUARENA_OK);
-    CHECK_STR(slot_left(thread_arenas[0].device), "");
+    thread_judge_left(&thread_arenas[0]);
 }
 
-/* ---- arenas that come and go */
-static void *live_and_die(void *user)
+static gpuarena_config lives[2];
+
+static void *live_and_die(void *number)
 {
-    gpuarena_config config = *(const gpuarena_config *)user;
+    gpuarena_config config = lives[*(int *)number];
     for (int round = 0; round < ROUNDS; round++) {
         gpuarena *arena = NULL;
         gpuarena_failure failure;
@@ -354,14 +349,10 @@ static void *live_and_die(void *user)
     return NULL;
 }
 
-/* In two threads, while each asks who owns what. */
 static void test_lives(void)
 {
-    pthread_t threads[2];
-    gpuarena_config configs[2];
-    for (int at = 0; at < 2; at++) configs[at] = thread_open(&thread_arenas[at], GPUARENA_BACKING_SEGMENTS, MIB(32));
-    for (int at = 0; at < 2; at++) pthread_create(&threads[at], NULL, live_and_die, &configs[at]);
-    for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
+    for (int at = 0; at < 2; at++) lives[at] = thread_open(&thread_arenas[at], GPUARENA_BACKING_SEGMENTS, MIB(32));
+    run_both(live_and_die);
     for (int at = 0; at < 2; at++) thread_judge_left(&thread_arenas[at]);
     CHECK_MSG(!thread_trouble, "arenas come and go in two threads: %s", thread_trouble ? thread_trouble : "in order");
 }
