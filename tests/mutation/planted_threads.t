@@ -29,6 +29,10 @@ my @about_locks = (
     ['an unlock does not see that others sleep', q@__ATOMIC_RELEASE) & GPUARENA__PARKED))@, q@__ATOMIC_RELEASE) && 0))@],
     ['who waits long asks again and again', q@asked / 32 < GPUARENA__YIELDS) gpuarena__pause@, q@1) gpuarena__pause@],
     ['who waits for an observer waits as for a hit', q@    gpuarena__spin_stay(&arena->lock);@, q@@],
+    ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
+     q@    if (times < UINT32_MAX) (void)sched_yield();@],
+);
+my @about_visits = (
     ['a visitor runs with the lock that hits need',
      q@    gpuarena__unlock(arena);
 }
@@ -37,8 +41,6 @@ static void gpuarena__copy_end(@, q@}
 
 static void gpuarena__copy_end(@,
      q@    if (copy->blocks) gpuarena__lock(arena);@, q@@],
-    ['who waits for a hit never sleeps', q@    if (times < GPUARENA__YIELDS) (void)sched_yield();@,
-     q@    if (times < UINT32_MAX) (void)sched_yield();@],
 );
 my @about_trees = (
     ['what a sibling frees while others are looked at is not looked at again',
@@ -51,6 +53,8 @@ my @about_trees = (
 
 planted(test => 'tests/threads/test_plans_threads.c', mistakes => \@about_plans);
 planted(test => 'tests/unit/arena/test_scripts.c', arguments => 'beside', mistakes => \@about_hits);
+planted(test => 'tests/schedule/test_schedules.c', arguments => 'callbacks', mistakes => \@about_visits,
+        found => sub { finding($_[0]) // ($_[0] =~ /^# GPUARENA_SCHEDULE=\d+: (.*)$/m && $1) });        # threads hang: it ends there
 planted(test => 'tests/schedule/test_schedules.c', arguments => 'trees', mistakes => \@about_trees);
 planted(test => 'tests/threads/test_spin.c', seconds => 5, mistakes => \@about_locks,
         found => sub { finding($_[0]) // ($_[0] =~ /^does not end$/m && 'it takes long') });

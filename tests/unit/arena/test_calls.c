@@ -177,6 +177,25 @@ static void test_walk(void)
     script_end();
 }
 
+/* A visitor holds nothing that another thread's frees need. What is visited is what was there when the walk began. */
+static gpuarena_result visit_live(const gpuarena_block *block, void *user)
+{
+    if (find_block("1")->live) run_inside("elsewhere f 1..4", arena_now(), 1);
+    *(int *)user += block->state == GPUARENA_STATE_LIVE;
+    return GPUARENA_OK;
+}
+
+static void test_walk_beside(void)
+{
+    int live = 0;
+    script("device 1G plain; arena; a 1..4 1M");
+    alarm(60);                                   /* a deadlock ends here */
+    CHECK(!gpuarena_walk(arena_now(), visit_live, &live) && live == 4);
+    alarm(0);
+    script("expect live_count = 0");
+    script_end();
+}
+
 /* ---- imports */
 
 /* What is no export, no import and no descriptor's size is refused, and changes nothing. */
@@ -328,6 +347,7 @@ int main(void)
     test_owner();
     test_many();
     test_walk();
+    test_walk_beside();
     test_import_arguments();
     test_import_driver();
     test_names();
