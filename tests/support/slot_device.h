@@ -1,7 +1,7 @@
 /* A tiny device for tests of threads: segments, addresses and pages in slots of 2 MiB, streams and events. It judges
    what it is asked for. Its only lock is for memory, of which an arena makes one call at a time, and two arenas may
-   make one each; events have none, lest it orders what threads do. Work of stream n ends at a time. The first streams'
-   handles are n * 16; from SLOT_STREAMS on come threads' own, if the table has a handle for these.
+   make one each; events have none, lest it orders what threads do. Work of stream n ends at a time. The first
+   streams' handles are n * 16; from SLOT_STREAMS on come threads' own, if the table has a handle for these.
    It must not know arenas, nor who runs the threads: hooks do. Included by thread_world.h. */
 #ifndef TESTS_SLOT_DEVICE_H
 #define TESTS_SLOT_DEVICE_H

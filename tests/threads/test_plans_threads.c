@@ -4,8 +4,8 @@
 enum { THREADS = 3, BLOCKS = 60, CALLS = 2 * BLOCKS, ROUNDS = 48, ORDERED = 6 };
 
 /* A call of a step that comes again: thread n makes those with numbers n, n + THREADS .. */
-typedef struct planned_call { int block, is_free, round; } planned_call;     /* round: until which it was made */
-typedef struct planned { void *ptr; uint64_t bytes; int stream, until, alloc; } planned;  /* alloc: the call's number */
+typedef struct planned_call { int block, is_free, round; } planned_call;     /* round: the latest that made it */
+typedef struct planned { void *ptr; uint64_t bytes; int stream, until, alloc; } planned;     /* alloc: its call */
 
 static thread_arena *const self = &thread_arenas[0];
 static planned blocks[BLOCKS];
@@ -38,7 +38,8 @@ static void await_call(int number)
     while (__atomic_load_n(&calls[number].round, __ATOMIC_ACQUIRE) < round_now) (void)sched_yield();
 }
 
-/* Behind the call before. If calls need no order: not far ahead, allocations behind each other, frees behind theirs. */
+/* Behind the call before. If calls need no order: not far ahead, allocations behind each other, frees behind their
+   own. */
 static void await_turn(int number)
 {
     int block = calls[number].block, behind = is_ordered ? 1 : THREADS;

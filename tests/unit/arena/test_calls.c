@@ -331,7 +331,8 @@ static void test_full(void)
     CHECK_MSG(made > 1000 && made < GPUARENA_TAGS && failure.result == GPUARENA_NOT_SUPPORTED, "names until there "
               "are %u", GPUARENA_TAGS);
     CHECK_U64(gpuarena_tag("weights"), !=, 0);
-    snprintf(text, sizeof text, "device 1G plain; arena; a 1 100 tag %" PRIu32 "; expect 1.tag = %" PRIu32, last, last);
+    snprintf(text, sizeof text, "device 1G plain; arena; a 1 100 tag %" PRIu32 "; expect 1.tag = %" PRIu32, last,
+             last);
     script(text);
     gpuarena_tag_stats stats;
     CHECK(!gpuarena_get_tag(arena_now(), last, &stats) && stats.live_bytes == 256);

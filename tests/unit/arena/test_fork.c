@@ -181,7 +181,8 @@ static void *call_under_lock(void *unused)
 static int forked_status = -1;
 static gpuarena_action_kind forks_at;
 
-/* Forks while the arena's lock is held by this very thread; at growth while the arena is made, which is the parent's. */
+/* Forks while the arena's lock is held by this very thread; at growth, while the arena is made, which is the
+   parent's. */
 static void fork_inside(gpuarena *told, const gpuarena_action *action, void *user)
 {
     (void)user;
