@@ -15,18 +15,14 @@
 #define SLOT_BYTES MIB(2)
 
 enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256 };
-typedef enum slot_call {
-    SLOT_INFO, SLOT_OBTAIN, SLOT_GIVE_BACK, SLOT_RESERVE, SLOT_RELEASE, SLOT_CREATE, SLOT_DESTROY, SLOT_MAP,
-    SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CLEAR,
-    SLOT_CALLS
-} slot_call;
 typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
 typedef struct slot_device {
     gpuarena_driver table;
-    /* When a call begins, and when one on memory ends. claim_bytes: what it may make the device hold more;
-       less_bytes: what of that it has not got, or has given back. */
-    void (*begin)(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes);
-    void (*end)(const gpuarena_driver *self, slot_call call, uint64_t less_bytes);
+    /* When a call on memory begins and ends, and when another begins. claim_bytes: what it may make the device hold
+       more; less_bytes: what of that it has not got, or has given back. */
+    void (*begin)(const gpuarena_driver *self, uint64_t claim_bytes);
+    void (*end)(const gpuarena_driver *self, uint64_t less_bytes);
+    void (*begin_other)(void);
     void (*blame)(const char *what);
     int (*thread)(void);                         /* the number of its own stream. NULL: a stream as others are */
     pthread_mutex_t lock;                        /* of what follows, but for what is atomic */
@@ -83,17 +79,17 @@ static inline void slot_place_leave(slot_device *device, const void *ptr, uint64
 }
 
 /* A call on memory, from its beginning to its end; in between it has the lock. */
-static inline slot_device *slot_enter(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+static inline slot_device *slot_enter(const gpuarena_driver *self, uint64_t claim_bytes)
 {
-    slot_of(self)->begin(self, call, claim_bytes);
+    slot_of(self)->begin(self, claim_bytes);
     pthread_mutex_lock(&slot_of(self)->lock);
     return slot_of(self);
 }
 
-static inline int slot_leave(const gpuarena_driver *self, slot_call call, uint64_t less_bytes, int done)
+static inline int slot_leave(const gpuarena_driver *self, uint64_t less_bytes, int done)
 {
     pthread_mutex_unlock(&slot_of(self)->lock);
-    slot_of(self)->end(self, call, less_bytes);
+    slot_of(self)->end(self, less_bytes);
     return done ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
 }
 
@@ -107,21 +103,21 @@ static inline int slot_hold(slot_device *device, uint64_t bytes)
 
 static inline int slot_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total)
 {
-    const slot_device *device = slot_enter(self, SLOT_INFO, 0);
+    const slot_device *device = slot_enter(self, 0);
     (void)kind;
     *free_bytes = device->total_bytes - device->held_bytes;
     *total = device->total_bytes;
-    return slot_leave(self, SLOT_INFO, 0, 1);
+    return slot_leave(self, 0, 1);
 }
 
 static inline int slot_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                               gpuarena_stream stream)
 {
-    slot_device *device = slot_enter(self, SLOT_OBTAIN, bytes);
+    slot_device *device = slot_enter(self, bytes);
     void *made = slot_hold(device, bytes) ? slot_place_take(device, bytes, 0) : NULL;
     (void)kind, (void)stream;
     if (made) *ptr = made;
-    return slot_leave(self, SLOT_OBTAIN, made ? 0 : bytes, made != NULL);
+    return slot_leave(self, made ? 0 : bytes, made != NULL);
 }
 
 /* ---- clock: of the device, and for each stream when its work ends */
@@ -158,82 +154,82 @@ static inline void slot_work(slot_device *device, int stream, uint64_t span_ns)
 static inline int slot_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                                  gpuarena_stream stream)
 {
-    slot_device *device = slot_enter(self, SLOT_GIVE_BACK, 0);
+    slot_device *device = slot_enter(self, 0);
     (void)stream;
     slot_place_leave(device, ptr, bytes, 0);
     device->held_bytes -= bytes;
     if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
-    return slot_leave(self, SLOT_GIVE_BACK, bytes, 1);
+    return slot_leave(self, bytes, 1);
 }
 
 /* ---- virtual memory */
 
 static inline int slot_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
-    slot_device *device = slot_enter(self, SLOT_RESERVE, 0);
+    slot_device *device = slot_enter(self, 0);
     (void)alignment;
     *address = slot_place_take(device, bytes, 1);
-    return slot_leave(self, SLOT_RESERVE, 0, *address != NULL);
+    return slot_leave(self, 0, *address != NULL);
 }
 
 static inline int slot_release(const gpuarena_driver *self, void *address, uint64_t bytes)
 {
-    slot_place_leave(slot_enter(self, SLOT_RELEASE, 0), address, bytes, 1);
-    return slot_leave(self, SLOT_RELEASE, 0, 1);
+    slot_place_leave(slot_enter(self, 0), address, bytes, 1);
+    return slot_leave(self, 0, 1);
 }
 
 static inline int slot_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
 {
-    slot_device *device = slot_enter(self, SLOT_CREATE, bytes);
+    slot_device *device = slot_enter(self, bytes);
     uint32_t at = 1;
     (void)traits;
     while (at < SLOT_COUNT && device->pages[at]) at++;
     int done = at < SLOT_COUNT && slot_hold(device, bytes);
     if (done) device->pages[*page = at] = 1;
-    return slot_leave(self, SLOT_CREATE, done ? 0 : bytes, done);
+    return slot_leave(self, done ? 0 : bytes, done);
 }
 
 static inline int slot_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
 {
-    slot_device *device = slot_enter(self, SLOT_DESTROY, 0);
+    slot_device *device = slot_enter(self, 0);
     if (page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is destroyed that is none");
     else {
         device->pages[page] = 0;
         device->held_bytes -= bytes;
     }
-    return slot_leave(self, SLOT_DESTROY, bytes, 1);
+    return slot_leave(self, bytes, 1);
 }
 
 static inline int slot_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
 {
-    slot_device *device = slot_enter(self, SLOT_MAP, 0);
+    slot_device *device = slot_enter(self, 0);
     uint32_t at = slot_place_of(device, address);
     if (bytes != SLOT_BYTES || at == SLOT_COUNT || !device->places[at].is_addresses || device->places[at].page
         || page >= SLOT_COUNT || !device->pages[page]) device->blame("a page is mapped where it must not be");
     else device->places[at].page = (uint16_t)page;
-    return slot_leave(self, SLOT_MAP, 0, 1);
+    return slot_leave(self, 0, 1);
 }
 
 /* Changes nothing, or unmaps; all of it must be mapped. */
-static inline int slot_mapped(const gpuarena_driver *self, slot_call call, const void *address, uint64_t bytes)
+static inline int slot_mapped(const gpuarena_driver *self, int unmaps, const void *address, uint64_t bytes)
 {
-    slot_device *device = slot_enter(self, call, 0);
+    slot_device *device = slot_enter(self, 0);
     uint32_t first = slot_place_of(device, address), end = first + (uint32_t)(bytes / SLOT_BYTES);
     for (uint32_t at = first; at < end; at++) {
         if (at >= SLOT_COUNT || !device->places[at].page) device->blame("what is not mapped is opened or unmapped");
-        else if (call == SLOT_UNMAP) device->places[at].page = 0;
+        else if (unmaps) device->places[at].page = 0;
     }
-    return slot_leave(self, call, 0, 1);
+    return slot_leave(self, 0, 1);
 }
 
 static inline int slot_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
-    return (void)mode, slot_mapped(self, SLOT_ACCESS, address, bytes);
+    return (void)mode, slot_mapped(self, 0, address, bytes);
 }
 
 static inline int slot_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
 {
-    return slot_mapped(self, SLOT_UNMAP, address, bytes);
+    return slot_mapped(self, 1, address, bytes);
 }
 
 /* ---- streams, events: an event is the time when what it was recorded behind is done */
@@ -253,11 +249,11 @@ static inline uint64_t *slot_busy(const gpuarena_driver *self, gpuarena_stream s
     return &slot_of(self)->busy_until_ns[slot_number(slot_of(self), stream)];
 }
 
-static inline uint64_t *slot_event(const gpuarena_driver *self, slot_call call, const void *event)
+static inline uint64_t *slot_event(const gpuarena_driver *self, const void *event)
 {
     slot_device *device = slot_of(self);
     uint64_t number = slot_address(event);
-    device->begin(self, call, 0);
+    device->begin_other();
     if (number && number < SLOT_EVENTS && number <= __atomic_load_n(&device->event_count, __ATOMIC_RELAXED))
         return &device->event_done_ns[number];
     device->blame("an event that is none");
@@ -266,7 +262,7 @@ static inline uint64_t *slot_event(const gpuarena_driver *self, slot_call call, 
 
 static inline int slot_event_create(const gpuarena_driver *self, void **event)
 {
-    slot_of(self)->begin(self, SLOT_EVENT, 0);
+    slot_of(self)->begin_other();
     uint32_t number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
     *event = slot_pointer(number);
     return number < SLOT_EVENTS ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
@@ -274,37 +270,37 @@ static inline int slot_event_create(const gpuarena_driver *self, void **event)
 
 static inline int slot_event_destroy(const gpuarena_driver *self, void *event)
 {
-    return (void)slot_event(self, SLOT_EVENT, event), GPUARENA_STATUS_DONE;
+    return (void)slot_event(self, event), GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
 {
-    uint64_t *done_ns = slot_event(self, SLOT_EVENT, event);
+    uint64_t *done_ns = slot_event(self, event);
     __atomic_store_n(done_ns, slot_load(slot_busy(self, stream)), __ATOMIC_RELAXED);
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_query(const gpuarena_driver *self, void *event)
 {
-    uint64_t done_ns = slot_load(slot_event(self, SLOT_EVENT, event));
+    uint64_t done_ns = slot_load(slot_event(self, event));
     return done_ns <= slot_now_ns(self) ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NOT_READY;
 }
 
 static inline int slot_event_host_wait(const gpuarena_driver *self, void *event)
 {
-    slot_raise(&slot_of(self)->clock_ns, slot_load(slot_event(self, SLOT_HOST_WAIT, event)));
+    slot_raise(&slot_of(self)->clock_ns, slot_load(slot_event(self, event)));
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_event_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
 {
-    slot_raise(slot_busy(self, stream), slot_load(slot_event(self, SLOT_EVENT, event)));
+    slot_raise(slot_busy(self, stream), slot_load(slot_event(self, event)));
     return GPUARENA_STATUS_DONE;
 }
 
 static inline int slot_device_wait(const gpuarena_driver *self)
 {
-    slot_of(self)->begin(self, SLOT_DEVICE_WAIT, 0);
+    slot_of(self)->begin_other();
     slot_wait_all(slot_of(self));
     return GPUARENA_STATUS_DONE;
 }
@@ -314,7 +310,7 @@ static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t by
 {
     slot_device *device = slot_of(self);
     uint64_t offset = slot_address(ptr) - device->base;
-    device->begin(self, SLOT_CLEAR, 0);
+    device->begin_other();
     for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
         if (at >= SLOT_COUNT || !device->places[at].owner
             || (device->places[at].is_addresses && !device->places[at].page)) {

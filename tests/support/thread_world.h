@@ -68,24 +68,24 @@ static inline thread_arena *thread_arena_of(const gpuarena_driver *self)
     return &thread_arenas[slot_of(self) == &thread_devices[0].slots ? 0 : 1];
 }
 
+static inline void thread_yield(void) { if (thread_yields) sched_yield(); }
+
 /* An arena makes one call on memory at a time; and in each its limit holds, and the limits of all above. */
-static inline void thread_call_begin(const gpuarena_driver *self, slot_call call, uint64_t claim_bytes)
+static inline void thread_call_begin(const gpuarena_driver *self, uint64_t claim_bytes)
 {
     thread_arena *at = thread_arena_of(self);
-    if (call < SLOT_EVENT && __atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED))
-        thread_blame("two driver calls on memory at once");
+    if (__atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED)) thread_blame("two driver calls on memory at once");
     for (; claim_bytes && at; at = at->parent) {
         uint64_t held = __atomic_add_fetch(&at->held_bytes, claim_bytes, __ATOMIC_RELAXED);
         if (held > __atomic_load_n(&at->ceiling_bytes, __ATOMIC_RELAXED))
             thread_blame("the device is asked for more than the limit");
     }
-    if (thread_yields) sched_yield();
+    thread_yield();
 }
 
-static inline void thread_call_end(const gpuarena_driver *self, slot_call call, uint64_t less_bytes)
+static inline void thread_call_end(const gpuarena_driver *self, uint64_t less_bytes)
 {
     thread_arena *at = thread_arena_of(self);
-    (void)call;
     __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
     for (; less_bytes && at; at = at->parent) __atomic_fetch_sub(&at->held_bytes, less_bytes, __ATOMIC_RELAXED);
 }
@@ -254,6 +254,7 @@ static inline gpuarena_config thread_open(thread_arena *self, gpuarena_backing k
     slot_open(&device->slots, 1 + (int)(self - thread_arenas), MIB(128));
     device->slots.begin = thread_call_begin;
     device->slots.end = thread_call_end;
+    device->slots.begin_other = thread_yield;
     device->slots.blame = thread_blame;
     device->slots.thread = thread_own_stream;
     device->slots.tick_ns = 20000;

@@ -56,8 +56,8 @@ static void refuse_all(gpuarena *none)
 static void test_no_arena(void)
 {
     refuse_all(NULL);
-    CHECK(!gpuarena_next((gpuarena *)(void *)&device));
     script("device 1G plain; arena one; arena other; in one; a 1 100; f 1");
+    CHECK(!gpuarena_next((gpuarena *)(void *)&device));
     device.host.keeps = 1;
     gpuarena *ended = arena_now();
     script("destroy one");
@@ -298,7 +298,7 @@ static void test_import_driver(void)
 
 static void test_names(void)
 {
-    static const char *const bad[] = { "", "a\nb", "a\x7f", "caf\xc3\xa9" };
+    static const char *const bad[] = { NULL, "", "a\nb", "a\x7f", "caf\xc3\xa9", "12345678901234567890123456789012" };
     uint32_t weights = gpuarena_tag("weights"), longest = gpuarena_tag("1234567890123456789012345678901");
     gpuarena_failure failure;
     CHECK_MSG(weights > INT32_MAX && gpuarena_tag("weights") == weights, "one name has one tag, 2^31 or more");
