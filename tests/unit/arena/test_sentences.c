@@ -6,10 +6,11 @@
      create TEXT; NAME=..   an arena of TEXT and of such fields, on a device of 8 GiB
      plain TEXT; NAME=..    the same on a device of 1 GiB without pages and events
      record RESULT REASON NAME=..  gpuarena_failure_text of a record of this
-     script COMMANDS        the last failure of commands as in scripts, on the world of open_world below
+     script COMMANDS        the last failure of commands as in scripts, behind those of two_arenas below
+     call CALL              the failure of one of CALLS below, on the same arenas
      report FORMAT COMMANDS the report of the latest arena of a script, text or json; of what any change to the header
                             changes, there are dots
-   The calls that follow in the file are those of CALLS below. Other tests ask for results, reasons and numbers. */
+   Other tests ask for results, reasons and numbers. */
 #include "script_run.h"
 
 #ifndef TESTS_FOLDER
@@ -117,24 +118,6 @@ static void last_said(const gpuarena *arena)
     say("", &failure, NULL);
 }
 
-/* ---- worlds of scripts */
-
-static void open_script(const char *text)
-{
-    place.file = "sentences";
-    run_line(text, ';');
-}
-
-/* A script that did not do as it says answers so. */
-static void close_script(void)
-{
-    world.expected++;
-    end_world();
-    if (place.trouble[0]) snprintf(answer, sizeof answer, "%s", place.trouble);
-    place.trouble[0] = '\0';
-    drop_world();
-}
-
 /* ---- cases of the file */
 
 /* A refused text changes nothing, and a message ends within its bounds. */
@@ -200,7 +183,7 @@ static void answer_text(char *text)
     if (set_fields(text, &config)) say("", NULL, &config);
 }
 
-static void create(char *text)
+static void answer_create(char *text)
 {
     gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena = NULL;
@@ -219,20 +202,6 @@ static void create(char *text)
     gpuarena_get_config(arena, &config);
     say("ok: ", NULL, &config);
     if (gpuarena_destroy(arena) != GPUARENA_OK) strcpy(answer, "not destroyed");
-}
-
-static void answer_create(char *text)
-{
-    open_script("device 8G");
-    create(text);
-    close_script();
-}
-
-static void answer_create_plain(char *text)
-{
-    open_script("device 1G plain");
-    create(text);
-    close_script();
 }
 
 #define MEMBER(name, of) { #name, IN(gpuarena_failure, of), 0, 0 }
@@ -296,7 +265,7 @@ static void answer_report(char *text)
     gpuarena_failure before, after;
     gpuarena_format format = strncmp(text, "json ", 5) ? GPUARENA_FORMAT_TEXT : GPUARENA_FORMAT_JSON;
     writer first = { answer, sizeof answer, 0, 0, GPUARENA_OK }, second = { again, sizeof again, 0, 0, GPUARENA_OK };
-    open_script(text + 5);
+    run_line(text + 5, ';');
     gpuarena_last_failure(arena_now(), &before);
     int wrong = gpuarena_report(arena_now(), format, write_piece, &first) != GPUARENA_OK || first.calls < 2;
     for (int stop_at = 1; stop_at <= first.calls; stop_at++) {
@@ -309,24 +278,18 @@ static void answer_report(char *text)
     if (wrong || before.serial != after.serial) strcpy(answer, "not the same at every call");
     veil(answer, "\"version\":\"");
     veil(answer, "\"host_bytes\":");
-    close_script();
 }
 
 /* ---- calls that are refused, on two arenas of one device: as scripts, or what scripts cannot say */
 
 /* Of `mine` block 1 lives and block 2 is freed; block 3 is `other`'s. */
-static void open_world(void)
-{
-    open_script("device 8G; arena mine backing=paged; arena other backing=segments, limit=8M; a 3 1000; in mine;"
-                "a 1 1000; a 2 1000; f 2");
-}
+static const char two_arenas[] = "device 8G; arena mine backing=paged; arena other backing=segments, limit=8M;"
+                                 "a 3 1000; in mine; a 1 1000; a 2 1000; f 2";
 
 static void answer_script(char *text)
 {
-    open_world();
     run_line(text, ';');
     last_said(NULL);
-    close_script();
 }
 
 static gpuarena_result create_under(gpuarena *parent, const gpuarena_driver *driver)
@@ -374,42 +337,46 @@ static gpuarena_block found;
     X(create_under((gpuarena *)(void *)&found, NULL)) \
     X(create_under(other, &(gpuarena_driver){ .device = 7 }))
 
-static gpuarena_result make_call(int number)
-{
-    int at = 0;
-#define X(call) if (at++ == number) return (gpuarena_result)(call);
-    CALLS(X)
-#undef X
-    return GPUARENA_OK;
-}
-
-static void answer_call(int number)
+static void answer_call(char *text)
 {
     gpuarena_failure failure;
-    open_world();
+    gpuarena_result result = GPUARENA_OK;
     mine = world.arenas[0].ptr;
     other = world.arenas[1].ptr;
-    gpuarena_result result = make_call(number);
+#define X(call) if (!strcmp(text, #call)) result = (gpuarena_result)(call);
+    CALLS(X)
+#undef X
     gpuarena_last_failure(NULL, &failure);
+    if (result == GPUARENA_OK) return;
     last_said(NULL);
     if (result != failure.result) snprintf(answer, sizeof answer, "result %d, recorded %d", result, failure.result);
-    close_script();
 }
 
 /* ---- the file */
 
-static const struct { const char *word; void (*answers)(char *text); } kinds[] = {
-    { "parse ", answer_parse }, { "text ", answer_text }, { "record ", answer_record }, { "create ", answer_create },
-    { "plain ", answer_create_plain }, { "script ", answer_script }, { "report ", answer_report } };
+static const struct { const char *word, *world; void (*answers)(char *text); } kinds[] = {   /* world: it begins so */
+    { "parse ", "", answer_parse }, { "text ", "", answer_text }, { "record ", "", answer_record },
+    { "create ", "device 8G", answer_create }, { "plain ", "device 1G plain", answer_create },
+    { "report ", "", answer_report }, { "script ", two_arenas, answer_script }, { "call ", two_arenas, answer_call } };
 
+/* A script that did not do as it says answers so. 0: the line is no case. */
 static int answer_line(char *line)
 {
-    strcpy(answer, "no such case, or field");
+    size_t kind = 0;
     unescape(line);
-    for (size_t at = 0; at < COUNT(kinds); at++)
-        if (!strncmp(line, kinds[at].word, strlen(kinds[at].word)))
-            return kinds[at].answers(line + strlen(kinds[at].word)), 1;
-    return *line && *line != '#';
+    if (!*line || *line == '#') return 0;
+    strcpy(answer, "no such case, field or call");
+    while (kind < COUNT(kinds) && strncmp(line, kinds[kind].word, strlen(kinds[kind].word))) kind++;
+    if (kind == COUNT(kinds)) return 1;
+    place.file = "sentences";
+    run_line(kinds[kind].world, ';');
+    kinds[kind].answers(line + strlen(kinds[kind].word));
+    world.expected++;
+    end_world();
+    if (place.trouble[0]) snprintf(answer, sizeof answer, "%s", place.trouble);
+    place.trouble[0] = '\0';
+    drop_world();
+    return 1;
 }
 
 /* An answer of several lines has > before each. */
@@ -422,27 +389,18 @@ static void put_answer(void)
     }
 }
 
-/* Writes the cases of a file with their answers to `whole`, and then those of CALLS. Returns how many there are. */
+/* Writes the cases of a file with their answers to `whole`. Returns how many there are. */
 static int answer_all(FILE *file)
 {
-    static const char *const calls[] = {
-#define X(call) #call,
-        CALLS(X)
-#undef X
-    };
     char line[1024];
     int count = 0;
     while (fgets(line, sizeof line, file)) {
-        if (line[0] == '>' || !strncmp(line, "call ", 5)) continue;
+        if (line[0] == '>') continue;
         put("%s", line);
         line[strcspn(line, "\n")] = '\0';
         if (!answer_line(line)) continue;
         put_answer();
         count++;
-    }
-    for (size_t at = 0; at < COUNT(calls); at++, count++) {
-        answer_call((int)at);
-        put("call %s\n> %s\n", calls[at], answer);
     }
     return count;
 }
