@@ -113,7 +113,6 @@ COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c t
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
          $(if $(filter tests/real/preload.t tests/real/python.t tests/real/onnxruntime.t,$(TESTS)),$(PRELOAD)) \
-         $(if $(filter tests/scenario/needs.t,$(TESTS)),$(BUILD)/tests/test_needs) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),everything)
 
 # what a change is checked by while it is made: everything but builds, planted mistakes, and what is long or of others
