@@ -18,7 +18,7 @@ static void test_tables(void)
         gpuarena_driver none;
         memset(&none, 0xFF, sizeof none);
         sim_driver(bench.machine, device, &none);
-        CHECK_MSG(!none.memory.obtain && !none.user, "the table of device %d, which does not exist, is empty", device);
+        CHECK_MSG(!none.memory.obtain && !none.user, "device %d does not exist: its table is empty", device);
     }
     driver = &plain.driver;
     CHECK(driver->page_bytes == 0 && driver->memory.obtain && driver->capture.active && !driver->vm.reserve

@@ -1,68 +1,162 @@
-/* Random calls against records kept here: what is held, in which granules, with which contents, by which pool.
+/* Random calls against records kept here: which addresses, pieces and granules are held, with which contents, by
+   which pool; and the parts under the device: the mapping, numbers of granules, pages.
    Must not know how the device keeps its books, but for counting pieces. */
 #include "sim_device.h"
 
+#include "stress/sim/addresses.h"
+#include "stress/sim/devmem.h"
 #include "stress/sim/granules.h"
 #include "stress/sim/memory.h"
 
-/* ---- memory */
-
-static void test_slab_fills_to_the_last_piece(void)
+/* The lowest run of `wanted` zeros in used[], or `count`. */
+static int lowest_run(const int *used, int count, int wanted)
 {
-    sim_bench bench = bench_open_sized(MIB(2), NULL);
-    static void *pieces[8193];
-    int refused = 0;
-    for (int i = 0; i < 8192; i++) refused += bench_obtain(&bench.driver, 256, &pieces[i]) != SIM_SUCCESS;
-    CHECK_INT(refused, ==, 0);
-    CHECK_INT(bench_obtain(&bench.driver, 1, &pieces[8192]), ==, SIM_OUT_OF_MEMORY);
-    CHECK_U64(bench_number(pieces[8191]) - bench_number(pieces[0]), ==, MIB(2) - 256);
-    bench_give_back(&bench.driver, pieces[5000], 256);
-    CHECK_INT(bench_obtain(&bench.driver, 257, &pieces[8192]), ==, SIM_OUT_OF_MEMORY);
-    CHECK_INT(bench_obtain(&bench.driver, 256, &pieces[8192]), ==, SIM_SUCCESS);
-    CHECK(pieces[8192] == pieces[5000]);
-    CHECK_U64(bench_counters(&bench).findings, ==, 0);
-    bench_close(&bench);
+    int length = 0;
+    for (int i = 0; i < count; i++) {
+        length = used[i] ? 0 : length + 1;
+        if (length == wanted) return i + 1 - wanted;
+    }
+    return count;
 }
 
-/* Random requests of all sizes against a count of granules kept here: refusals are true, and everything goes back. */
-static void test_random_requests_are_accounted(void)
+/* Ranges against an array of granules: used[i] is the range's number from 1, or 0. */
+static void test_addresses_equal_an_array(void)
 {
-    enum { SLOTS = 400, ROUNDS = 15000 };
-    static struct { void *ptr; uint64_t bytes; } live[SLOTS];
-    sim_bench bench = bench_open_sized(MIB(96), NULL);
-    uint64_t state = 7, block_bytes = 0, wrong = 0, refused = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        size_t slot = (size_t)(splitmix64_next(&state) % SLOTS);
-        if (live[slot].ptr) {
-            wrong += bench_give_back(&bench.driver, live[slot].ptr, live[slot].bytes) != SIM_SUCCESS;
-            if (live[slot].bytes >= MIB(2)) block_bytes -= (live[slot].bytes + MIB(2) - 1) / MIB(2) * MIB(2);
-            live[slot].ptr = NULL;
+    enum { SPACE = 200, RANGES = 60, ROUNDS = 8000 };
+    static address_range *ranges[RANGES];
+    static int used[SPACE];
+    addresses space;
+    uint64_t state = 2, wrong = 0, refused = 0;
+    addresses_init(&space, SIM_GRANULE, SPACE * SIM_GRANULE);
+    memset(used, 0, sizeof used);
+    used[0] = -1;
+    for (int round = 0; round < ROUNDS; round++) {
+        int number = (int)(splitmix64_next(&state) % RANGES);
+        address_range *range = ranges[number];
+        if (range) {
+            for (uint64_t i = 0; i < range->bytes / SIM_GRANULE; i++) used[range->offset / SIM_GRANULE + i] = 0;
+            addresses_remove(&space, range);
+            ranges[number] = NULL;
+        } else {
+            int wanted = 1 + (int)(splitmix64_next(&state) % 12), start = lowest_run(used, SPACE, wanted);
+            uint64_t offset = addresses_lowest_gap(&space, (uint64_t)wanted * SIM_GRANULE);
+            wrong += offset != (start < SPACE ? (uint64_t)start * SIM_GRANULE : ADDRESSES_NONE);
+            refused += start == SPACE;
+            if (start < SPACE) {
+                range = addresses_insert(&space, offset, (uint64_t)wanted * SIM_GRANULE);
+                ranges[number] = range;
+                for (int i = 0; i < wanted; i++) used[start + i] = number + 1;
+                addresses_set_hole(&space, range, splitmix64_next(&state) % 100);
+            }
+        }
+        uint64_t look = splitmix64_next(&state) % (SPACE * SIM_GRANULE), hole = splitmix64_next(&state) % 100;
+        int owner = used[look / SIM_GRANULE];
+        wrong += addresses_at(&space, look) != (owner > 0 ? ranges[owner - 1] : NULL);
+        int lowest = 1, deep = 1;
+        while (lowest < SPACE && !used[lowest]) lowest++;
+        wrong += addresses_lowest(&space) != (lowest < SPACE ? ranges[used[lowest] - 1] : NULL);
+        if (owner > 0) addresses_set_hole(&space, ranges[owner - 1], hole);
+        hole = 1 + splitmix64_next(&state) % 100;
+        while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1]->hole.weight < hole)) deep++;
+        wrong += addresses_lowest_hole(&space, hole) != (deep < SPACE ? ranges[used[deep] - 1] : NULL);
+    }
+    addresses_clear(&space);
+    CHECK_U64(wrong, ==, 0);
+    CHECK_U64(refused, >, 100);
+}
+
+/* A slab against an array of its 8,192 units. */
+static void test_slab_equals_an_array(void)
+{
+    enum { UNITS = 8192, ROUNDS = 8000 };
+    static int owner[UNITS];                                 /* first unit + 1 of the piece, or 0 */
+    uint64_t state = 9, wrong = 0, refused = 0, offset;
+    devmem memory;
+    devmem_place piece;
+    devmem_work work;
+    devmem_init(&memory, 0, SIM_GRANULE, 0, GIB(1), GIB(2));
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t unit = (uint32_t)(splitmix64_next(&state) % UNITS);
+        int is_held = devmem_find(&memory, SIM_GRANULE + unit * DEVMEM_ALIGNMENT + (round % 2 ? 255 : 0), &piece);
+        wrong += (is_held ? (int)((piece.offset - SIM_GRANULE) / DEVMEM_ALIGNMENT) + 1 : 0) != owner[unit];
+        if (is_held && splitmix64_next(&state) % 4) {
+            int first = owner[unit];
+            for (int i = first - 1; i < UNITS && owner[i] == first; i++) owner[i] = 0;
+            devmem_give_back(&memory, &piece, &work);
+        }
+        uint32_t bytes = 1 + (uint32_t)(splitmix64_next(&state) >> (43 + splitmix64_next(&state) % 12)) % 300000;
+        int units = (int)((bytes + DEVMEM_ALIGNMENT - 1) / DEVMEM_ALIGNMENT), start = lowest_run(owner, UNITS, units);
+        devmem_result result = devmem_obtain(&memory, bytes, &offset, &work);
+        wrong += (result == DEVMEM_OK) != (start < UNITS);
+        if (result != DEVMEM_OK) {
+            refused++;
             continue;
         }
-        uint64_t bytes = 1 + (splitmix64_next(&state) >> (41 + splitmix64_next(&state) % 20));
-        uint64_t free_bytes = bench_free_bytes(&bench.driver);
-        int code = bench_obtain(&bench.driver, bytes, &live[slot].ptr);
-        live[slot].bytes = bytes;
-        if (code == SIM_SUCCESS && bytes >= MIB(2)) block_bytes += (bytes + MIB(2) - 1) / MIB(2) * MIB(2);
-        if (code != SIM_SUCCESS) {
-            refused++;
-            live[slot].ptr = NULL;
-            wrong += (bytes + MIB(2) - 1) / MIB(2) * MIB(2) <= free_bytes;
-        }
-        wrong += bench_counters(&bench).held_bytes < block_bytes;
-        wrong += bench_free_bytes(&bench.driver) != MIB(96) - bench_counters(&bench).held_bytes;
-    }
-    for (int i = 0; i < SLOTS; i++) {
-        if (live[i].ptr) wrong += bench_give_back(&bench.driver, live[i].ptr, live[i].bytes) != SIM_SUCCESS;
+        wrong += offset != SIM_GRANULE + (uint64_t)start * DEVMEM_ALIGNMENT;
+        for (int i = 0; i < units; i++) owner[start + i] = start + 1;
     }
     CHECK_U64(wrong, ==, 0);
     CHECK_U64(refused, >, 100);
-    CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
-    CHECK_U64(bench_counters(&bench).findings, ==, 0);
-    bench_close(&bench);
+    devmem_destroy(&memory);
 }
 
-/* ---- contents */
+static uint32_t behind(const mapping *map, uint64_t offset)
+{
+    return mapping_get(map, offset)->granule;
+}
+
+static void test_mapping(void)
+{
+    static mapping map;
+    uint64_t last = MAPPING_SPACE - SIM_GRANULE, border = GIB(4) - SIM_GRANULE;
+    CHECK(behind(&map, 0) == MAPPING_NONE && behind(&map, MAPPING_SPACE) == MAPPING_NONE);
+    for (uint32_t i = 0; i < 3; i++) {
+        const mapping_slot slot = { 0, i + 1, MAPPING_NONE };
+        mapping_set(&map, i < 2 ? border + i * SIM_GRANULE : last, slot);
+    }
+    CHECK(behind(&map, border) == 1 && behind(&map, border + SIM_GRANULE - 1) == 1);
+    CHECK(behind(&map, border + SIM_GRANULE) == 2 && behind(&map, MAPPING_SPACE - 1) == 3);
+    CHECK(behind(&map, border - 1) == MAPPING_NONE);
+    CHECK(behind(&map, border + 2 * SIM_GRANULE) == MAPPING_NONE);
+    mapping_set(&map, border, mapping_nothing);
+    CHECK(behind(&map, border) == MAPPING_NONE);
+    mapping_destroy(&map);
+    CHECK(behind(&map, last) == MAPPING_NONE);
+}
+
+static void test_granule_numbers_are_reused(void)
+{
+    granules all;
+    uint32_t numbers[1000], wrong = 0;
+    memset(&all, 0, sizeof all);
+    for (uint32_t i = 0; i < 1000; i++) {
+        numbers[i] = granules_take(&all);
+        wrong += numbers[i] != i;
+    }
+    for (uint32_t i = 0; i < 1000; i += 2) granules_give(&all, numbers[i]);
+    for (uint32_t i = 0; i < 500; i++) wrong += granules_take(&all) != 998 - 2 * i;
+    for (uint32_t i = 0; i < 100; i++) wrong += granules_take(&all) != 1000 + i;
+    CHECK_U64(wrong, ==, 0);
+    granules_destroy(&all);
+}
+
+static void test_pages_give_their_granules_back(void)
+{
+    devmem memory;
+    devmem_page *pages[3];
+    unsigned wrong = 0;
+    devmem_init(&memory, 0, MIB(64), 0, GIB(1), GIB(2));
+    for (int i = 0; i < 3000; i++) {
+        wrong += devmem_take_page(&memory, MIB(20), &pages[i % 3]) != DEVMEM_OK;
+        if (i % 3 < 2) continue;
+        wrong += devmem_take_page(&memory, MIB(6), &pages[0]) != DEVMEM_FULL || memory.page_count != 3;
+        for (int j = 0; j < 3; j++) devmem_give_page(&memory, pages[(i + j) % 3]);
+        wrong += memory.pages != NULL || memory.page_count != 0 || memory.held_bytes != 0;
+    }
+    CHECK_U64(wrong, ==, 0);
+    CHECK_MSG(memory.granules.count == 30 && memory.held_peak_bytes == MIB(60), "and the same ones come again");
+    devmem_destroy(&memory);
+}
 
 /* How many pieces the shadow says a granule has. */
 static uint32_t shadow_pieces(const int *shadow)
@@ -107,46 +201,81 @@ static void test_pieces_equal_a_shadow_of_bytes(void)
     granule_clear(&unit);
 }
 
-/* A small device: blocks and pieces come and go and are filled in part; each byte's pattern is kept beside. */
-static void test_device_equals_a_shadow_of_bytes(void)
+/* Bytes of the granules that so many bytes take. */
+static uint64_t granules_of(uint64_t bytes)
 {
-    enum { SLOTS = 24, ROUNDS = 6000, UNITS = 16 };          /* each request is filled in 16 units */
-    static struct { void *ptr; uint64_t bytes; int pattern[UNITS]; } live[SLOTS];
+    return (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+}
+
+enum { UNITS = 16 };                             /* each request is filled in so many */
+
+typedef struct filled { void *ptr; uint64_t bytes; int pattern[UNITS]; } filled;     /* pattern -1: unknown */
+
+typedef struct figures { uint64_t wrong, obtained, refused, block_bytes; } figures;  /* of blocks of whole granules */
+
+static void obtain_filled(const sim_bench *bench, filled *block, uint64_t bytes, figures *seen)
+{
+    uint64_t free_bytes = bench_free_bytes(&bench->driver);
+    int code = bench_obtain(&bench->driver, bytes, &block->ptr);
+    if (code) block->ptr = NULL;
+    block->bytes = bytes;
+    seen->refused += code != SIM_SUCCESS;
+    seen->obtained += code == SIM_SUCCESS;
+    seen->wrong += code && granules_of(bytes) <= free_bytes;
+    if (!code && bytes >= MIB(2)) seen->block_bytes += granules_of(bytes);
+    for (int i = 0; i < UNITS; i++) block->pattern[i] = -1;
+}
+
+static void give_back_filled(const sim_bench *bench, filled *block, figures *seen)
+{
+    seen->wrong += bench_give_back(&bench->driver, block->ptr, block->bytes) != SIM_SUCCESS;
+    if (block->bytes >= MIB(2)) seen->block_bytes -= granules_of(block->bytes);
+    block->ptr = NULL;
+}
+
+/* The device says that the block has its first unit's pattern as far as it has, and no further. */
+static int is_filled_so(const sim_bench *bench, const filled *block)
+{
+    uint64_t bad_offset = 0, expected = 0, pattern = block->pattern[0] < 0 ? 0 : (uint64_t)block->pattern[0];
+    while (expected < UNITS && block->pattern[expected] == (int)pattern) expected++;
+    int same = sim_verify(bench->machine, 0, block->ptr, block->bytes, pattern, &bad_offset);
+    return same ? expected == UNITS : expected < UNITS && bad_offset == expected * (block->bytes / UNITS);
+}
+
+/* A small device: blocks and pieces come and go and are filled in part. Refusals are true, and all goes back. */
+static void test_device_equals_a_shadow(void)
+{
+    enum { SLOTS = 60, ROUNDS = 15000 };
+    static filled live[SLOTS];
     sim_bench bench = bench_open_sized(MIB(48), NULL);
-    uint64_t state = 5, wrong = 0, obtained = 0;
+    uint64_t state = 5;
+    figures seen = { 0, 0, 0, 0 };
     for (int round = 0; round < ROUNDS; round++) {
-        size_t slot = (size_t)(splitmix64_next(&state) % SLOTS);
-        uint64_t choice = splitmix64_next(&state) % 8, unit_bytes = live[slot].bytes / UNITS;
-        if (!live[slot].ptr) {
-            live[slot].bytes = UNITS * (1 + (splitmix64_next(&state) >> (44 + splitmix64_next(&state) % 12)));
-            if (bench_obtain(&bench.driver, live[slot].bytes, &live[slot].ptr) != SIM_SUCCESS) live[slot].ptr = NULL;
-            else obtained++;
-            for (int i = 0; i < UNITS; i++) live[slot].pattern[i] = -1;
+        filled *block = &live[splitmix64_next(&state) % SLOTS], *look = &live[splitmix64_next(&state) % SLOTS];
+        uint64_t choice = splitmix64_next(&state) % 8, unit_bytes = block->bytes / UNITS;
+        if (!block->ptr) {
+            uint64_t unit = 1 + (splitmix64_next(&state) >> (44 + splitmix64_next(&state) % 12));
+            obtain_filled(&bench, block, UNITS * unit, &seen);
         } else if (choice == 0) {
-            wrong += bench_give_back(&bench.driver, live[slot].ptr, live[slot].bytes) != SIM_SUCCESS;
-            live[slot].ptr = NULL;
+            give_back_filled(&bench, block, &seen);
         } else {
             uint64_t from = splitmix64_next(&state) % UNITS, count = 1 + splitmix64_next(&state) % (UNITS - from);
             int pattern = (int)(splitmix64_next(&state) % 5);
-            sim_fill(bench.machine, 0, bench_at(live[slot].ptr, from * unit_bytes), count * unit_bytes,
+            sim_fill(bench.machine, 0, bench_at(block->ptr, from * unit_bytes), count * unit_bytes,
                      (uint64_t)pattern);
-            for (uint64_t i = from; i < from + count; i++) live[slot].pattern[i] = pattern;
+            for (uint64_t i = from; i < from + count; i++) block->pattern[i] = pattern;
         }
-        size_t look = (size_t)(splitmix64_next(&state) % SLOTS);
-        if (!live[look].ptr) continue;
-        uint64_t bad_offset = 0, expected = 0, bytes = live[look].bytes;
-        int pattern = live[look].pattern[0] < 0 ? 0 : live[look].pattern[0];
-        while (expected < UNITS && live[look].pattern[expected] == pattern) expected++;
-        int same = sim_verify(bench.machine, 0, live[look].ptr, bytes, (uint64_t)pattern, &bad_offset);
-        wrong += same != (expected == UNITS) || (!same && bad_offset != expected * (bytes / UNITS));
+        uint64_t held_bytes = bench_counters(&bench).held_bytes;
+        seen.wrong += held_bytes < seen.block_bytes || bench_free_bytes(&bench.driver) != MIB(48) - held_bytes;
+        seen.wrong += look->ptr && !is_filled_so(&bench, look);
     }
-    CHECK_U64(wrong, ==, 0);
-    CHECK_U64(obtained, >, 500);
-    CHECK_U64(bench_counters(&bench).findings, ==, 0);
+    for (int slot = 0; slot < SLOTS; slot++) if (live[slot].ptr) give_back_filled(&bench, &live[slot], &seen);
+    CHECK_U64(seen.wrong, ==, 0);
+    CHECK_MSG(seen.obtained > 500 && seen.refused > 100, "%" PRIu64 " obtained, %" PRIu64 " refused", seen.obtained,
+              seen.refused);
+    CHECK_U64(bench_counters(&bench).held_bytes + bench_counters(&bench).findings, ==, 0);
     bench_close(&bench);
 }
-
-/* ---- a pool */
 
 /* Against a list of what is live: blocks never overlap, figures are sums, all goes back. */
 static void test_pool_equals_a_list(void)
@@ -202,10 +331,13 @@ static void test_pool_equals_a_list(void)
 
 int main(void)
 {
-    test_slab_fills_to_the_last_piece();
-    test_random_requests_are_accounted();
+    test_addresses_equal_an_array();
+    test_slab_equals_an_array();
+    test_mapping();
+    test_granule_numbers_are_reused();
+    test_pages_give_their_granules_back();
     test_pieces_equal_a_shadow_of_bytes();
-    test_device_equals_a_shadow_of_bytes();
+    test_device_equals_a_shadow();
     test_pool_equals_a_list();
     return tap_done();
 }
