@@ -1,5 +1,5 @@
 /* For tests of op streams: make one from a specification or from a trace text in a temporary file, write it as text.
-   Knows nothing of any one family. Used by test_workload_*.c.
+   Knows nothing of any one family. Used by tests of workloads, passes, records and the recorder.
    A helper that cannot do its work ends the test program with a message. */
 #ifndef TESTS_WORKLOAD_TEXT_H
 #define TESTS_WORKLOAD_TEXT_H
@@ -98,46 +98,6 @@ TEST_UNUSED static int replay_bytes(const char *bytes, size_t length, op_stream 
     write_trace(bytes, length);
     snprintf(spec, sizeof spec, "replay:%s", trace_path);
     return make_plain(spec, stream, why);
-}
-
-/* 1 if every operation names blocks that are live, and the figures are those of a walk. */
-TEST_UNUSED static int is_sound(const op_stream *stream)
-{
-    uint64_t live = 0, peak = 0, allocs = 0, frees = 0, *sizes = calloc(stream->block_count + 1, sizeof *sizes);
-    char *is_live = calloc(stream->block_count + 1, 1);
-    int sound = sizes && is_live;
-    for (size_t i = 0; sound && i < stream->op_count; i++) {
-        const op *at = &stream->ops[i];
-        if (at->kind == OP_ALLOC) {
-            sound = at->first == allocs && !is_live[at->first];
-            sizes[at->first] = at->value;
-            is_live[at->first] = 1;
-            live += at->value;
-            allocs++;
-        } else if (at->kind == OP_FREE) {
-            sound = at->first < allocs && is_live[at->first];
-            is_live[at->first] = 0;
-            live -= sizes[at->first];
-            frees++;
-        }
-        for (uint32_t touch = 0; at->kind == OP_KERNEL && sound && touch < at->count; touch++) {
-            sound = is_live[stream->touches[at->first + touch]];
-        }
-        peak = live > peak ? live : peak;
-    }
-    free(sizes);
-    free(is_live);
-    return sound && allocs == stream->alloc_count && frees == stream->free_count && allocs == stream->block_count &&
-           peak == stream->requested_peak_bytes;
-}
-
-/* The stream of a spec that must be one: without it there is nothing left to test. */
-TEST_UNUSED static void make_surely(const char *spec, op_stream *stream)
-{
-    problem why;
-    if (!CHECK_MSG(make_plain(spec, stream, &why) == 0, "%s is made", spec)) {
-        give_up(why.text);
-    }
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar.
+/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar; and
+   how long a stream may be.
    What the command line shows of it: tests/cli/cases/recordings_and_specs.case. Knows families by name alone. */
 #include "stress/workload/workload.h"
 #include "workload_text.h"
@@ -214,6 +215,34 @@ static void test_most(void)
     check_most(spec, &options, "its threads make more than 80 touches of blocks together, expected fewer");
 }
 
+/* Whatever makes a stream long, it ends at the limit, which is lower here than a stream's own, to save time. */
+static void test_limit(void)
+{
+    enum { MOST = 20000 };
+    static const char *const endless[] = {
+        "uniform:n=10000000", "train:layers=1000000", "producer:n=10000000,steps=1000000",
+        "producer:images=65536,side=1,n=2000", "larson:blocks=1000000,rounds=9", "larson:rounds=1000000",
+        "phases:layers=1,hidden=1,ff=1,generate=1000000", "phases:steps=1000000,layers=1,updates=0,generate=0",
+        "pareto:n=10000000,places=10000000", "cnn:steps=1000000", "dataset:items=4294967295,batch=1,prefetch=65536",
+        "dataset:items=1,steps=1000000", "embedding:steps=1000000", "tape:layers=100000,keep=64",
+        "tape:steps=1000000", "growing:layers=1000000", "growing:tokens=1000000,layers=1",
+        "growing:steps=1000000,layers=1,tokens=0",
+        "serve:requests=1000000,rate=1", "serve:requests=1,block=1,prefix=1048576,sharing=100,budget=16777216",
+        "rival:steps=1000000"
+    };
+    const workload_options options = { .most_ops = MOST };
+    for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
+        char message[120];
+        op_stream stream;
+        why.exit_code = 0;
+        int failed = workload_make(endless[i], &options, &stream, &why);
+        snprintf(message, sizeof message, "workload %.*s: more than %d operations, expected a shorter workload",
+                 (int)strcspn(endless[i], ":"), endless[i], (int)MOST);
+        CHECK_MSG(failed && why.exit_code == EXIT_USAGE && !stream.ops && !strcmp(why.text, message), "%s ends: %s",
+                  endless[i], why.text);
+    }
+}
+
 int main(void)
 {
     test_threads("uniform:n=40", 3);
@@ -225,5 +254,6 @@ int main(void)
     test_turns();
     test_grammar();
     test_most();
+    test_limit();
     return tap_done();
 }

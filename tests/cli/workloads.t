@@ -1,0 +1,174 @@
+#!/usr/bin/perl
+# What holds of the operations of every family: blocks are live where they are used and freed, streams are ordered, counts and
+# peaks are those of a walk, --ops cuts to a prefix, options and the command line say the same, and every option at its edges
+# makes a stream or is refused in words.
+# It knows families by name alone; what their operations are: cases/workloads.case.
+use strict;
+use warnings;
+require './tests/support/stress_run.pl';
+our $folder;
+
+# A workload, and how many waits it has, all of which it takes to be ordered; '': they are not tried one by one.
+my @specs = map { [split] } grep { /\S/ } split /\n/, <<'END';
+uniform:n=3000,max=64,cap=1000                                                                     0
+train:layers=3,steps=2,recompute=1,lora=16                                                         0
+train:layers=2,seq=100-900,steps=2,zero3=8,streams=2
+producer:n=60,steps=1,depth=1,consumers=3                                                          60
+producer:n=4,steps=1,depth=1,images=2                                                              4
+producer:n=2000,steps=2,depth=64,consumers=64,seed=3
+larson:threads=2,blocks=30,rounds=3                                                                4
+larson:threads=3,blocks=20,rounds=30,seed=9
+phases:layers=1,hidden=8,ff=8,heads=1,vocab=8,batch=2,seq=9,steps=2,generate=2,streams=2           30
+phases:layers=3,steps=2,seed=2                                                                     0
+pareto:n=20000,places=15625                                                                        0
+cnn:batch=2,steps=3,streams=2                                                                      3
+dataset:items=1000,batch=10,side=70-200,prefetch=8
+embedding:gradient=sparse,batch=64-2048                                                            0
+tape:layers=3,hidden=64,heads=4,vocab=100,seq=5-90,keep=2                                          0
+growing:layers=4,prompt=1-99,tokens=50                                                             0
+serve:weights=0,rate=100,budget=1024                                                               0
+serve:requests=20,layout=contiguous,sharing=90,prefix=48                                           0
+rival:layers=2,steps=2,zero3=4,from=9,until=30                                                     0
+END
+
+# A workload and words of `stress run` -> its operations as text, and its row; or what was said instead.
+sub made {
+    my ($spec, @words) = @_;
+    my $run = stress('run', '-w', $spec, qw(-p raw --device sim:4T --verify off --no-timing -q --out csv=-), '--out', "trace=$folder/made.trace", @words);
+    my ($row) = rows($run->{out});
+    return ($run->{code} ? '' : slurp("$folder/made.trace"), $row // {}, $run);
+}
+
+# ---- order: vector clocks over the streams of a program
+
+# Operations as text -> how many touches nothing puts after their block's allocation, and after the kernel that touched it
+# first; frees that nothing puts after a use of the block; touches and frees of a block that is not live; and waits.
+sub order_of {
+    my (%clock, %block, %count);
+    my $sees = sub { my ($on, $of) = @_; return $clock{$on}{$of} // 0 };
+    for (split /\n/, $_[0]) {
+        my ($kind, @words) = split;
+        if ($kind eq 'a') {
+            my ($id, undef, $on) = @words;
+            my $now = ++$clock{$on}{$on};
+            $block{$id} = { home => $on, made => $now, used => { $on => $now } };
+        } elsif ($kind eq 'k') {
+            my ($on, undef, @touched) = @words;
+            my $now = ++$clock{$on}{$on};
+            for my $block (map { $block{$_} // ($count{dead}++, {home => 0, made => 0})[1] } @touched) {
+                $count{alloc} += $sees->($on, $block->{home}) < $block->{made};
+                @$block{qw(filler filled)} = ($on, $now) if !$block->{filled};
+                $count{fill} += $sees->($on, $block->{filler}) < $block->{filled};
+                $block->{used}{$on} = $now;
+            }
+        } elsif ($kind eq 'f') {
+            my $block = delete $block{$words[0]} // ($count{dead}++, {})[1];
+            my $on = $words[1] // $block->{home};
+            $count{use} += grep({ $sees->($on, $_) < $block->{used}{$_} } keys %{$block->{used}}) > 0;
+        } elsif ($kind eq 'w') {
+            my ($on, $of) = @words;
+            $count{waits}++;
+            for (keys %{$clock{$of}}) { $clock{$on}{$_} = $clock{$of}{$_} if $sees->($on, $_) < $clock{$of}{$_} }
+        }
+    }
+    return map { $count{$_} // 0 } qw(alloc fill use dead waits);
+}
+
+# Waits without which the program would be ordered all the same.
+sub idle_waits {
+    my @lines = split /\n/, $_[0];
+    my $idle = 0;
+    for my $at (grep { $lines[$_] =~ /^w/ } 0 .. $#lines) {
+        my @order = order_of(join "\n", @lines[0 .. $at - 1, $at + 1 .. $#lines]);
+        $idle++ if "@order[0 .. 3]" eq '0 0 0 0';
+    }
+    return $idle;
+}
+
+# What the check of order must see, and what it must not.
+is(join(' ', (order_of($_->[0]))[0 .. 3]), "$_->[1] 0", "order: $_->[0]") for (
+    ["a 0 8 1\nk 1 5 0\nw 2 1\nk 2 5 0\nf 0 2", '0 0 0'],
+    ["a 0 8 1\nk 1 5 0\nk 2 5 0\nf 0 2", '1 1 1'],
+    ["a 0 8 1\nk 1 5 0\nw 1 2\nk 2 5 0\nf 0 2", '1 1 1'],
+    ["a 0 8 1\nw 2 1\nk 1 5 0\nk 2 5 0\nw 2 1\nf 0 2", '0 1 0'],
+    ["a 0 8 1\nk 1 5 0\nw 2 1\nk 2 5 0\nf 0 1", '0 0 1'],
+    ["a 0 8 1\nk 1 5 0\nw 2 1\nw 3 2\nk 3 5 0\nw 1 3\nf 0 1", '0 0 0'],
+    ["a 0 8 1\nf 0 2", '0 0 1'],
+    ["w 2 1\na 0 8 1\nk 2 5 0\nw 1 2\nf 0", '1 0 0'],
+);
+
+# ---- soundness, and cuts
+
+# '' where every operation names blocks that are live, in order, and the row's figures, if it has all, are those of a walk.
+sub unsound {
+    my ($text, $row) = @_;
+    my ($allocs, $frees, $now, $peak, %live) = (0) x 4;
+    for (split /\n/, $text) {
+        my ($kind, @words) = split;
+        if ($kind eq 'a') {
+            return "block $words[0]" if $words[0] != $allocs++;
+            $now += $live{$words[0]} = $words[1];
+            $peak = $now if $now > $peak;
+        } elsif ($kind eq 'f') {
+            return "free of $words[0]" if !exists $live{$words[0]};
+            $now -= delete $live{$words[0]};
+            $frees++;
+        } elsif ($kind eq 'k') {
+            return "touch in $_" if grep { !exists $live{$_} } @words[2 .. $#words];
+        }
+    }
+    return '' if $row->{status} eq 'oom' || "$row->{allocs} $row->{ops} $row->{requested_peak_bytes}" eq "$allocs @{[$allocs + $frees]} $peak";
+    return "$allocs allocations, $frees frees, peak $peak";
+}
+
+sub operations { return scalar(() = $_[0] =~ /^[af] /mg) }
+
+for (@specs) {
+    my ($spec, $waits) = @$_;
+    my ($text, $row) = made($spec);
+    my @order = order_of($text);
+    is(unsound($text, $row), '', "$spec is sound");
+    is("@order[0 .. 3]", '0 0 0 0', '.. and orders its own work');
+    is($order[4] . ' ' . idle_waits($text), "$waits 0", ".. by $waits waits, each of which it takes") if defined $waits;
+    my $wrong = '';
+    for my $ops (1, 2, 5, 13, 57, 168) {
+        my ($cut, $cut_row) = made($spec, '--ops', $ops);
+        my $is_prefix = substr($text, 0, length $cut) eq $cut && operations($cut) == ($ops < operations($text) ? $ops : operations($text));
+        $wrong .= "$ops " if !$is_prefix || unsound($cut, $cut_row) ne '';
+    }
+    is($wrong, '', '.. and cut by --ops a prefix');
+}
+
+# ---- options
+
+my @families = grep { $_ ne 'replay' && $_ ne 'all' } stress(qw(list workloads))->{out} =~ /^  (\S+) /mg;
+my %options = map { $_ => [stress('help', $_)->{out} =~ /^  (\w+)=(\S+) +(.*)/mg] } @families;
+
+# Key, default, range; ..
+sub each_option {
+    my ($family, $of) = @_;
+    my @words = @{$options{$family}};
+    return map { $of->(@words[3 * $_ .. 3 * $_ + 2]) } 0 .. @words / 3 - 1;
+}
+
+ok(@families > 10, 'families are found');
+is((made($_->[0]))[0], (made(@$_[1 .. $#$_]))[0], "$_->[0] is @$_[1 .. $#$_]") for (
+    map({ my $family = $_; [$family, "$family:" . join ',', each_option($family, sub { "$_[0]=$_[1]" })] } @families),
+    map({ [split] } 'train:layers=2,seed=7 train:layers=2 --seed 7', 'train:layers=2,steps=2 train:layers=2 --steps 2',
+        'producer:n=50,steps=2 producer:n=50 --steps 2', 'phases:layers=1,steps=2 phases:layers=1 --steps 2',
+        'uniform:n=50 uniform:n=50 --steps 2', 'larson:blocks=9,threads=3 larson:blocks=9 --threads 3'),
+);
+
+# '' where it is made and sound, or refused with a line that names the family.
+sub neither {
+    my ($family, $spec) = @_;
+    my ($text, $row, $run) = made($spec, '--ops', 400);
+    return $run->{code} == 2 && $run->{err} =~ /\Q$family\E.*expected/ || $run->{code} == 0 && unsound($text, $row) eq '' ? '' : "$spec ";
+}
+
+for my $family (@families) {
+    my @edges = each_option($family, sub { $_[2] =~ /^(\d+) to (\d+)/ ? ["$_[0]=$1", "$_[0]=$2"] : () });
+    my @all = map { my $at = $_; join ',', map { $_->[$at] } @edges } 0, 1;
+    is(join('', map { neither($family, "$family:$_") } @all, map { @$_ } @edges), '', "$family: each option at its edges, and all together");
+}
+done();
