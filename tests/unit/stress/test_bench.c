@@ -155,15 +155,15 @@ static void test_sizes(void)
 
 static void test_targets(void)
 {
-    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25), "yes");
-    CHECK_STR(cases_met("<= 0.25", 0.20, 0.26), "unclear");
-    CHECK_STR(cases_met("<= 0.25", 0.26, 0.27), "no");
-    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25004), "yes");           /* shown as 0.2500 */
-    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25006), "unclear");       /* 0.2501 */
-    CHECK_STR(cases_met("<= 0.1667", 0.10, 0.16668), "yes");
-    CHECK_STR(cases_met(">= 1.6", 1.60, 1.90), "yes");
-    CHECK_STR(cases_met(">= 1.6", 1.59, 1.90), "unclear");
-    CHECK_STR(cases_met(">= 1.6", 1.00, 1.59), "no");
+    static const struct { const char *target; double low, high; const char *met; } rows[] = {
+        { "<= 0.25", 0.20, 0.25, "yes" }, { "<= 0.25", 0.20, 0.26, "unclear" }, { "<= 0.25", 0.26, 0.27, "no" },
+        { "<= 0.25", 0.20, 0.25004, "yes" },                 /* shown as 0.2500 */
+        { "<= 0.25", 0.20, 0.25006, "unclear" },             /* 0.2501 */
+        { "<= 0.1667", 0.10, 0.16668, "yes" },
+        { ">= 1.6", 1.60, 1.90, "yes" }, { ">= 1.6", 1.59, 1.90, "unclear" }, { ">= 1.6", 1.00, 1.59, "no" },
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
+        CHECK_STR(cases_met(rows[row].target, rows[row].low, rows[row].high), rows[row].met);
 }
 
 /* Two of the same seed do the same, whoever serves them. */

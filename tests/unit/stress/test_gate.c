@@ -77,22 +77,22 @@ static void test_shown(void)
     }
 }
 
+/* Of n values, (37 i) mod 100 each, those at the ranks that test_bench.c asks for. */
 static void test_intervals(void)
 {
-    long double samples[100];
-    for (int at = 0; at < 100; at++) samples[at] = (at * 37) % 100;
-    interval found = interval_of(samples, 100, 1);
-    CHECK(found.is_known && found.low > 38.5L && found.low < 39.5L && found.high > 59.5L && found.high < 60.5L);
-    CHECK(found.middle > 49.4L && found.middle < 49.6L);
-    found = interval_of(samples, 6, 1);
-    CHECK(found.is_known && found.low < 0.5L && found.high > 4.5L);
-    CHECK(!interval_of(samples, 5, 1).is_known);
-    CHECK(interval_of(samples, 1, 0).is_known);
-    CHECK(interval_of(samples, 0, 0).count == 0);
-    found = interval_of(samples, 9, 1);
-    CHECK_MSG(found.low > 0.5L && found.low < 1.5L, "of 9 the second: 2 x 10 / 512 is below 5 %%");
-    found = interval_of(samples, 8, 1);
-    CHECK_MSG(found.low < 0.5L, "of 8 the first: 2 x 9 / 256 is not");
+    static const struct { size_t count; int is_timed, is_known; double low, middle, high; } rows[] = {
+        { 100, 1, 1, 39, 49.5, 60 }, { 6, 1, 1, 0, 42.5, 85 }, { 9, 1, 1, 11, 48, 85 }, { 8, 1, 1, 0, 42.5, 85 },
+        { 5, 1, 0, 0, 37, 74 }, { 1, 0, 1, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 },
+    };
+    for (size_t of = 0; of < COUNT(rows); of++) {
+        long double samples[100];
+        for (int at = 0; at < 100; at++) samples[at] = (at * 37) % 100;
+        interval found = interval_of(samples, rows[of].count, rows[of].is_timed);
+        CHECK_MSG(found.count == rows[of].count && found.is_known == rows[of].is_known
+                  && metric_equal(found.low, rows[of].low) && metric_equal(found.middle, rows[of].middle)
+                  && metric_equal(found.high, rows[of].high), "of %zu: %.1Lf, %.1Lf to %.1Lf", found.count,
+                  found.middle, found.low, found.high);
+    }
 }
 
 int main(void)

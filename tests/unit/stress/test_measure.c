@@ -8,30 +8,40 @@
 
 static histogram latency;
 
-static void test_buckets_tile_the_line(void)
+/* The layout is a promise to files that are there already. */
+static void test_layout(void)
 {
-    int broken = 0;
+    static const struct { uint64_t lower; size_t bucket; } fixed[] = {
+        { 0, 0 }, { 31, 31 }, { 32, 32 }, { 63, 63 }, { 64, 64 }, { 66, 65 }, { 126, 95 }, { 128, 96 }, { 992, 190 },
+        { (uint64_t)1 << 32, 28 * 32 }, { UINT64_C(63) << 58, 1919 },
+    };
+    size_t broken = 0, wide = 0;
+    CHECK_INT(HISTOGRAM_BUCKETS, ==, 1920);
+    for (size_t at = 0; at < sizeof fixed / sizeof fixed[0]; at++) {
+        CHECK_U64(histogram_bucket(fixed[at].lower), ==, fixed[at].bucket);
+        CHECK_U64(histogram_lower(fixed[at].bucket), ==, fixed[at].lower);
+    }
     for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
-        uint64_t lower = histogram_lower(bucket), upper = histogram_upper(bucket);
+        uint64_t lower = histogram_lower(bucket), upper = histogram_upper(bucket), width = upper - lower + 1;
         broken += histogram_bucket(lower) != bucket || histogram_bucket(upper) != bucket || lower > upper;
         broken += bucket && histogram_bucket(lower - 1) != bucket - 1;
+        wide += bucket >= 32 && (width > lower / 32 || lower % width != 0);
     }
-    CHECK_INT(broken, ==, 0);
-    CHECK_U64(histogram_upper(HISTOGRAM_BUCKETS - 1), ==, UINT64_MAX);
-    CHECK_U64(histogram_bucket(UINT64_MAX), ==, HISTOGRAM_BUCKETS - 1);
-    CHECK_U64(histogram_lower(31), ==, 31);
-    CHECK_U64(histogram_lower(64), ==, 64);
+    CHECK_MSG(broken == 0 && histogram_upper(HISTOGRAM_BUCKETS - 1) == UINT64_MAX, "buckets tile the line");
+    CHECK_MSG(wide == 0, "no bucket is wider than 1/32 of what is in it");
 }
 
+/* Of 1 to 20, and then of a large one, too. */
 static void test_percentiles(void)
 {
+    static const struct { uint32_t per_mille; uint64_t value; } rows[] = {
+        { 500, 10 }, { 990, 20 }, { 1, 1 }, { 1000, 20 },
+    };
     memset(&latency, 0, sizeof latency);
     CHECK_U64(histogram_percentile(&latency, 500), ==, 0);
     for (uint64_t value = 1; value <= 20; value++) histogram_add(&latency, value);
-    CHECK_U64(histogram_percentile(&latency, 500), ==, 10);
-    CHECK_U64(histogram_percentile(&latency, 990), ==, 20);
-    CHECK_U64(histogram_percentile(&latency, 1), ==, 1);
-    CHECK_U64(histogram_percentile(&latency, 1000), ==, 20);
+    for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++)
+        CHECK_U64(histogram_percentile(&latency, rows[at].per_mille), ==, rows[at].value);
     CHECK_U64(latency.sum, ==, 210);
     histogram_add(&latency, 1000001);
     CHECK_U64(histogram_percentile(&latency, 1000), ==, 1000001);
@@ -42,11 +52,9 @@ static void test_support(void)
 {
     memset(&latency, 0, sizeof latency);
     for (int index = 0; index < 999; index++) histogram_add(&latency, 7);
-    CHECK_INT(histogram_supports(&latency, 990), ==, 0);
-    CHECK_INT(histogram_supports(&latency, 500), ==, 1);
+    CHECK(!histogram_supports(&latency, 990) && histogram_supports(&latency, 500));
     histogram_add(&latency, 7);
-    CHECK_INT(histogram_supports(&latency, 990), ==, 1);
-    CHECK_INT(histogram_supports(&latency, 1000), ==, 0);
+    CHECK(histogram_supports(&latency, 990) && !histogram_supports(&latency, 1000));
     CHECK_U64(histogram_percentile(&latency, 990), ==, 7);
 }
 
@@ -87,25 +95,6 @@ static void test_repeats(void)
     case_index_free(&cases);
 }
 
-/* The layout is a promise to files that are there already. */
-static void test_layout(void)
-{
-    static const struct { uint64_t lower; size_t bucket; } fixed[] = {
-        { 0, 0 }, { 31, 31 }, { 32, 32 }, { 63, 63 }, { 64, 64 }, { 66, 65 }, { 126, 95 }, { 128, 96 }, { 992, 190 },
-        { (uint64_t)1 << 32, 28 * 32 }, { UINT64_C(63) << 58, 1919 },
-    };
-    CHECK_INT(HISTOGRAM_BUCKETS, ==, 1920);
-    for (size_t at = 0; at < sizeof fixed / sizeof fixed[0]; at++) {
-        CHECK_U64(histogram_bucket(fixed[at].lower), ==, fixed[at].bucket);
-    }
-    size_t wide = 0;
-    for (size_t bucket = 32; bucket < HISTOGRAM_BUCKETS; bucket++) {
-        uint64_t lower = histogram_lower(bucket), width = histogram_upper(bucket) - lower + 1;
-        wide += width > lower / 32 || lower % width != 0;
-    }
-    CHECK_MSG(wide == 0, "no bucket is wider than 1/32 of what is in it");
-}
-
 static void test_memory(void)
 {
     memory_track track;
@@ -141,10 +130,9 @@ static void test_digest(void)
 
 int main(void)
 {
-    test_buckets_tile_the_line();
+    test_layout();
     test_percentiles();
     test_support();
-    test_layout();
     test_repeats();
     test_memory();
     test_digest();

@@ -3,35 +3,21 @@
    It must not depend on how fast any thread is. */
 #include <pthread.h>
 
+#include "workload_text.h"
+#include "pass_bench.h"
 #include "stress/device/device.h"
 #include "stress/run/pass.h"
-#include "stress/workload/workload.h"
-#include "workload_text.h"
-
-#define MIB ((uint64_t)1 << 20)
-
-typedef struct bench {
-    pass_settings settings;
-    progress      quiet;
-    op_stream     stream;
-} bench;
-
-static problem why;
 
 /* ops 0: all there are. */
-static void bench_open(bench *bed, const char *text, uint64_t threads, uint64_t ops)
+static void mix_open(bench *bed, const char *text, uint64_t threads, uint64_t ops)
 {
     const workload_options options = { .threads_given = 1, .threads = threads, .ops_given = ops > 0, .ops = ops };
-    memset(bed, 0, sizeof *bed);
-    bed->quiet = progress_start("never", 1, 1);
+    bench_open(bed);
     bed->settings.device.sim.capacity_bytes = 8192 * MIB;
-    bed->settings.device.op_ns = 2000;
-    bed->settings.verify = VERIFY_FULL;
-    bed->settings.progress = &bed->quiet;
     if (mix_make(text, &options, &bed->stream, &why)) give_up(why.text);
 }
 
-static pass_threads_result bench_run(const bench *bed, const char *text, latencies *timing)
+static pass_threads_result mix_run(const bench *bed, const char *text, latencies *timing)
 {
     policy chosen;
     pass_threads_result result;
@@ -53,9 +39,9 @@ static void test_runs(void)
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         bench bed;
         memset(&timing, 0, sizeof timing);
-        bench_open(&bed, rows[at].text, rows[at].threads, 0);
-        const pass_threads_result whole = bench_run(&bed, rows[at].policy, NULL);
-        const pass_threads_result each = bench_run(&bed, rows[at].policy, &timing);
+        mix_open(&bed, rows[at].text, rows[at].threads, 0);
+        const pass_threads_result whole = mix_run(&bed, rows[at].policy, NULL);
+        const pass_threads_result each = mix_run(&bed, rows[at].policy, &timing);
         const int is_raw = !strcmp(rows[at].policy, "raw");
         CHECK_MSG(whole.status == PASS_OK && each.status == PASS_OK, "%s on %s: %s%s", rows[at].text,
                   rows[at].policy, whole.message, each.message);
@@ -75,12 +61,12 @@ static void test_runs(void)
 static void test_refusal(void)
 {
     bench bed;
-    bench_open(&bed, "uniform:n=1000", 4, 0);
-    const pass_threads_result stopped = bench_run(&bed, "paged:limit=64M", NULL);
+    mix_open(&bed, "uniform:n=1000", 4, 0);
+    const pass_threads_result stopped = mix_run(&bed, "paged:limit=64M", NULL);
     CHECK_MSG(stopped.status == PASS_OOM, "a limit is met: %s", stopped.message);
     CHECK(stopped.ops < bed.stream.alloc_count + bed.stream.free_count);
     bed.settings.skip_oom = 1;
-    const pass_threads_result skipped = bench_run(&bed, "paged:limit=64M", NULL);
+    const pass_threads_result skipped = mix_run(&bed, "paged:limit=64M", NULL);
     CHECK_MSG(skipped.status == PASS_OOM, "and again and again: %s", skipped.message);
     CHECK_MSG(skipped.ops > bed.stream.alloc_count, "all allocations are asked for, and what there is is freed");
     CHECK(skipped.ops < bed.stream.alloc_count + bed.stream.free_count);
@@ -95,11 +81,11 @@ static void test_failures(void)
         { NULL, 1, "paged", "", "policy 'paged'" }
     };
     bench bed;
-    bench_open(&bed, "larson:blocks=20", 4, 0);
+    mix_open(&bed, "larson:blocks=20", 4, 0);
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         bed.settings.device.sim.faults = rows[at].faults;
         bed.settings.device.sim.without_vm = rows[at].without_vm;
-        const pass_threads_result result = bench_run(&bed, rows[at].policy, NULL);
+        const pass_threads_result result = mix_run(&bed, rows[at].policy, NULL);
         CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, rows[at].begins) == result.message &&
                   strstr(result.message, rows[at].says), "%s: %s", rows[at].says, result.message);
     }
@@ -110,9 +96,9 @@ static void test_failures(void)
 static void test_left_live(void)
 {
     bench bed;
-    bench_open(&bed, "uniform:n=1000", 3, 700);
+    mix_open(&bed, "uniform:n=1000", 3, 700);
     CHECK(bed.stream.alloc_count > bed.stream.free_count);
-    const pass_threads_result result = bench_run(&bed, "segments", NULL);
+    const pass_threads_result result = mix_run(&bed, "segments", NULL);
     CHECK_MSG(result.status == PASS_OK, "blocks left live are counted: %s", result.message);
     op_stream_free(&bed.stream);
 }
@@ -124,12 +110,12 @@ static void test_waiting(void)
     static uint8_t threads[] = { 0, 1, 1 };
     bench bed;
     pass_threads_result result = { .ops = 3 };
-    bench_open(&bed, "uniform:n=1", 1, 0);
+    mix_open(&bed, "uniform:n=1", 1, 0);
     op_stream_free(&bed.stream);
     bed.stream = (op_stream){ .ops = ops, .op_count = 3, .block_count = 2, .alloc_count = 2, .free_count = 1,
                               .threads = threads, .thread_count = 2 };
     for (int time = 0; time < 200 && result.status == PASS_OK && result.ops == 3; time++) {
-        result = bench_run(&bed, "segments", NULL);
+        result = mix_run(&bed, "segments", NULL);
     }
     CHECK_MSG(result.status == PASS_OK && result.ops == 3, "the block of a thread that is behind is waited for: %s",
               result.message);

@@ -2,70 +2,33 @@
    What files say of records: tests/cli/cases/outputs.case, pictures.t and timelines.t. */
 #include <stdlib.h>
 
-#include "stress/result/record.h"
 #include "workload_text.h"
-#include "stress/run/runner.h"
+#include "pass_bench.h"
+#include "stress/result/record.h"
 
-#define MIB ((uint64_t)1 << 20)
-
-typedef struct bench {
-    pass_settings settings;
-    progress      quiet;
-    policy        chosen;
-    op_stream     stream;
-    row           made;
-} bench;
-
-static problem why;
-
-static void bench_run(bench *bed, const char *workload, const char *policy_text, unsigned parts)
+/* A row of the workload on the policy, with a record of these parts. */
+static row record_run(bench *bed, const char *workload, const char *policy_text, unsigned parts)
 {
     const workload_options options = { 0 };
     runner_outcome outcome;
-    memset(bed, 0, sizeof *bed);
-    bed->quiet = progress_start("never", 1, 1);
+    policy chosen;
+    row made;
+    bench_open(bed);
     bed->settings.device.sim.capacity_bytes = 1024 * MIB;
-    bed->settings.device.op_ns = 2000;
-    bed->settings.verify = VERIFY_FULL;
-    bed->settings.progress = &bed->quiet;
-    if (workload_make(workload, &options, &bed->stream, &why) || policy_parse(policy_text, 0, &bed->chosen, &why)) {
+    if (workload_make(workload, &options, &bed->stream, &why) || policy_parse(policy_text, 0, &chosen, &why)) {
         give_up(why.text);
     }
-    const runner_job job = { workload, "sim:1G", &bed->chosen, &bed->stream, &bed->settings, 1, 0, parts };
-    runner_row(&job, &bed->made, &outcome);
-}
-
-static void bench_close(bench *bed)
-{
-    row_free(&bed->made);
-    op_stream_free(&bed->stream);
-}
-
-static uint64_t cell_of(const bench *bed, row_column column)
-{
-    return bed->made.cells[column].count;
-}
-
-static bench map_of(const char *text, const char *policy_text)
-{
-    char path[] = "/tmp/gpuarena-record-XXXXXX", workload[64];
-    bench bed;
-    int file = mkstemp(path);
-    if (file < 0 || write(file, text, strlen(text)) != (ssize_t)strlen(text)) give_up("cannot write a trace");
-    close(file);
-    snprintf(workload, sizeof workload, "replay:%s", path);
-    bench_run(&bed, workload, policy_text, RECORD_SERIES | RECORD_MAP);
-    unlink(path);
-    bed.made.cells[COLUMN_WORKLOAD].text = "";   /* was on this function's stack */
-    return bed;
+    const runner_job job = { workload, "sim:1G", &chosen, &bed->stream, &bed->settings, 1, 0, parts };
+    runner_row(&job, &made, &outcome);
+    return made;
 }
 
 /* Every live block lies in memory that came and did not go, and no two overlap. */
 static void test_backed(const char *policy_text)
 {
     bench bed;
-    bench_run(&bed, "train:steps=2,layers=2,hidden=512,seq=128", policy_text, RECORD_MAP);
-    const record *recording = bed.made.recording;
+    row made = record_run(&bed, "train:steps=2,layers=2,hidden=512,seq=128", policy_text, RECORD_MAP);
+    const record *recording = made.recording;
     size_t pages = (size_t)(recording->axis_bytes / (2 * MIB)) + 1, change = 0, bare = 0;
     unsigned char *held = calloc(pages, 1);
     CHECK_MSG(held && recording->block_count > 100, "%zu blocks, %zu changes", recording->block_count,
@@ -73,28 +36,35 @@ static void test_backed(const char *policy_text)
     for (size_t at = 0; held && at < recording->block_count; at++) {
         const record_block *block = &recording->blocks[at];
         for (; change < recording->change_count && recording->changes[change].op <= block->birth_op; change++) {
-            const record_change *made = &recording->changes[change];
-            int comes = made->kind == SIM_CALL_OBTAIN || made->kind == SIM_CALL_VM_MAP;
-            memset(held + made->offset / (2 * MIB), comes, (size_t)(made->bytes / (2 * MIB)));
+            const record_change *now = &recording->changes[change];
+            int comes = now->kind == SIM_CALL_OBTAIN || now->kind == SIM_CALL_VM_MAP;
+            memset(held + now->offset / (2 * MIB), comes, (size_t)(now->bytes / (2 * MIB)));
         }
         bare += !held[block->offset / (2 * MIB)] || !held[(block->offset + block->bytes - 1) / (2 * MIB)];
     }
     CHECK_MSG(!bare, "%s: every block lies in memory that is there (%zu do not)", policy_text, bare);
     free(held);
-    bench_close(&bed);
+    row_free(&made);
+    op_stream_free(&bed.stream);
 }
 
 static void test_refusal(void)
 {
-    bench bed = map_of("gpuarena-trace 1\na 1 3000000 0\na 2 2000000000 0\na 3 2000000001 0\n", "paged");
-    const record *recording = bed.made.recording;
-    CHECK_STR(bed.made.cells[COLUMN_STATUS].text, "oom");
+    static const char trace[] = "gpuarena-trace 1\na 1 3000000 0\na 2 2000000000 0\na 3 2000000001 0\n";
+    char workload[64];
+    bench bed;
+    write_trace(trace, strlen(trace));
+    snprintf(workload, sizeof workload, "replay:%s", trace_path);
+    row made = record_run(&bed, workload, "paged", RECORD_SERIES | RECORD_MAP);
+    const record *recording = made.recording;
+    CHECK_STR(made.cells[COLUMN_STATUS].text, "oom");
     CHECK_INT(recording->refusal.happened, ==, 1);
-    CHECK_U64(recording->refusal.op, ==, cell_of(&bed, COLUMN_OOM_OP));
-    CHECK_U64(recording->refusal.requested_bytes, ==, cell_of(&bed, COLUMN_OOM_REQUESTED));
+    CHECK_U64(recording->refusal.op, ==, made.cells[COLUMN_OOM_OP].count);
+    CHECK_U64(recording->refusal.requested_bytes, ==, made.cells[COLUMN_OOM_REQUESTED].count);
     CHECK_U64(recording->op_count, ==, 2);
     CHECK_U64(recording->blocks[0].death_op, ==, RECORD_NEVER);
-    bench_close(&bed);
+    row_free(&made);
+    op_stream_free(&bed.stream);
 }
 
 /* Past its bound a list stays as it is, and what follows is told to be missing. */
