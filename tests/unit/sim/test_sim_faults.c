@@ -47,6 +47,21 @@ static void test_nth_call(void)
     }
 }
 
+/* What a lost device answers to each call: tests/contract. Which codes lose it: */
+static void test_lost(void)
+{
+    static const int lost[] = { 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911 };
+    for (size_t i = 0; i < COUNT(lost); i++) {
+        char text[32];
+        void *ptr = NULL;
+        snprintf(text, sizeof text, "obtain:1=%d", lost[i]);
+        sim_bench bench = bench_open_sized(MIB(64), text);
+        int first = bench_obtain(&bench.driver, MIB(2), &ptr), second = bench_obtain(&bench.driver, MIB(2), &ptr);
+        CHECK_MSG(first == lost[i] && second == lost[i], "after %d the device is lost", lost[i]);
+        bench_close(&bench);
+    }
+}
+
 /* Texts, a word each, all of which are refused with these words; part: of it, that is named; NULL: the whole. */
 static const struct { const char *texts, *part, *expected; } refused[] = {
     { "obtain: obtain:0 obtain:x obtain:3++ obtain:3=0 obtain:3=10000 obtain:3= obtain:3=7=8 obtain:3=700+ obtain:-1 "
@@ -126,6 +141,7 @@ static void test_stalls(void)
 int main(void)
 {
     test_nth_call();
+    test_lost();
     test_refused();
     test_many_parts();
     test_stalls();

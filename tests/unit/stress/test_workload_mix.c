@@ -1,5 +1,5 @@
-/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar; and
-   how long a stream may be.
+/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar;
+   and how long a stream may be.
    What the command line shows of it: tests/cli/cases/recordings_and_specs.case. Knows families by name alone. */
 #include "stress/workload/workload.h"
 #include "workload_text.h"
