@@ -3,6 +3,7 @@
 # peaks are those of a walk, --ops cuts to a prefix, options and the command line say the same, and every option at its edges
 # makes a stream or is refused in words.
 # It knows families by name alone; what their operations are: cases/workloads.case.
+# Takes long: some 450 runs.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
