@@ -35,7 +35,8 @@ END
 # A workload and words of `stress run` -> its operations as text, and its row; or what was said instead.
 sub made {
     my ($spec, @words) = @_;
-    my $run = stress('run', '-w', $spec, qw(-p raw --device sim:4T --verify off --no-timing -q --out csv=-), '--out', "trace=$folder/made.trace", @words);
+    my $run = stress('run', '-w', $spec, qw(-p raw --device sim:4T --verify off --no-timing -q --out csv=-),
+                     '--out', "trace=$folder/made.trace", @words);
     my ($row) = rows($run->{out});
     return ($run->{code} ? '' : slurp("$folder/made.trace"), $row // {}, $run);
 }

@@ -74,7 +74,9 @@ sub ring {
 
 # Batches that are copied on one stream and used on another, which takes five times as long; two at a time.
 sub overlap {
-    return trace('overlap', map { ($_ < 2 ? () : 'f ' . ($_ - 2) . ' 2', "a $_ @{[64 * MIB]} 1", "k 1 1000000 $_", 'w 2 1', "k 2 5000000 $_") } 0 .. 49);
+    return trace('overlap', map {
+        ($_ < 2 ? () : 'f ' . ($_ - 2) . ' 2', "a $_ @{[64 * MIB]} 1", "k 1 1000000 $_", 'w 2 1', "k 2 5000000 $_");
+    } 0 .. 49);
 }
 
 # Weights, and tries of 24 layers each, of so many samples, which are freed before the next try.
