@@ -11,7 +11,7 @@
 #include "stress/sim/memory.h"
 #include "stress/sim/work.h"
 
-enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400 };
+enum { CONTRACT_DEVICES = 4, CONTRACT_THINGS = 48, CONTRACT_WORDS = 12, CONTRACT_TEXT = 400, CONTRACT_HANDLES = 16 };
 #define CONTRACT_UNTOUCHED ((uint64_t)0x5EED00)  /* what outputs hold before a call */
 
 typedef struct contract contract;
@@ -52,7 +52,7 @@ struct contract {
     int         device, device_count;
     thing       things[CONTRACT_THINGS];
     int         thing_count;
-    unsigned char handles[4][GPUARENA_IPC_BYTES];            /* of cudaIpc, by their numbers from 1 */
+    unsigned char handles[CONTRACT_HANDLES][GPUARENA_IPC_BYTES];         /* of cudaIpc, by their numbers from 1 */
     int         handle_count;
     uint64_t    marked_ns, op;
     int         is_astray, is_over;              /* the caller's device need not be what it was; no step follows */
@@ -360,12 +360,12 @@ static inline void contract_rewrite(contract *self, const step *at, const char *
     }
 }
 
-/* Handles are kept, and known by their numbers: the last four. */
+/* Handles are kept, and known by their numbers: the last sixteen. */
 static inline void contract_handle(contract *self, step *at, const void *handle)
 {
     at->kind = 'd';
-    at->made = 1 + (uint64_t)(self->handle_count & 3);
-    memcpy(self->handles[self->handle_count++ & 3], handle, sizeof self->handles[0]);
+    at->made = 1 + (uint64_t)(self->handle_count % CONTRACT_HANDLES);
+    memcpy(self->handles[self->handle_count++ % CONTRACT_HANDLES], handle, sizeof self->handles[0]);
 }
 
 static int contract_make(contract *self, step *at);

@@ -77,7 +77,7 @@ typedef struct message {
     int   case_number, is_table, leaves;
     char  text[CONTRACT_TEXT];
     thing things[TOLD];                          /* handles, and the one descriptor that comes along */
-    unsigned char handles[4][GPUARENA_IPC_BYTES];
+    unsigned char handles[CONTRACT_HANDLES][GPUARENA_IPC_BYTES];
 } message;
 
 typedef struct answer { char why[400]; thing made; unsigned char handle[GPUARENA_IPC_BYTES]; } answer;
@@ -174,20 +174,26 @@ static uint64_t standard_count(void)
     return count;
 }
 
-/* A handle like another one, of a file of 4 MiB with this name that begins with it, and says so many bytes; and of
-   another process. */
+/* A handle like another one, but that this word of 8 bytes says something else. */
+static const uint64_t *reword(contract *self, step *at, const char *word, uint64_t value)
+{
+    static const char words[] = "magic   process machine device  what    bytes   file    place   ";
+    static uint64_t said[GPUARENA_IPC_BYTES / sizeof value];
+    const char *found = strstr(words, word);
+    memcpy(said, self->handles[contract_value(self, at->words[1]) - 1], sizeof said);
+    if (found) said[(found - words) / 8] = value;
+    else contract_blame(self, "a handle says no %s", word);
+    contract_handle(self, at, said);
+    return said;
+}
+
+/* .. but of a file of 4 MiB with this name, which begins with what the handle says. */
 static void forge(contract *self, step *at)
 {
-    enum { WORD_PROCESS = 1, WORD_BYTES = 5, WORD_FILE = 6, WORDS = 8 };
-    uint64_t words[WORDS];
     int file = memfd_create(at->words[2], MFD_CLOEXEC);
-    memcpy(words, self->handles[contract_value(self, at->words[1]) - 1], sizeof words);
-    words[WORD_BYTES] = contract_value(self, at->words[3]);
-    words[WORD_FILE] = (uint64_t)file;
-    if (at->words[4]) words[WORD_PROCESS] = contract_value(self, at->words[4]);
-    if (file < 0 || ftruncate(file, MIB(4)) || pwrite(file, words, sizeof words, 0) != (ssize_t)sizeof words)
+    const uint64_t *said = reword(self, at, "file", (uint64_t)file);
+    if (file < 0 || ftruncate(file, MIB(4)) || pwrite(file, said, GPUARENA_IPC_BYTES, 0) != GPUARENA_IPC_BYTES)
         contract_blame(self, "there is no file to forge with");
-    contract_handle(self, at, words);
 }
 
 static int call(contract *self, step *at, int *code)
@@ -201,6 +207,7 @@ static int call(contract *self, step *at, int *code)
     else if (!strcmp(verb, "stranger")) *code = geteuid() == 0 ? setresuid(65534, 65534, 65534) : 0;
     else if (!strcmp(verb, "hide")) hide(self);
     else if (!strcmp(verb, "show")) *code = prctl(PR_SET_DUMPABLE, 1);
+    else if (!strcmp(verb, "alter")) (void)reword(self, at, at->words[2], contract_value(self, at->words[3]));
     else if (!strcmp(verb, "forge")) forge(self, at);
     else if (!strcmp(verb, "sealed"))
         *code = !ftruncate((int)contract_value(self, at->words[1]), 0) || errno != EPERM;
@@ -291,13 +298,13 @@ static void serve(int socket)
         memcpy(self.things, told.things, sizeof told.things);
         for (int i = 0; i < TOLD; i++) if (self.things[i].kind == 'f') self.things[i].value = (uint64_t)fd;
         memcpy(self.handles, told.handles, sizeof self.handles);
-        self.handle_count = 3;                   /* its own */
+        self.handle_count = CONTRACT_HANDLES - 1;            /* its own */
         int count = self.thing_count;
         self.why[0] = '\0';
         contract_step(&self, told.text, strlen(told.text));
         memcpy(back.why, self.why, sizeof back.why);
         if (self.thing_count > count) back.made = self.things[count];
-        memcpy(back.handle, self.handles[3], sizeof back.handle);
+        memcpy(back.handle, self.handles[CONTRACT_HANDLES - 1], sizeof back.handle);
         if (fd >= 0) close(fd);
         fd = -1;
         if (!pass(socket, 1, &back, sizeof back, &fd)) break;
