@@ -58,8 +58,7 @@ endif
 # ---- what there is: a file in one of these folders is part of the build, without further ado
 STRESS_FOLDERS := $(addprefix stress/,base sim workload device policy result run report measure command)
 STRESS_SOURCES := $(wildcard $(STRESS_FOLDERS:%=%/*.c))
-FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
-TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c) $(FUZZ_SOURCES)
+TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c)
 TEST_SCRIPTS   := $(wildcard tests/*/*.t)
 BENCH_SOURCES  := $(wildcard tests/measure/bench.c)
 NVTX           := $(and $(CUDA),$(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExtMem.h))
@@ -164,7 +163,7 @@ tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsa
 	else echo 'tsan: skipped, what $(CC) links with -fsanitize=thread does not run'; fi
 
 # each looks from where the corpus is now; what it finds it leaves in BUILD, and the run fails
-FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SOURCES))
+FUZZ         ?= $(notdir $(wildcard tests/fuzz/corpus/*))
 FUZZ_SECONDS ?= 60
 
 fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's libFuzzer: FUZZ="trace csv" FUZZ_SECONDS=60 each
@@ -172,9 +171,9 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 	    clang -x c - -fsanitize=fuzzer,address,undefined -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    $(MAKE) CC=clang BUILD='$(BUILD)/fuzz' CUDA_HOME=/nonexistent LDFLAGS='-fsanitize=fuzzer,address,undefined' \
 	        CFLAGS='-g1 -O1 -fno-sanitize-recover=all -fsanitize=fuzzer-no-link,address,undefined -DGPUARENA_LIBFUZZER' \
-	        $(FUZZ:%='$(BUILD)/fuzz/tests/fuzz_%') && for name in $(FUZZ); do \
+	        '$(BUILD)/fuzz/tests/test_fuzz' && for name in $(FUZZ); do \
 	        mkdir -p '$(BUILD)/fuzz/found/'$$name && echo "fuzz: $$name, $(FUZZ_SECONDS) s" && \
-	        '$(BUILD)/fuzz/tests/fuzz_'$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
+	        GPUARENA_FUZZ=$$name '$(BUILD)/fuzz/tests/test_fuzz' -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
 	            -print_final_stats=1 -artifact_prefix='$(BUILD)/fuzz/'$$name- \
 	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
 	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
