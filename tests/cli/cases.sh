@@ -24,6 +24,25 @@ rows() { names=$1; shift; stress "$@" -q --out csv=.rows; status=$?; columns "$n
 # .. of `stress run`, where nothing is timed
 run() { names=$1; shift; rows "$names" run --no-timing "$@"; }
 
+# What a search finds of each policy: the smallest limit, or the largest value of a workload's option; the peak requested, calls of
+# the driver, pages that moved and waits at that; where and why the next value ends. `run` must say the same of both values.
+confirm() { key=$1 of=$2 policies=$3 same=requested_peak_bytes,driver_calls,remapped_pages,gpu_waits; shift 3
+    case $key in
+    limit) rows policy,status,min_limit_bytes,$same,stop_op,stop_reason capacity -w "$of" -p "$policies" "$@";;
+    *) rows policy,status,largest,$same,stop_op,stop_reason batch -w "$of" -p "$policies" --vary "$key" "$@";;
+    esac >.found
+    while read -r policy ended value answer; do
+        for at in 0 1; do case $key-$policy in
+            limit-raw) run status,$same,oom_op,oom_reason -w "$of" -p "$policy" "$@" --device sim:$((value - at * 2097152));;
+            limit-*) run status,$same,oom_op,oom_reason -w "$of" -p "$policy" "$@" --limit $((value - at * 2097152));;
+            *) case $of in *:*) next=,;; *) next=:;; esac
+               run status,$same,oom_op,oom_reason -w "$of$next$key=$((value + at))" -p "$policy" "$@";;
+        esac; done >.said
+        echo "$policy $value $answer"
+        [ "$ended $answer" = "$(awk '{ head = head $1; if (NR == 1) same = $2 " " $3 " " $4 " " $5 }
+            END { print (head == "okoom" ? "ok" : head), same, $6, $7 }' .said)" ] || sed 's/^/run: /' .said
+    done <.found; }
+
 # A workload without its verification, on a device that is large enough: as text, and its peak requested.
 bare() { stress run -w "$1" -p raw --verify off --no-timing -q --device sim:1000G --out trace=.text --out csv=.rows; }
 trace() { bare "$1" && cat .text; }

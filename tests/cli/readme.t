@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The commands of README.md and of the READMEs and RESULTS in stress/ and tests/, run in a folder of their own as a reader
-# would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables that another
-# test measures anyway are compared there (readme_rows). It must not judge what commands print, but for the tables it says so of.
+# would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables below a command are
+# what it prints. Else it must not judge what commands print.
 #
 # Commands are what README says, but shorter:
 #   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform
@@ -166,19 +166,26 @@ my ($sentence) = ($left // '') =~ /^(uniform.*)\.\.$/m;
 ok($sentence && index($again, $sentence) == 0, '.. and of what');
 chdir $project or die "$project: $!";
 
-# ---- tables of the simulated device: what depends on no clock
-my %shown = (
-    qr/^workload +policy +status .*calls\/step/ => ['run', '-w', 'train,uniform', '-p', 'raw,segments,paged', '--no-timing'],
-);
-$ENV{COLUMNS} = 120;
-for my $first (keys %shown) {
-    my $run = stress(@{$shown{$first}});
-    my @printed = table_rows($run->{out});
-    my @rows = readme_rows($first);
-    my @columns = grep { exists $printed[0]{$_} && !/host/ } sort keys %{$rows[0] || {}};
-    is(join("\n", map { my $row = $_; join ' ', map { "$_=$row->{$_}" } @columns } @rows),
-       join("\n", map { my $row = $_; join ' ', map { "$_=$row->{$_}" } @columns } @printed), "@{$shown{$first}}: the table, in @{[scalar @columns]} columns");
-    ok(@columns >= 8, 'most columns were compared');
+# ---- tables below their commands: what depends on no clock. A best cell is starred, and there is a blank line between
+# workloads.
+sub table_rows {
+    my ($names, @lines) = grep { length } split /\n/, $_[0];
+    my @names = split / {2,}/, $names // '';
+    my @rows = map { [split / {2,}/, tr/*/ /r =~ s/ +$//r] } @lines;
+    return map { my %row; @row{@names} = @$_; \%row } grep { @$_ == @names } @rows;
+}
+
+my @tables = $readme =~ /^    build\/stress ([^\n]*)\n\n```\n(workload  .*?)^```$/msg;
+push @tables, 'run -w train,uniform -p raw,segments,paged --no-timing', $readme =~ /^set-up\. `make run` prints\n\n```\n(.*?)^```$/ms;
+is(scalar @tables, 8, 'four tables');
+$ENV{COLUMNS} = 200;
+while (my ($command, $table) = splice @tables, 0, 2) {
+    my @rows = table_rows($table);
+    my @printed = table_rows(stress(split ' ', $command)->{out});
+    my @columns = grep { exists $printed[0]{$_} && !/host/ } sort keys %{$rows[0]};
+    my ($expected, $found) = map { join "\n", map { my $row = $_; join ' ', map { "$_=$row->{$_}" } @columns } @$_ } \@rows, \@printed;
+    is($found, $expected, "$command: the table");
+    ok(@columns >= 7 && @rows >= 3, 'most columns were compared');
 }
 
 # ---- names: files

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # --repeat: what JSON says of repeats together.
-# --rounds, and files of them: cases/passes.case. batch's --repeat: batch.t.
+# --rounds, and files of them: cases/passes.case. batch's --repeat: cases/search.case.
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,12 +1,12 @@
 #!/usr/bin/perl
-# What `stress run` measures, on real threads too, that nothing else depends on it, and what it finds in recordings of others.
+# What `stress run` measures, on real threads too, and that nothing else depends on it.
 # What it answers where nothing is timed: cases/*.case. How turns of threads are drawn: test_workload_mix.c.
 use strict;
 use warnings;
 no warnings 'qw';
 use JSON::PP;
 require './tests/support/stress_run.pl';
-our ($folder, $stress, $traces);
+our ($folder, $stress);
 
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);                                # timed, where there are such
@@ -61,21 +61,5 @@ is($met->{code}, 0, 'a limit that is met: threads stop, exit 0');
 my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
 if ($rival->{code} == 77) { skip('cub-library is not in this build') }
 else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
-
-# ---- real traces
-my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
-if (-r $gpt && -r $pangu) {
-    my ($real, @rows) = csv('-w', "replay:$gpt,replay:$pangu", '-p', 'raw,segments', '--seed', 1);
-    is($real->{code}, 0, 'real traces: exit 0');
-    is(join(' ', map { $_->{status} } @rows), 'ok ok ok ok', 'status ok');
-    is(join(' ', map { $_->{requested_peak_bytes} } @rows), '7013335044 7013335044 5530099775 5530099775',
-       'requested peaks');
-    is(join("\n", map { join ' ', @$_{qw(policy status), 'warm-up calls', 'overhead'} } grep { $_->{policy} =~ /^\w+$/ } readme_rows(qr/^workload .*\nreplay:medium/)),
-       join("\n", map { join ' ', $_->{policy} =~ s/^raw$/cudaMalloc/r, @$_{qw(status driver_calls)}, sprintf('%+.1f %%', ($_->{footprint} - 1) * 100) } @rows), "README's table");
-    ok($rows[$_ + 1]{driver_calls} * 100 < $rows[$_]{driver_calls}, 'segments: less than 1 % of the driver calls')
-        for 0, 2;
-} else {
-    skip("no real traces in $traces: set GPUARENA_TRACES");
-}
 
 done();

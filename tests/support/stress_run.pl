@@ -137,28 +137,6 @@ sub run_row {
     return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
 }
 
-# A table as the program prints it, from its header to the first note -> rows as hashes by column name. The best cells
-# are starred, and there is a blank line between workloads.
-sub table_rows {
-    my ($names, @lines) = split /\n/, $_[0];
-    my @names = split / {2,}/, $names // '';
-    my @rows;
-    for my $line (grep { $_ ne '' } @lines) {
-        my @cells = split / {2,}/, $line =~ tr/*/ /r =~ s/ +$//r;
-        last if @cells != @names;
-        push @rows, { map { $names[$_] => $cells[$_] } 0 .. $#names };
-    }
-    return @rows;
-}
-
-# The table of README, or of stress's documents, whose header is like this.
-sub readme_rows {
-    my ($header) = @_;
-    my %blocks = map { slurp($_) =~ /^```(\w*\n.*?)()^```$/msg } qw(README.md stress/README.md stress/RESULTS.md);
-    my ($block) = grep { $_ =~ $header } map { s/^\w*\n//r } sort keys %blocks;
-    return table_rows($block // '');
-}
-
 # The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.
 sub in_parallel {
     my ($items, $job) = @_;

@@ -1,5 +1,5 @@
 /* The searches of `stress capacity`, `batch` and `shrink`, on made-up answers: monotone ones, ones with gaps, and
-   ones that cannot be. It must not run any workload: capacity.t, batch.t and cases/search.case do. */
+   ones that cannot be. It must not run any workload: cases/search.case does. */
 #include "stress/base/search.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
