@@ -51,7 +51,7 @@ sub schema_error {
 }
 
 my $odd = spew("a \"b\";<c>|`d`&\n*e*_f_\\.trace", "gpuarena-trace 1\na 0 5000 0\nf 0\n");
-my $wide = 'train:layers=1,hidden=256,batch=1,steps=1';
+my ($wide, $few) = ('train:layers=1,hidden=256,batch=1,steps=1', 'uniform:n=10');
 my %runs = (
     run      => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'raw,segments,paged', '--fail-if', 'footprint > 1.2', '--limit', '500M'],
     untimed  => ['run', '-w', "replay:$odd", '-w', 'uniform:n=100', '-p', 'raw', '--no-timing', '--rounds', 5, '--faults', 'rival@450=80G'],
@@ -60,7 +60,7 @@ my %runs = (
     batch    => ['batch', '-w', 'train:layers=2,hidden=256,steps=1,uniform:n=50', '-p', 'segments', '--device', 'sim:1G'],
     holes    => ['holes', '-p', 'segments,paged', '--quick'],
     cramped  => ['holes', '-p', 'segments', '--no-timing', '--device', 'sim:1G'],
-    repeats  => ['run', '-w', 'uniform:n=2000', '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
+    repeats  => ['run', '-w', $few, '-w', 'uniform:n=2000', '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
 );
 sub is_holes { return $runs{$_[0]}[0] eq 'holes' }
 
@@ -86,8 +86,16 @@ for my $name (sort keys %runs) {
     is(schema_error($document, $rules, '$'), '', "$name: JSON as its schema says");
     my %unknown = map { $_ => 1 } grep { !$rules->{definitions}{case}{properties}{$_} } map { keys %$_ } @{$document->{cases}};
     is(join(' ', sort keys %unknown), '', "$name: .. and every key is in it");
-    is(join(' ', map { "$_->{policy} $_->{repeats} $_->{host_ns_per_op}{n}" } @{$document->{repeats}}), $name eq 'repeats' ? 'raw 6 6 paged 6 6' : '',
+    is(join(' ', map { "$_->{workload} $_->{policy} $_->{repeats} $_->{host_ns_per_op}{n} $_->{rate}{waited}{n} $_->{lat}{alloc}{n}" } @{$document->{repeats}}),
+       $name eq 'repeats' ? "$few raw 6 6 120 60 $few paged 6 6 120 60 uniform:n=2000 raw 6 6 24000 12000 uniform:n=2000 paged 6 6 24000 12000" : '',
        "$name: .. what is there more than once is added up");
+    for my $of (map { my $of = $_; map { [$of, @$_] } [qw(lat alloc)], [qw(lat free)], [qw(rate waited)] } @{$document->{repeats}}) {
+        my ($all, $part, $what, %sum) = @$of;
+        $sum{$_->[0]} += $_->[1] for map { @{$_->{$part}{$what}{bins}} } grep { "$_->{workload}/$_->{policy}" eq "$all->{workload}/$all->{policy}" } @{$document->{cases}};
+        is(join(' ', map { "$_->[0]:$_->[1]" } @{$all->{$part}{$what}{bins}}), join(' ', map { "$_:$sum{$_}" } sort { $a <=> $b } keys %sum),
+           "$name: .. bucket by bucket, $part.$what of $all->{policy}");
+        is(defined $all->{$part}{$what}{p99} ? 1 : 0, $all->{$part}{$what}{n} >= 1000 ? 1 : 0, '.. and a percentile where there are enough of all');
+    }
     my %edges = map { ($_->[0] => 1) } map { @{$_->{bins}} } map { my $part = $_; map { $_ ? grep { ref } values %$_ : () } @$part{qw(lat rate)} }
         @{$document->{cases}}, @{$document->{repeats} // []};
     my @odd = grep { my $edge = $_; my $width = 1; $width *= 2 while $edge / $width >= 64; $edge % $width || $edge < 32 * ($width - 1) } keys %edges;
@@ -125,7 +133,7 @@ for my $name (sort keys %runs) {
         if !is_holes($name);
 }
 my $thrice = slurp("$folder/repeats.junit");
-is(join(',', $thrice =~ /<testcase classname="\S*\/raw" name="([^"]*)"/g),
+is(join(',', $thrice =~ /<testcase classname="\S*n=2000\/raw" name="([^"]*)"/g),
    'runs,runs #2,runs #3,runs #4,runs #5,runs #6,fail if footprint &#62; 9,fail if footprint &#62; 9 #2', 'JUnit: the first has the name that it has without --repeat');
 skip('python3 is not installed') if !$has_python;
 
@@ -133,6 +141,7 @@ stress('run', '-w', 'uniform:n=200', '-p', 'raw,segments', '-q', '--shard', '1/2
 my $shard = JSON::PP->new->utf8->decode(slurp("$folder/shard.json"));
 is(schema_error($shard, $rules, '$'), '', 'a shard: JSON as its schema says');
 is(join(' ', grep { !$rules->{properties}{$_} } keys %$shard), '', '.. and every key is in it');
+is($shard->{shard}, 'shard 1/2: 1 of 2 rows', '.. which says that it has not all rows');
 
 # A job's page: whatever the terminal is wide, the same; of a step's summary, too; of very many sentences the first.
 my @search = @{$runs{batch}};
