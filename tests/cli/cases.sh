@@ -3,6 +3,9 @@
 # Whether this build is with CUDA.
 with_cuda() { [ "$WITH_CUDA" = 1 ]; }
 
+# Whether this is the build in which what depends on no build runs.
+once() { case $BUILT in */asan | */nocuda | */coverage) false;; esac; }
+
 # The program refuses these words: its one line on stderr; said where the exit status is not 2.
 refused() { stress "$@"; status=$?; [ $status = 2 ] || echo "exit status $status"; }
 
@@ -117,3 +120,9 @@ told() { told_to=$1; told_what=$2; shift 2; echo "$told_what" | tr -s ' \n' '\n\
     END { for (at = 0; at < count; at++) printf " %s", said[at] }' .marks .series)"
     rm -f .marks
 }
+
+# The importer of PyTorch's snapshots, alone; of many words, a line each, in one process; and small pickles of every kind.
+import() { python3 "$SOURCE/stress/import/torch_snapshot.py" "$@"; }
+pickles() { python3 "$SOURCE/tests/support/import_pickles.py" "$@"; }
+imports() { pickles convert "$SOURCE/stress/import/torch_snapshot.py"; }
+with_python() { python3 -c 'import pickle, resource'; }
