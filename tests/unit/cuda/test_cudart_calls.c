@@ -87,19 +87,6 @@ static void test_the_host_among_sixteen_devices(void)
 
 /* ---- devices */
 
-static void test_contexts_cost_time(void)
-{
-    sim *machine = cudart_machine();
-    int count;
-    CHECK_DONE(cudaGetDeviceCount(&count));
-    CHECK_MSG(sim_now_ns(machine) == 0, "counting devices creates no context");
-    CHECK_DONE(cudaFree(NULL));
-    CHECK_U64(sim_now_ns(machine), ==, 150000000);
-    CHECK_DONE(cudaSetDevice(1));
-    CHECK_DONE(cudaDeviceSynchronize());
-    CHECK_U64(sim_now_ns(machine), ==, 2 * 150000000 + 300 + 5000);
-}
-
 static void test_attributes_and_properties(void)
 {
     struct cudaDeviceProp first, second;
@@ -403,7 +390,7 @@ static void run(void)
 {
     static const machine_test tests[] = {
         { test_round_trips, 2, NULL }, { test_pinned_memory, 1, NULL },
-        { test_the_host_among_sixteen_devices, 16, NULL }, { test_contexts_cost_time, 2, NULL },
+        { test_the_host_among_sixteen_devices, 16, NULL },
         { test_attributes_and_properties, 2, NULL }, { test_pushed_contexts, 1, NULL }, { test_elapsed, 1, NULL },
         { test_many_handles, 1, NULL }, { test_entry_points, 2, NULL }, { test_look_up_by_libcuda, 1, NULL },
         { test_what_is_not_there, 1, NULL }, { test_host_functions, 1, NULL }, { test_registration, 1, NULL },

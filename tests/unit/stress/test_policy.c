@@ -1,4 +1,4 @@
-/* Models at work on a simulated device. Other policies: tests/cli/cases; a rival that is not there: cases/passes.case.
+/* Models at work on a simulated device. Other policies, and a rival that is not there: tests/cli/cases.
    It must not know of workloads or rows. */
 #include "stress/policy/policy.h"
 #include "tap.h"
