@@ -91,16 +91,6 @@ sub is {
     return 0;
 }
 
-# One clear line on stderr, no result, and this exit code.
-sub refused {
-    my ($code, $pattern, @words) = @_;
-    my $run = stress(@words);
-    my $name = join(' ', @words);
-    my $one_line = $run->{err} =~ /\Astress: [^\n]*\n\z/ && $run->{err} =~ $pattern;
-    return if ok($run->{code} eq $code && $one_line && $run->{out} eq '', "exit $code: $name");
-    print "#   exit $run->{code}\n#   stderr: $_\n" for split /\n/, $run->{err} || '(empty)';
-}
-
 sub skip {
     print 'ok ', ++$count, " # SKIP $_[0]\n";
 }
@@ -130,11 +120,6 @@ sub csv {
     my $run = stress('run', @_, '-q', '--out', 'csv=-');
     print "#   $_\n" for split /\n/, $run->{err};
     return ($run, rows($run->{out}));
-}
-
-# .. -> its first row, without times.
-sub run_row {
-    return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
 }
 
 # The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.
