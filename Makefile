@@ -295,17 +295,21 @@ $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIBRARY) $(call LINK_CUDART,$(RPATH)) $(LIBS)
 
-# with the toolkit, examples are programs of a user: header and libcudart, and nothing else
-$(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(CUDA),,$(LIBRARY)) | $(CUDART)
+# With the toolkit, examples are programs of a user: header and libcudart, and nothing else. Each holds the implementation,
+# which is compiled once for all that are in C or CUDA: DONE leaves it out. The one in C++ stays whole.
+IMPLEMENTATION := $(BUILD)/obj/stress/policy/arena.o
+$(BUILD)/obj/examples/%.o: override CPPFLAGS += -DGPUARENA_IMPLEMENTATION_DONE
+$(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(IMPLEMENTATION) $(if $(CUDA),,$(LIBRARY)) | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(LINK) -o $@ $< $(if $(CUDA),,$(LIBRARY)) $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
+	$(Q)$(LINK) -o $@ $^ $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
 
-$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
+$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu $(IMPLEMENTATION) examples/example.h examples/gpuarena.hpp | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	$(Q)$(NVCC) -std=c++17 -O2 -I. -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+	$(Q)$(NVCC) -std=c++17 -I. -DGPUARENA_IMPLEMENTATION_DONE -cudart shared -L$(BUILD)/sim -o $@ $< $(IMPLEMENTATION) -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
 
+$(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): private OPTIMISED = -O0
 $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): $(BUILD)/%: %.cc gpuarena.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  CXX  $<"
@@ -317,18 +321,24 @@ $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpu
 	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -shared -o $@ $< \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -ldl -lpthread
 
+# the implementation in libraries, whose linker scripts say what is shown of it
+$(BUILD)/pic/arena.o: stress/policy/arena.c gpuarena.h $(BUILD)/stamp.flags
+	@mkdir -p $(@D)
+	@echo "  CC   $< (for libraries)"
+	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+
 # the header as a library, for languages that load one
-$(BUILD)/libgpuarena.so: examples/python/library.c gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
+$(BUILD)/libgpuarena.so: examples/python/library.c $(BUILD)/pic/arena.o | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)echo '{ global: gpuarena_[a-z]*; local: *; };' > $(BUILD)/library.map
-	$(Q)$(COMPILE) -I. -fPIC -shared -Wl,--version-script,$(BUILD)/library.map -o $@ $< \
+	$(Q)$(COMPILE) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/library.map -o $@ $^ \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # the allocator of ONNX Runtime's CUDA provider, which needs nothing of ONNX Runtime
-$(BUILD)/libgpuarena_ort.so: examples/onnxruntime/ort_gpuarena.c gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
+$(BUILD)/libgpuarena_ort.so: examples/onnxruntime/ort_gpuarena.c $(BUILD)/pic/arena.o | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)echo '{ global: gpuarena_ort_*; local: *; };' > $(BUILD)/ort.map
-	$(Q)$(COMPILE) -I. -fPIC -shared -Wl,--version-script,$(BUILD)/ort.map -o $@ $< \
+	$(Q)$(COMPILE) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/ort.map -o $@ $^ \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # ---- gpuarena as PyTorch's allocator, for the PyTorch of TORCH_PYTHON and with the CUDA headers that came with it

@@ -16,6 +16,7 @@
 #define GPUARENA_IMPLEMENTATION
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "gpuarena.h"
 
