@@ -53,8 +53,14 @@ typedef struct piece_set {                       /* zeroed: empty, by size and t
 void piece_set_add(piece_set *self, piece *added);
 static inline void piece_set_remove(piece_set *of, piece *one) { treap_remove(&of->order, &one->place); }
 static inline piece *piece_set_first(const piece_set *of) { return treap_from(&of->order, 0, 0, 0); }
-static inline piece *piece_set_best(const piece_set *of, uint64_t size) { return treap_from(&of->order, size, 0, 0); }
-static inline piece *piece_set_lowest(const piece_set *of, uint64_t size) { return treap_from(&of->order, 0, 0, size); }
+static inline piece *piece_set_best(const piece_set *of, uint64_t size)
+{
+    return treap_from(&of->order, size, 0, 0);
+}
+static inline piece *piece_set_lowest(const piece_set *of, uint64_t size)
+{
+    return treap_from(&of->order, 0, 0, size);
+}
 static inline uint64_t piece_set_largest(const piece_set *of) { return treap_heaviest(&of->order); }
 static inline piece *piece_set_after(const piece_set *of, const piece *one)
 {

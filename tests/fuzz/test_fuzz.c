@@ -272,6 +272,36 @@ static void fuzz_rule(char *text, size_t size)
 
 /* ---- recordings: gpuarena-trace 1, RMM's CSV and intervals, told apart by content */
 
+/* 1 if every operation names blocks that are live, and the figures are those of a walk. */
+static int is_sound(const op_stream *stream)
+{
+    uint64_t live = 0, peak = 0, allocs = 0, frees = 0, *sizes = calloc(stream->block_count + 1, sizeof *sizes);
+    char *is_live = calloc(stream->block_count + 1, 1);
+    int sound = sizes && is_live;
+    for (size_t i = 0; sound && i < stream->op_count; i++) {
+        const op *at = &stream->ops[i];
+        if (at->kind == OP_ALLOC) {
+            sound = at->first == allocs && !is_live[at->first];
+            sizes[at->first] = at->value;
+            is_live[at->first] = 1;
+            live += at->value;
+            allocs++;
+        } else if (at->kind == OP_FREE) {
+            sound = at->first < allocs && is_live[at->first];
+            is_live[at->first] = 0;
+            live -= sizes[at->first];
+            frees++;
+        }
+        for (uint32_t touch = 0; at->kind == OP_KERNEL && sound && touch < at->count; touch++)
+            sound = is_live[stream->touches[at->first + touch]];
+        peak = live > peak ? live : peak;
+    }
+    free(sizes);
+    free(is_live);
+    return sound && allocs == stream->alloc_count && frees == stream->free_count && allocs == stream->block_count &&
+           peak == stream->requested_peak_bytes;
+}
+
 static int read_recording(const char *text, size_t size, op_stream *stream)
 {
     problem why = { 0, "" };

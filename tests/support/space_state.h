@@ -210,7 +210,7 @@ static inline int space_map ENTRY_vm_map
 }
 
 /* Time passes while it is asked for: an arena that waits by the clock asks again and again. */
-static inline uint64_t space_now_ns ENTRY_device_now_ns
+static inline uint64_t space_now_ns(const gpuarena_driver *self)
 {
     sim_advance(space.machine, 20000);
     return space.driver.now_ns(self);

@@ -1,11 +1,17 @@
 /* The packing of plans, in section >>plan of the header, from inside: each block of a step lies where the slowest way
    would put it, and packing looks into so few lists that a step of many blocks is packed, or given up, soon. */
-#include "section.h"
+#define GPUARENA_STATIC
+#include "scripted.h"
 
 enum { MOST = 20000, UNIT_LOG2 = 8 };
 
 static gpuarena__planned list[MOST];
-static fake_device device;
+
+static uint64_t draw(void)
+{
+    static uint64_t state = 1;
+    return splitmix64_next(&state);
+}
 
 /* ---- the slowest way: a block is tried at each address that follows a block */
 
@@ -85,11 +91,11 @@ static void draw_step(uint32_t count, uint32_t sizes)
 {
     memset(list, 0, count * sizeof *list);
     for (uint32_t at = 0; at < count; at++) {
-        uint32_t longest = section_draw() % 2 ? count : 1 + count / 8, alike = 1;
-        list[at].record = (uint32_t)(section_draw() % 8 != 0); /* else another stream's */
-        list[at].until = at + 1 + (uint32_t)(section_draw() % longest);
+        uint32_t longest = draw() % 2 ? count : 1 + count / 8, alike = 1;
+        list[at].record = (uint32_t)(draw() % 8 != 0); /* else another stream's */
+        list[at].until = at + 1 + (uint32_t)(draw() % longest);
         if (list[at].until > count) list[at].until++;      /* freed in the next step */
-        list[at].units = 1 + (uint32_t)(section_draw() % sizes) * (section_draw() % 4 ? 1 : 100000);
+        list[at].units = 1 + (uint32_t)(draw() % sizes) * (draw() % 4 ? 1 : 100000);
         for (; alike; list[at].units += alike) {
             placed one = placed_of(at, count);
             alike = 0;
@@ -116,7 +122,7 @@ static void test_each_lies_as_low_as_it_can(gpuarena *arena)
     static placed blocks[100];
     int wrong = 0, wraps = 0, tiny = 0, again = 0;
     for (uint32_t step = 0; step < 600; step++) {
-        uint32_t count = 1 + (uint32_t)(section_draw() % 100), blocks_count = 0;
+        uint32_t count = 1 + (uint32_t)(draw() % 100), blocks_count = 0;
         gpuarena__pack packed;
         draw_step(count, step % 2 ? 4 : 1000);
         for (uint32_t at = 0; at < count; at++)
@@ -148,10 +154,10 @@ static void draw_training(uint32_t count)
 {
     memset(list, 0, count * sizeof *list);
     for (uint32_t at = 0; at < count; at++) {
-        int is_activation = at < count / 2 && section_draw() % 3;
+        int is_activation = at < count / 2 && draw() % 3;
         list[at].record = 1;
-        list[at].units = ((uint32_t)1 << section_draw() % 17) + (uint32_t)(section_draw() % 8);
-        list[at].until = is_activation ? count - at : at + 1 + (uint32_t)(section_draw() % 4);
+        list[at].units = ((uint32_t)1 << draw() % 17) + (uint32_t)(draw() % 8);
+        list[at].until = is_activation ? count - at : at + 1 + (uint32_t)(draw() % 4);
     }
 }
 
@@ -169,8 +175,8 @@ static void test_looks(gpuarena *arena)
     memset(list, 0, sizeof list);
     for (uint32_t at = 0; at < MOST; at++) {
         list[at].record = 1;
-        list[at].units = 1 + (uint32_t)(section_draw() % 400000);
-        list[at].until = at + 1 + (uint32_t)(section_draw() % (MOST - at));
+        list[at].units = 1 + (uint32_t)(draw() % 400000);
+        list[at].until = at + 1 + (uint32_t)(draw() % (MOST - at));
     }
     CHECK(!pack(arena, &packed, MOST));
     CHECK_MSG(packed.looks > 500 * (uint64_t)MOST && packed.looks < 600 * (uint64_t)MOST,
@@ -179,13 +185,10 @@ static void test_looks(gpuarena *arena)
 
 int main(void)
 {
-    gpuarena *arena = NULL;
-    fake_open(&device, (uint64_t)1 << 40);
-    gpuarena_config config = fake_config(&device);
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-    arena->plans.unit_log2 = UNIT_LOG2;
-    test_each_lies_as_low_as_it_can(arena);
-    test_looks(arena);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    script("device 1T; arena growth=exact");
+    arena_now()->plans.unit_log2 = UNIT_LOG2;
+    test_each_lies_as_low_as_it_can(arena_now());
+    test_looks(arena_now());
+    script_end();
     return tap_done();
 }

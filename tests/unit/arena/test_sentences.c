@@ -357,7 +357,8 @@ static void answer_call(char *text)
 static const struct { const char *word, *world; void (*answers)(char *text); } kinds[] = {   /* world: it begins so */
     { "parse ", "", answer_parse }, { "text ", "", answer_text }, { "record ", "", answer_record },
     { "create ", "device 8G", answer_create }, { "plain ", "device 1G plain", answer_create },
-    { "report ", "", answer_report }, { "script ", two_arenas, answer_script }, { "call ", two_arenas, answer_call } };
+    { "report ", "", answer_report }, { "script ", two_arenas, answer_script },
+    { "call ", two_arenas, answer_call } };
 
 /* A script that did not do as it says answers so. 0: the line is no case. */
 static int answer_line(char *line)
