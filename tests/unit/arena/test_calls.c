@@ -288,7 +288,7 @@ static void test_import_driver(void)
     for (int at = 0; at < 4; at++) {
         snprintf(text, sizeof text, "device 1G %s", lacking[at]);
         script(text);
-        if (at == 2) device.table.page_bytes = 0;            /* pages come to a device that has none */
+        device.table.page_bytes = at == 2 ? 0 : MIB(2);      /* pages come to a device that has none */
         script("arena backing=segments");
         CHECK_INT(gpuarena_import(arena_now(), at < 3 ? &shared : &segment, &there), ==, GPUARENA_NOT_SUPPORTED);
         script_end();
