@@ -294,7 +294,7 @@ static void workload_write(const request *asked, stream_builder *builder)
 {
     const family *of = asked->of;
     if (of->read) {
-        of->read(asked->path, builder);
+        builder->failed = of->read(asked->path, builder) != 0;
         return;
     }
     maker *self = program_need(1, of->size);
