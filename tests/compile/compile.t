@@ -18,6 +18,7 @@ my $define = '-DGPUARENA_IMPLEMENTATION';
 my @cuda   = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
 my $none   = '-DGPUARENA_NO_CUDA';
 my $toolkit = !grep { $_ eq $none } @cuda;
+my $others  = $ENV{GPUARENA_CUDA_TOOLKITS} // ($ENV{BUILD} // "$root/build") . '/cuda_toolkits';
 my $jobs   = $ENV{GPUARENA_JOBS} || `getconf _NPROCESSORS_ONLN 2>/dev/null` || 1;
 my ($log_count, $object_count) = (0, 0);
 
@@ -318,6 +319,24 @@ sub test_no_toolkit {
     like($output, qr/error.*GPUARENA_NO_CUDA/, "$compiler->{name}: and says what to do");
 }
 
+# Parsed with the headers of other toolkits than the one installed: what an object needs beyond is the same with each. That
+# programs run on a substitute which was built with them is asked in rounds of .ci/run; .ci/cuda_toolkits fetches them.
+sub test_other_toolkits {
+    my ($compiler) = @_;
+    my $standard = $compiler->{language} eq 'C' ? ['-std=c99'] : ['-std=c++11'];
+    for my $version (qw(11.8 12.9)) {
+        SKIP: {
+            skip "$compiler->{name}: no headers of CUDA $version in $others", 1 unless -e "$others/$version/include/cuda_runtime_api.h";
+            my @installed = @cuda;
+            @cuda = ('-isystem', "$others/$version/include");
+            my @all = map { job_of($compiler, $standard, 'implementation.c', '-fsyntax-only', $_ . 'CUDA_API_PER_THREAD_DEFAULT_STREAM') } '-U', '-D';
+            @cuda = @installed;
+            run_all(@all);
+            report("$compiler->{name}: CUDA $version", @all);
+        }
+    }
+}
+
 # With the toolkit its calls are made, and by no other name than the runtime's; without, none is.
 sub test_runtime_calls {
     my ($compiler) = @_;
@@ -385,6 +404,7 @@ for my $compiler (@compilers) {
     test_refusals($compiler);
     test_no_toolkit($compiler);
     test_runtime_calls($compiler);
+    test_other_toolkits($compiler);
 }
 test_links();
 done_testing();
