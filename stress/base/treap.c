@@ -75,24 +75,23 @@ void treap_add(treap *self, treap_node *added)
     *link = added;
 }
 
-static treap_node *treap_without(treap_node *root, const treap_node *removed)
+/* Where the keys of what changed lead, from here down. */
+static void treap_refresh_to(treap_node *root, const treap_node *changed)
 {
-    if (root == removed) return treap_merge(root->left, root->right);
-    treap_node **side = treap_side(root, removed);
-    *side = treap_without(*side, removed);
-    if (removed->weight && root->heaviest == removed->weight) treap_refresh(root);
-    return root;
+    if (!root) return;
+    if (root != changed) treap_refresh_to(*treap_side(root, changed), changed);
+    treap_refresh(root);
 }
 
 void treap_remove(treap *self, treap_node *removed)
 {
-    self->root = treap_without(self->root, removed);
-}
-
-static void treap_refresh_to(treap_node *root, const treap_node *changed)
-{
-    if (root != changed) treap_refresh_to(*treap_side(root, changed), changed);
-    treap_refresh(root);
+    treap_node **link = &self->root, *stale = NULL;
+    while (*link != removed) {
+        if (!stale && removed->weight && (*link)->heaviest == removed->weight) stale = *link;
+        link = treap_side(*link, removed);
+    }
+    *link = treap_merge(removed->left, removed->right);
+    treap_refresh_to(stale, removed);
 }
 
 void treap_weigh(treap *self, treap_node *changed, uint64_t weight)
