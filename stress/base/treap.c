@@ -62,10 +62,12 @@ static treap_node **treap_side(treap_node *root, const treap_node *sought)
     return treap_is_before(root, sought->key, sought->tie) ? &root->right : &root->left;
 }
 
-void treap_add(treap *self, treap_node *added)
+void treap_add(treap *self, treap_node *added, void *owner, uint64_t key, uint64_t tie, uint64_t weight)
 {
+    const treap_node made = { .key = key, .tie = tie, .weight = weight, .owner = owner,
+                              .rank = splitmix64_next(&self->drawn) };
     treap_node **link = &self->root;
-    added->rank = splitmix64_next(&self->drawn);
+    *added = made;
     while (*link && (*link)->rank > added->rank) {
         treap_raise(*link, added->weight);
         link = treap_side(*link, added);

@@ -9,7 +9,7 @@
 typedef struct treap_node treap_node;
 struct treap_node {
     uint64_t    key, tie;                        /* the order: by key, then by tie; a set has both once */
-    uint64_t    weight;                          /* these three and owner: set before treap_add, then fixed */
+    uint64_t    weight;
     void       *owner;                           /* what the node stands for */
     uint64_t    heaviest;                        /* the treap's: of all weights from here down .. */
     uint64_t    rank;                            /* .. above those of left and right */
@@ -20,7 +20,8 @@ struct treap_node {
 typedef struct treap { treap_node *root; uint64_t drawn; } treap;
 
 /* All O(log nodes). What is searched for is answered by its owner; NULL: there is none. */
-void     treap_add(treap *self, treap_node *added);          /* it is in no set */
+/* added: it is in no set. What follows goes into it, and is fixed then. */
+void     treap_add(treap *self, treap_node *added, void *owner, uint64_t key, uint64_t tie, uint64_t weight);
 void     treap_remove(treap *self, treap_node *removed);     /* it is in this set */
 void     treap_weigh(treap *self, treap_node *changed, uint64_t weight);     /* as remove, another weight, and add */
 /* The first not before these keys, of at least this weight. */

@@ -23,10 +23,9 @@ static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int 
     void *made;
     if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
     host_block *block = program_need(1, sizeof *block);
-    const host_block held = { { .key = (uintptr_t)made, .owner = block }, made, bytes, owner->sim->handles.serial,
-                              owner->ordinal, is_managed };
+    const host_block held = { { .key = 0 }, made, bytes, owner->sim->handles.serial, owner->ordinal, is_managed };
     *block = held;
-    treap_add(&host_blocks, &block->place);
+    treap_add(&host_blocks, &block->place, block, (uintptr_t)made, 0, 0);
     *ptr = made;
     return SIM_SUCCESS;
 }

@@ -74,10 +74,7 @@ static void piece_join(pieces *self, piece *left)
 
 void piece_set_add(piece_set *self, piece *added)
 {
-    const treap_node place = { .key = self->by_address ? 0 : added->bytes, .tie = added->address,
-                               .weight = added->bytes, .owner = added };
-    added->place = place;
-    treap_add(&self->order, &added->place);
+    treap_add(&self->order, &added->place, added, self->by_address ? 0 : added->bytes, added->address, added->bytes);
 }
 
 /* ---- What models share */

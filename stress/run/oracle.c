@@ -31,10 +31,8 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
         *other = (uint32_t)(last - map->spans);
         return 0;
     }
-    const treap_node place = { .key = address, .owner = added };
     added->bytes = bytes;
-    added->place = place;
-    treap_add(&map->order, &added->place);
+    treap_add(&map->order, &added->place, added, address, 0, 0);
     map->count++;
     return 1;
 }

@@ -6,18 +6,11 @@
 
 #include "../base/program.h"
 
-static void addresses_add(addresses *space, address_range *range, uint64_t gap_bytes)
-{
-    const treap_node place = { .key = range->offset, .weight = gap_bytes, .owner = range };
-    range->place = place;
-    treap_add(&space->ranges, &range->place);
-}
-
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 {
     memset(space, 0, sizeof *space);
     space->origin.bytes = space->high_offset = from;
-    addresses_add(space, &space->origin, space_bytes - from);
+    treap_add(&space->ranges, &space->origin.place, &space->origin, 0, 0, space_bytes - from);
 }
 
 uint64_t addresses_lowest_gap(const addresses *space, uint64_t bytes)
@@ -40,7 +33,7 @@ address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t byte
     space->count++;
     space->bytes += bytes;
     memory_raise(&space->high_offset, offset + bytes);
-    addresses_add(space, made, below->place.weight - before_bytes - bytes);
+    treap_add(&space->ranges, &made->place, made, offset, 0, below->place.weight - before_bytes - bytes);
     treap_weigh(&space->ranges, &below->place, before_bytes);
     return made;
 }
@@ -81,10 +74,9 @@ address_range *addresses_next(const addresses *space, const address_range *range
 
 void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)
 {
-    const treap_node hole = { .key = range->offset, .weight = bytes, .owner = range };
     if (range->hole.weight) treap_remove(&space->holes, &range->hole);
-    range->hole = hole;
-    if (bytes) treap_add(&space->holes, &range->hole);
+    range->hole.weight = 0;
+    if (bytes) treap_add(&space->holes, &range->hole, range, range->offset, 0, bytes);
 }
 
 address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes)

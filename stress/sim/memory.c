@@ -38,15 +38,9 @@ static treap *mempool_line(mempool *self, const mempool_block *block)
 static void mempool_list(mempool *self, mempool_block *block)
 {
     const uint64_t bytes = block->bytes, offset = block->offset;
-    const treap_node by_offset = { .key = offset, .owner = block };
-    const treap_node by_end = { .key = bytes, .tie = offset, .weight = ~block->freed.end_ns, .owner = block };
-    const treap_node by_position = { .key = bytes, .tie = offset, .weight = ~block->position, .owner = block };
-    block->by_offset = by_offset;
-    block->by_end = by_end;
-    block->by_position = by_position;
-    treap_add(&self->free, &block->by_offset);
-    treap_add(&self->ends, &block->by_end);
-    treap_add(mempool_line(self, block), &block->by_position);
+    treap_add(&self->free, &block->by_offset, block, offset, 0, 0);
+    treap_add(&self->ends, &block->by_end, block, bytes, offset, ~block->freed.end_ns);
+    treap_add(mempool_line(self, block), &block->by_position, block, bytes, offset, ~block->position);
     if (block->is_quiet && bytes == block->chunk->bytes) treap_weigh(&self->chunks, &block->chunk->hole, ~bytes);
 }
 
@@ -161,9 +155,7 @@ static address_range *mempool_add_chunk(sim_device *device, mempool *self, uint6
     address_range *chunk = addresses_at(&device->memory.obtained, offset);
     devmem_cut(chunk);
     chunk->pool = self;
-    chunk->hole.key = ~++self->serial;
-    chunk->hole.owner = chunk;
-    treap_add(&self->chunks, &chunk->hole);
+    treap_add(&self->chunks, &chunk->hole, chunk, ~++self->serial, 0, 0);
     self->reserved_bytes += whole;
     memory_raise(&self->reserved_peak_bytes, self->reserved_bytes);
     return chunk;

@@ -325,11 +325,10 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
     if (code != SIM_SUCCESS) return code;
     address_range *held = share_held(&place);
     if (!held->opened) {
-        const share_open made = { { .key = share_key(&token, place.page->file), .tie = place.offset }, 0, token };
-        held->opened = program_need(1, sizeof made);
-        *held->opened = made;
-        held->opened->place.owner = held->opened;
-        treap_add(&owner->opened, &held->opened->place);
+        held->opened = program_need(1, sizeof *held->opened);
+        held->opened->token = token;
+        treap_add(&owner->opened, &held->opened->place, held->opened, share_key(&token, place.page->file),
+                  place.offset, 0);
     }
     held->opened->count++;
     *ptr = (void *)(uintptr_t)share_address(owner, &place, &token);
