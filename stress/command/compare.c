@@ -76,7 +76,7 @@ static void compare_varied(compare_row *pair, row_column column)
     const interval from = case_samples(&pair->before, column, 0);
     const interval to = case_samples(&pair->after, column, 0);
     char before[96], after[96], text[CELL_ROOM];
-    int is_simulated = !strncmp(case_cell(pair->after.rows, COLUMN_DEVICE, text), "sim", 3);
+    int is_simulated = !strncmp(cell_text(&pair->after.rows->cells[COLUMN_DEVICE], text), "sim", 3);
     compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
     int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
@@ -91,8 +91,8 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
     const column_info *measure = &row_table[column];
     char said[64] = "", left[CELL_ROOM], right[CELL_ROOM];
     long double from, to;
-    const char *before = case_cell(pair->before.rows, column, left);
-    const char *after = case_cell(pair->after.rows, column, right);
+    const char *before = cell_text(&pair->before.rows->cells[column], left);
+    const char *after = cell_text(&pair->after.rows->cells[column], right);
     if (!strcmp(before, after)) return COMPARE_SAME;
     compare_found found = COMPARE_CHANGED;
     if (measure->unit != UNIT_TEXT && !metric_read(slice_of(before), UNIT_COUNT, &from)
@@ -159,8 +159,8 @@ static void compare_say(compare *self, const compare_row *pair)
 {
     compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
     char named[CELL_ROOM], held[CELL_ROOM];
-    const char *workload = case_cell(pair->after.rows, COLUMN_WORKLOAD, named);
-    const char *holes = case_cell(pair->after.rows, COLUMN_HOLES, held);
+    const char *workload = cell_text(&pair->after.rows->cells[COLUMN_WORKLOAD], named);
+    const char *holes = cell_text(&pair->after.rows->cells[COLUMN_HOLES], held);
     self->counts[all]++;
     self->rows++;
     if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
@@ -174,8 +174,9 @@ static void compare_alone(compare *self, const row *of, int is_after)
     char workload[CELL_ROOM], held[CELL_ROOM], seed[CELL_ROOM];
     ++*(is_after ? &self->only_after : &self->only_before);
     self->rows++;
-    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", is_after ? "B" : "A", case_cell(of, COLUMN_WORKLOAD, workload),
-           case_policy(of), case_cell(of, COLUMN_DEVICE, held), case_cell(of, COLUMN_SEED, seed));
+    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", is_after ? "B" : "A",
+           cell_text(&of->cells[COLUMN_WORKLOAD], workload), case_policy(of),
+           cell_text(&of->cells[COLUMN_DEVICE], held), cell_text(&of->cells[COLUMN_SEED], seed));
 }
 
 /* Whether the file has a column of this name, be it in rows or not. */

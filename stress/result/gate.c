@@ -84,11 +84,6 @@ interval interval_of(long double *samples, size_t count, int is_timed)
 
 /* ---- Finding rows by their keys */
 
-const char *case_cell(const row *of, row_column column, char text[CELL_ROOM])
-{
-    return cell_text(&of->cells[column], text);
-}
-
 const char *case_policy(const row *of)
 {
     return of->cells[COLUMN_POLICY].text;
@@ -97,7 +92,7 @@ const char *case_policy(const row *of)
 static int case_order_cell(const row *one, const row *other, row_column column)
 {
     char left[CELL_ROOM], right[CELL_ROOM];
-    return strcmp(case_cell(one, column, left), case_cell(other, column, right));
+    return strcmp(cell_text(&one->cells[column], left), cell_text(&other->cells[column], right));
 }
 
 /* Where a row with this policy instead of its own comes: before the other, with it, or behind it. */
@@ -184,7 +179,7 @@ int case_agrees(const row_list *of, row_column column)
 static int case_number(const row *of, row_column column, long double *value)
 {
     char text[CELL_ROOM];
-    return metric_read(slice_of(case_cell(of, column, text)), UNIT_COUNT, value);
+    return metric_read(slice_of(cell_text(&of->cells[column], text)), UNIT_COUNT, value);
 }
 
 interval case_samples(const row_list *of, row_column column, int is_timed)
@@ -625,11 +620,11 @@ static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     char mine[CELL_ROOM], theirs[CELL_ROOM];
-    const char *found = case_cell(of, judged->measure, mine), *limit = judged->word;
+    const char *found = cell_text(&of->cells[judged->measure], mine), *limit = judged->word;
     if (*found) snprintf(made->value, sizeof made->value, "%s", found);
     if (judged->reference) {
         size_t line = case_find(&self->by_base, of, made->policy);
-        if (line != SIZE_MAX) limit = case_cell(&self->base->rows[line], judged->measure, theirs);
+        if (line != SIZE_MAX) limit = cell_text(&self->base->rows[line].cells[judged->measure], theirs);
     }
     if (limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
     int asks_same = judged->compared == RULE_IS, is_same = limit && !strcmp(found, limit);

@@ -47,7 +47,6 @@ typedef struct case_index {                      /* zeroed: of no list */
 void   case_index_make(case_index *self, const row_list *list, const row_list *like);
 void   case_index_free(case_index *self);
 
-const char *case_cell(const row *of, row_column column, char text[CELL_ROOM]);       /* as cell_text */
 const char *case_policy(const row *of);
 /* Both O(log rows) and the answer. The first line of the row's case, but that its policy is this one; SIZE_MAX: there
    is none. All such rows, in order, in a list that borrows all but .rows: free that. */
