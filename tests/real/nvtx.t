@@ -31,7 +31,7 @@ sub text_of {
 sub compiled { return system(@cc, qw(-Wall -Wextra -pedantic -Werror -I.), @_) == 0 }
 
 # Builds the example with what stands for a text of one of its files; dies where that text is not there. The header is
-# compiled apart, and once.
+# linked as the stress program has it.
 sub built {
     my ($file, $from, $to) = @_;
     for my $name (qw(15_nvtx.c nvtx.h example.h)) {
@@ -42,7 +42,7 @@ sub built {
         open my $copy, '>', "$dir/$name" or die "$dir/$name: $!";
         print $copy $text;
     }
-    return compiled("$dir/15_nvtx.c", "$dir/pool.o", "-L$build/sim", qw(-lcudart -lpthread -ldl -o), "$dir/example");
+    return compiled("$dir/15_nvtx.c", "$build/obj/stress/policy/arena.o", "-L$build/sim", qw(-lcudart -lpthread -ldl -o), "$dir/example");
 }
 
 # Runs it with these VARIABLE=VALUE words: (status, stdout, stderr).
@@ -71,7 +71,6 @@ sub tells_the_truth {
 
 ok(compiled(qw(-shared -fPIC tests/real/nvtx/injection.c -o), "$dir/injection.so"),
    'the library in the place of the tool is built');
-ok(compiled(qw(-DGPUARENA_IMPLEMENTATION -x c -c gpuarena.h -o), "$dir/pool.o"), 'so is the header');
 ok(built(), 'so is the example');
 is_deeply([(run_it())[0, 2]], [0, ''], 'without a tool it runs and says nothing');
 cmp_ok(tells_the_truth('segments'), '<', 240, 'segments: they are fewer than blocks');
