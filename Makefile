@@ -122,9 +122,13 @@ check:  ## the quick tests, under a minute on two processors
 
 needed: $(NEEDED)
 
+# What takes longest begins first, so that no processor waits for it at the end.
+LONGEST = $(addprefix $(BUILD)/tests/,test_space test_schedules test_scripts) tests/compile/compile.t tests/mutation/%.t \
+          tests/real/clients.t tests/real/examples.t tests/scenario/paged_bounds.t tests/cli/cases.t
+
 test: toolkit  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
 	+$(Q)$(RUN_MAKE) needed
-	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(TESTS)
+	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(filter $(LONGEST),$(TESTS)) $(filter-out $(LONGEST),$(TESTS))
 
 # make parse/FILE.c: the compiler looks at it, and builds nothing
 parse/%: FORCE
@@ -406,7 +410,8 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 # tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
 QUICKLY   := $(patsubst -O%,-O0,$(CFLAGS))
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: override CFLAGS := $(QUICKLY)
-$(BUILD)/obj/tests/property/test_space.o: override CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))     # it runs for most of a minute
+# but these two, which run for half a minute each
+$(BUILD)/obj/tests/property/test_space.o $(BUILD)/obj/tests/schedule/test_schedules.o: override CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
 $(BUILD)/obj/stress/%.o $(BUILD)/pic/%.o: OPTIMISED = $(STRESS_CFLAGS)
 $(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/pic/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
