@@ -28,8 +28,8 @@ sub rows_of {
 
 my @commands = (
     ['a replay on async', 1000, sub { ('run', '-w', 'replay:' . trace_of($_[0]), qw(-q -p async --no-timing)) }],
-    ['compare', 500, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
-    ['compare by rules', 500, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
+    ['compare', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
+    ['compare by rules', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
 );
 my @counts = in_parallel([0 .. 2 * @commands - 1], sub {
     my ($name, $count, $words) = @{$commands[$_[0] / 2]};
