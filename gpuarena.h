@@ -5035,26 +5035,29 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
     return 0;
 }
 
-/* A function that is called for each free block, in trees from the last one on. */
+/* A function that is called for each free block, in trees from the last one on; parts of a tree without a
+   block of `least` bytes, which is not 0, are left out. */
 typedef void gpuarena__show(const gpuarena *arena, uint32_t index, void *user);
-static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__show *show, void *user)
+static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, uint64_t least, gpuarena__show *show,
+                                void *user)
 {
-    for (; at; at = gpuarena__node_at(arena, at)->as.tree.low) {
-        uint32_t after = gpuarena__node_at(arena, at)->as.tree.high;
-        if (after) gpuarena__tree_each(arena, after, show, user);
+    const gpuarena__node *node = gpuarena__node_at(arena, at);
+    for (; node->as.tree.longest >= least; node = gpuarena__node_at(arena, at)) {
+        gpuarena__tree_each(arena, node->as.tree.high, least, show, user);
         show(arena, at, user);
+        at = node->as.tree.low;
     }
 }
 
-/* Calls `show` for the free blocks of a record, leaving out classes below `least` bytes. */
+/* Calls `show` for the free blocks of a record, leaving out most of those below `least` bytes. */
 GPUARENA__INLINE void gpuarena__blocks_each(const gpuarena *arena, uint32_t record, uint64_t least,
                                             gpuarena__show *show, void *user)
 {
     const gpuarena__bins *bins;
     uint32_t n, number, slot, index;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++) {
-        gpuarena__tree_each(arena, bins->root[1], show, user);
-        gpuarena__tree_each(arena, bins->root[0], show, user);
+        gpuarena__tree_each(arena, bins->root[1], least, show, user);
+        gpuarena__tree_each(arena, bins->root[0], least, show, user);
         number = gpuarena__bin_of(least).number;
         for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
             uint64_t taken = bins->digests[number];
@@ -6445,7 +6448,7 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
     return seen.page_count;
 }
 
-/* The number of quiet idle pages outside the whole pages around [begin, end). O(quiet free blocks). */
+/* The number of quiet idle pages outside the whole pages around [begin, end). O(quiet idle blocks). */
 static uint64_t gpuarena__quiet_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint32_t index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX);

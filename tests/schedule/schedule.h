@@ -6,7 +6,7 @@
 
 #include <ucontext.h>
 #include "stress/base/splitmix64.h"
-#include "tap.h"
+#include "tests/support/tap.h"
 
 enum { SCHEDULE_FIBERS = 4, SCHEDULE_NOBODY = -1, SCHEDULE_CHANGES = 3, SCHEDULE_MAX_STEPS = 20000 };
 enum { SCHEDULE_TRACE = 4096, SCHEDULE_SEEN_LOG2 = 18 };

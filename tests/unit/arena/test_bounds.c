@@ -23,11 +23,11 @@ void __cyg_profile_func_exit(void *function, void *site) { (void)function; (void
 
 enum { FEW = 1000, MANY = 16 * FEW, PARTS = 5 };
 
-/* ---- a device with any number of segments, which keeps no books, and is done with all work at once */
+/* ---- a device with any number of segments and handles, which keeps no books, and is done with all work at once */
 
 static struct {
     gpuarena_driver table;
-    uint64_t next, count;                        /* the next address, which rises or falls, and of segments */
+    uint64_t next, count;                        /* the next address, which rises or falls; of all */
     int falling, refuses;
 } device;
 
@@ -56,6 +56,45 @@ static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, voi
     if (device.refuses) return GPUARENA_STATUS_FAILED;
     device.count--;
     return GPUARENA_STATUS_DONE;
+}
+
+static int bare_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
+{
+    (void)alignment;
+    return bare_obtain(self, GPUARENA_MEMORY_DEVICE, address, bytes, NULL);
+}
+
+static int bare_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    return bare_give_back(self, GPUARENA_MEMORY_DEVICE, address, bytes, NULL);
+}
+
+static int bare_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    (void)self, (void)bytes, (void)traits;
+    *page = ++device.count;
+    return GPUARENA_STATUS_DONE;
+}
+
+static int bare_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    (void)page;
+    return bare_give_back(self, GPUARENA_MEMORY_DEVICE, NULL, bytes, NULL);
+}
+
+static int bare_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+{
+    return (void)self, (void)address, (void)bytes, (void)page, GPUARENA_STATUS_DONE;
+}
+
+static int bare_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
+{
+    return bare_map(self, address, bytes, mode);
+}
+
+static int bare_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    return bare_map(self, address, bytes, 0);
 }
 
 static int done_event(const gpuarena_driver *self, void *event)
@@ -100,7 +139,8 @@ static void open_arena(const char *text)
 {
     gpuarena_config config = GPUARENA_INIT;
     const gpuarena_driver table = {
-        .memory = { bare_info, bare_obtain, bare_give_back },
+        .page_bytes = MIB(2), .memory = { bare_info, bare_obtain, bare_give_back },
+        .vm = { bare_reserve, bare_release, bare_create, bare_destroy, bare_map, bare_access, bare_unmap },
         .events = { done_create, done_event, done_record, done_event, done_event, done_stream_wait, done_device_wait }
     };
     memset(&device, 0, sizeof device);
@@ -175,6 +215,28 @@ static void test_class(void)
     for (int at = 0; at < 2; at++)
         judge(pair_steps(FEW, rows[at].bytes, rows[at].result), pair_steps(MANY - 1, rows[at].bytes, rows[at].result),
               2, rows[at].name);
+}
+
+/* ---- growth of paged memory, beside free blocks that are less than a page, each between live ones */
+
+static uint64_t growth_cost(int count)
+{
+    gpuarena_stats before, after;
+    open_arena("backing=paged,limit=256G,idle=100%");
+    for (int at = 0; at < count; at++) {
+        blocks[at] = take(KIB(512), NULL);
+        (void)take(KIB(512), NULL);
+    }
+    for (int at = 0; at < count; at++) drop(blocks[at], NULL);
+    gpuarena_get_stats(arena, &before);
+    steps = 0;
+    for (int at = 0; at < 16; at++) (void)take(MIB(4), NULL);
+    uint64_t taken = steps;
+    gpuarena_get_stats(arena, &after);
+    CHECK_U64(after.reserved_bytes - before.reserved_bytes, >=, MIB(4 * 15));
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    (void)close_arena();
+    return taken;
 }
 
 /* ---- figures, where free blocks of several streams lie side by side */
@@ -253,6 +315,7 @@ static void test_refused(void)
 int main(void)
 {
     test_class();
+    judge(growth_cost(FEW), growth_cost(MANY), 1.5, "growth beside free blocks");
     judge(figures_cost(FEW), figures_cost(MANY), 1.0, "get_stats with three streams");
     test_segments(0);
     test_segments(1);
