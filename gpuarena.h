@@ -410,8 +410,8 @@
    each 2 MiB reserved, or 17 for each 2 MiB of paged addresses; with several streams, about 15 KiB for each,
    reused when nothing waits for an old one; once there are heaps, 15 KiB more for each stream, and
    about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
-   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
-   about 50 KiB for each arena. */
+   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of, and
+   about 550 bytes more while a plan is made of it; and about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -7698,7 +7698,8 @@ static size_t gpuarena__pack_reserve(gpuarena *arena, gpuarena__pack *pack, uint
         room += pack->lists[list].count;
     }
     bytes = (room + 1) * sizeof *pack->taken;
-    pack->taken = room > UINT32_MAX ? NULL : (gpuarena__taken *)gpuarena__host_alloc(arena, bytes);
+    if (room >= UINT32_MAX / sizeof *pack->taken) return 0;          /* 4 GiB are more than a plan is worth */
+    pack->taken = (gpuarena__taken *)gpuarena__host_alloc(arena, bytes);
     return pack->taken ? bytes : 0;
 }
 
