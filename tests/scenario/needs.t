@@ -94,7 +94,8 @@ sub batches {
 # A workload's row on one policy, on a device of 16 GiB unless said otherwise.
 sub on {
     my ($policy, $workload, @words) = @_;
-    return run_row('-w', $workload, '-p', $policy, '--device', 'sim:16G', @words);
+    my $run = stress('run', '-w', $workload, '-p', $policy, '--device', 'sim:16G', @words, qw(-q --no-timing --out csv=-));
+    return (rows($run->{out}))[0];
 }
 
 # The highest footprint of these workloads on one policy; where one is not served, more than any.
