@@ -86,7 +86,7 @@ sub batches {
         my $bytes = $_ * 640 * 1024;
         $first += 24;
         (allocs($first, ($bytes) x 24), frees($first .. $first + 23));
-    } 1, 2, 4, 8, 16, 32, 64, 90, 92, 94);
+    } 1, 2, 4, 8, 16, 32, 64, 90, 93, 96);
 }
 
 # ---- runs
@@ -117,7 +117,8 @@ sub with {
 
 my $train = 'train:steps=2,layers=8,hidden=2048';
 
-# A need; its verdicts on raw, bfc, segments and paged; of a policy that must fail, or nothing; what passes; and whether a policy does.
+# A need: its name; the verdicts on raw, bfc, segments and paged, and on one more policy, if its name follows; what is
+# asked; and a function that tells whether a policy passes.
 my @needs = (
     [limit => 'FPPP', '', '5000 MiB are never passed, and all of them are to be had', sub {
         my ($bytes, $policy) = (5000 * MIB, with($_[0], '5000M'));
@@ -155,7 +156,7 @@ my @needs = (
         my $limit = int(1.15 * on('raw', @of)->{requested_peak_bytes} / (2 * MIB)) * 2 . 'M';
         return all_ok(map { on(with($_[0], $limit, $_), @of) } '', 'growth=fixed');
     }],
-    [walls => 'PFPP', '', 'half of what is free, in pieces, is served in one; or refused as fragmented, as `predict` tells', sub {
+    [walls => 'PFPP', '', 'half of what is free, in pieces, is served in one, or refused as fragmented', sub {
         my $pieces = trace('walls', allocs(0, (32 * MIB) x 32), frees(map { 2 * $_ } 0 .. 15), "a 32 @{[256 * MIB]} 0");
         my $row = on(with($_[0], '1G'), $pieces, '--device', 'sim:2G');
         return 1 if $row->{status} eq 'ok';

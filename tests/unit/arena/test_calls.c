@@ -171,8 +171,12 @@ static void test_walk(void)
         visits some = { 0, at % 2 ? all.calls : 1, answers[at / 2] };
         CHECK(gpuarena_walk(arena_now(), visit, &some) == some.answer && some.calls == some.stop_at);
     }
+    visits under_lock = { 0, 0, GPUARENA_OK };
+    script("fail every host");                   /* no copy can be made: the walk looks at the blocks themselves */
+    CHECK(!gpuarena_walk(arena_now(), visit, &under_lock) && under_lock.calls == all.calls);
     gpuarena_last_failure(arena_now(), &failure);
     CHECK(!failure.serial);
+    script("heal");
     script_end();
 }
 

@@ -68,7 +68,7 @@ static void test_in_force(void)
     gpuarena_config values, again;
     char text[256], text_again[256];
     gpuarena *arena = NULL;
-    script("device 1G plain; arena; limit none");
+    script("device 1G plain; arena");
     memset(&values, 0x5A, sizeof values);
     gpuarena_get_config(arena_now(), &values);
     CHECK_MSG(!strcmp(values.name, "arena") && !values.environment[0], "name, environment");

@@ -49,7 +49,8 @@ static const char *check_of(void)
     gpuarena_failure failure;
     if (gpuarena_check(arena, message, sizeof message) == GPUARENA_OK) return message[0] ? "a message" : "";
     gpuarena_last_failure(arena, &failure);
-    return failure.result == GPUARENA_CORRUPT && !strcmp(failure.detail, message) ? message : "another failure";
+    return failure.result == GPUARENA_CORRUPT && !strcmp(failure.detail, message) && !strcmp(failure.arena, "arena")
+         ? message : "another failure";
 }
 
 /* The check names what is wrong, perhaps with figures behind it, and nothing when it is right again. */

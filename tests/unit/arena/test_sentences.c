@@ -8,8 +8,8 @@
      record RESULT REASON NAME=..  gpuarena_failure_text of a record of this
      script COMMANDS        the last failure of commands as in scripts, behind those of two_arenas below
      call CALL              the failure of one of CALLS below, on the same arenas
-     report FORMAT COMMANDS the report of the latest arena of a script, text or json; of what any change to the header
-                            changes, there are dots
+     report FORMAT COMMANDS the report of the latest arena of a script, text or json; dots stand for the version and
+                            host_bytes
    Other tests ask for results, reasons and numbers. */
 #include "script_run.h"
 
@@ -120,30 +120,6 @@ static void last_said(const gpuarena *arena)
 
 /* ---- cases of the file */
 
-/* A refused text changes nothing, and a message ends within its bounds. */
-static void answer_parse(char *text)
-{
-    gpuarena_config config, before;
-    char small[8];
-    memset(&config, 0x11, sizeof config);
-    before = config;
-    strcpy(answer, "no message");
-    gpuarena_result result = gpuarena_config_parse(text, &config, answer, sizeof answer);
-    if (result != GPUARENA_OK) {
-        (void)gpuarena_config_parse(text, &config, small, sizeof small);
-        if (strncmp(small, answer, sizeof small - 1) || small[sizeof small - 1]) strcpy(answer, "another beginning");
-        if (result != GPUARENA_INVALID_CONFIG) strcpy(answer, "another result");
-        if (memcmp(&config, &before, sizeof config)) strcpy(answer, "refused, and changed");
-        return;
-    }
-    if (answer[0]) {
-        strcpy(answer, "a message, though all is well");
-        return;
-    }
-    memset(&config, 0, sizeof config);
-    say(gpuarena_config_parse(text, &config, NULL, 0) ? "not always ok: " : "ok: ", NULL, &config);
-}
-
 /* X(name, field, how many values it has, 0: a size; is it a share) */
 #define FIELDS(X) \
     X(backing, backing, 6, 0) X(growth, growth, 5, 0) X(streams, streams, 4, 0) X(share, share, 3, 0) \
@@ -160,6 +136,43 @@ static const member fields[] = {
 #undef X
     { "name", IN(gpuarena_config, name), 1, 0 }, { "zero_begin", IN(gpuarena_config, zero_begin), 1, 0 },
     { "zero_end", IN(gpuarena_config, zero_end), 1, 0 } };
+
+/* Tells whether fields whose keys a text does not name are as they were: filled so. */
+static int others_are(const char *text, const gpuarena_config *config, int fill)
+{
+    for (size_t at = 0; at < COUNT(fields); at++) {
+        char key[16];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(fields[at].name, "_"), fields[at].name);
+        const unsigned char *field = (const unsigned char *)config + fields[at].offset;
+        for (size_t byte = 0; byte < fields[at].bytes; byte++)
+            if (!strstr(text, key) && field[byte] != fill) return 0;
+    }
+    return 1;
+}
+
+/* A text changes what it names, a refused one nothing, and a message ends within its bounds. */
+static void answer_parse(char *text)
+{
+    gpuarena_config config, before;
+    char small[8];
+    memset(&config, 0x11, sizeof config);
+    before = config;
+    strcpy(answer, "no message");
+    gpuarena_result result = gpuarena_config_parse(text, &config, answer, sizeof answer);
+    if (result != GPUARENA_OK) {
+        (void)gpuarena_config_parse(text, &config, small, sizeof small);
+        if (strncmp(small, answer, sizeof small - 1) || small[sizeof small - 1]) strcpy(answer, "another beginning");
+        if (result != GPUARENA_INVALID_CONFIG) strcpy(answer, "another result");
+        if (memcmp(&config, &before, sizeof config)) strcpy(answer, "refused, and changed");
+        return;
+    }
+    if (answer[0] || !others_are(text, &config, 0x11)) {
+        strcpy(answer, answer[0] ? "a message, though all is well" : "a field has changed that it does not name");
+        return;
+    }
+    memset(&config, 0, sizeof config);
+    say(gpuarena_config_parse(text, &config, NULL, 0) ? "not always ok: " : "ok: ", NULL, &config);
+}
 
 /* Sets fields of the configuration, or the driver's page_bytes. `without` clears an entry of the driver, or a
    function for host memory. 0: there is no such name. */
@@ -276,6 +289,9 @@ static void answer_report(char *text)
     wrong += gpuarena_report(arena_now(), format, write_piece, &second) != GPUARENA_OK || strcmp(answer, again);
     gpuarena_last_failure(arena_now(), &after);
     if (wrong || before.serial != after.serial) strcpy(answer, "not the same at every call");
+    size_t ends = strlen(answer);
+    int is_whole = ends > 1 && answer[ends - 1] == '\n' && answer[ends - 2] != '\n';
+    if (!is_whole) strcpy(answer, "does not end with its last line");
     veil(answer, "\"version\":\"");
     veil(answer, "\"host_bytes\":");
 }
@@ -312,6 +328,7 @@ static gpuarena *mine, *other;
 static void *out;
 static gpuarena_tag_stats tag_stats;
 static gpuarena_block found;
+static gpuarena_config some_config;
 
 #define CALLS(X) \
     X(gpuarena_create(NULL, NULL)) \
@@ -333,6 +350,7 @@ static gpuarena_block found;
     X((gpuarena_tag("12345678901234567890123456789012"), GPUARENA_INVALID_ARGUMENT)) \
     X(gpuarena_config_parse(NULL, NULL, NULL, 0)) \
     X(gpuarena_config_parse("", NULL, NULL, 0)) \
+    X(gpuarena_config_parse(NULL, &some_config, NULL, 0)) \
     X(gpuarena_driver_cuda(0, NULL)) \
     X(create_under((gpuarena *)(void *)&found, NULL)) \
     X(create_under(other, &(gpuarena_driver){ .device = 7 }))
@@ -393,7 +411,7 @@ static void put_answer(void)
 /* Writes the cases of a file with their answers to `whole`. Returns how many there are. */
 static int answer_all(FILE *file)
 {
-    char line[1024];
+    char line[2048];
     int count = 0;
     while (fgets(line, sizeof line, file)) {
         if (line[0] == '>') continue;
