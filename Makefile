@@ -300,7 +300,7 @@ $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIBRARY) $(call LINK_CUDART,$(RPATH)) $(LIBS)
 
 # With the toolkit, examples are programs of a user: header and libcudart, and nothing else. Each holds the implementation,
-# which is compiled once for all that are in C or CUDA: DONE leaves it out. The one in C++ stays whole.
+# which is compiled once for all that are in C: DONE leaves it out. Those in C++ and CUDA stay whole.
 IMPLEMENTATION := $(BUILD)/obj/stress/policy/arena.o
 $(BUILD)/obj/examples/%.o: override CPPFLAGS += -DGPUARENA_IMPLEMENTATION_DONE
 $(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(IMPLEMENTATION) $(if $(CUDA),,$(LIBRARY)) | $(CUDART)
@@ -308,10 +308,10 @@ $(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(IMPLEMENTATION
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
 
-$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu $(IMPLEMENTATION) examples/example.h examples/gpuarena.hpp | $(CUDART)
+$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	$(Q)$(NVCC) -std=c++17 -I. -DGPUARENA_IMPLEMENTATION_DONE -cudart shared -L$(BUILD)/sim -o $@ $< $(IMPLEMENTATION) -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+	$(Q)$(NVCC) -std=c++17 -I. -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
 
 $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): private OPTIMISED = -O0
 $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): $(BUILD)/%: %.cc gpuarena.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)

@@ -114,6 +114,7 @@ my @modes = (
 );
 my @modes_of_c = (
     ['over the locks of a test',         'locks.c'],
+    ['an example, whole',                '../../examples/04_drop_in.c'],
 );
 my @modes_of_cxx = (
     ['user inside extern "C"',           'inside_extern_c.cc'],
