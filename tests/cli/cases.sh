@@ -3,7 +3,7 @@
 # Whether this build is with CUDA.
 with_cuda() { [ "$WITH_CUDA" = 1 ]; }
 
-# Whether this is the build in which what depends on no build runs.
+# Whether cases run that answer the same in every build: not under sanitizers, without CUDA, or for coverage.
 once() { case $BUILT in */asan | */nocuda | */coverage) false;; esac; }
 
 # The program refuses these words: its one line on stderr; said where the exit status is not 2.
@@ -46,8 +46,8 @@ confirm() { key=$1 of=$2 policies=$3 same=requested_peak_bytes,driver_calls,rema
             END { print (head == "okoom" ? "ok" : head), same, $6, $7 }' .said)" ] || sed 's/^/run: /' .said
     done <.found; }
 
-# A failure in fewer operations: the sizes that are told, the exit status, and how the line ends that shows it again; of what is left,
-# in `small`, the lines without which the failure would be the same: there should be none. Of the first two hundred.
+# Shrinks a failure, into `small`, and shows: how many operations there were before and after, the exit status, what the line
+# `repro:` answers, and of the first two hundred lines that are left those that could be left out: there should be none.
 shrunk() { stress shrink "$@" --out trace=small >.said 2>.err; code=$?; grep -E '^(before|after)' .said
     again="$(sed -n 's/^repro: //p' .err) -q --no-timing --out csv=.rows" told=status,oom_requested_bytes,oom_reason
     eval "$again" 2>.err; echo "exit $code, again $? $(columns $told <.rows)"; ended=$(columns $told <.rows)
