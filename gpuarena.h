@@ -411,7 +411,7 @@
    reused when nothing waits for an old one; once there are heaps, 15 KiB more for each stream, and
    about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
    forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of, and
-   about 550 bytes more while a plan is made of it; and about 50 KiB for each arena. */
+   up to 1 KiB more while a plan is made of it; and about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -1129,8 +1129,9 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
    the repetition before ends, and none begins. See PLANS in the manual.
      Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
-                packed, at once or after it has given up its memory, about 2 ms for 1,000 allocations of the
-                step, or a few times that, after which packing is given up; else constant.
+                packed, at once or after it has given up its memory, about 3 ms for 1,000 allocations of a
+                training step; where blocks live at random up to 0.1 s, or 25 ms for 1,000 if that is more,
+                after which packing is given up; else constant.
      Driver     when a plan is made or packed, the groups vm and events, capture.active and memory.info: idle
                 pages move, and those beyond the peak go back. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
@@ -7404,7 +7405,7 @@ typedef struct gpuarena__pack {
     uint32_t windows;                            /* window `windows` is the first allocation alone: 2^n */
     gpuarena__list *lists;
     gpuarena__taken *taken;                      /* by list, and by offset; neighbours in a list are one */
-    uint64_t looks;                              /* into lists */
+    uint64_t looks;                              /* into lists, and what is passed or moved there */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
     uint64_t end;                                /* what lies above has no memory, in units */
 } gpuarena__pack;
@@ -7413,7 +7414,8 @@ enum {
     GPUARENA__PACK_LISTS = 2 * 21 * (2 + 2 * 2), /* of a block at most: of two times, which have on each of 21
                                                     levels two parts, each with two lists, and two windows
                                                     around parts */
-    GPUARENA__PACK_LOOKS = 512                   /* packing is given up after so many for each allocation */
+    GPUARENA__PACK_LOOKS = 512,                  /* packing is given up after so many for each allocation, */
+    GPUARENA__PACK_LOOKS_LEAST = 1 << 21         /*   and so many in all */
 };
 
 /* Sorts blocks by their keys, in descending order. */
@@ -7422,6 +7424,8 @@ static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t 
     GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
+/* Writes down the lists of a part. What is taken throughout it is also taken at some time in it, so one list
+   says what is taken already. */
 static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *lists)
 {
     lists[0] = 2 * window + 1;
@@ -7467,7 +7471,7 @@ static gpuarena__taken *gpuarena__pack_above(const gpuarena__pack *pack, uint32_
     return first + (count && first->end <= offset);
 }
 
-static const gpuarena__taken *gpuarena__pack_end(const gpuarena__pack *pack, uint32_t list)
+static const gpuarena__taken *gpuarena__list_end(const gpuarena__pack *pack, uint32_t list)
 {
     return pack->taken + pack->lists[list].start + pack->lists[list].count;
 }
@@ -7476,12 +7480,13 @@ static const gpuarena__taken *gpuarena__pack_end(const gpuarena__pack *pack, uin
 static void gpuarena__pack_take(gpuarena__pack *pack, uint32_t list, uint64_t offset, uint64_t end)
 {
     gpuarena__taken *at = gpuarena__pack_above(pack, list, offset - (offset != 0)), *past = at;
-    const gpuarena__taken *last = gpuarena__pack_end(pack, list);
+    const gpuarena__taken *last = gpuarena__list_end(pack, list);
     for (; past < last && past->offset <= end; past++) {
         offset = gpuarena__min(offset, past->offset);
         end = gpuarena__max(end, past->end);
     }
     memmove(at + 1, past, (size_t)(last - past) * sizeof *at);
+    pack->looks += (uint64_t)(last - past) / 64;             /* so many are moved in the time of a look */
     at->offset = offset;
     at->end = end;
     pack->lists[list].count += (uint32_t)(at + 1 - past);
@@ -7496,11 +7501,12 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
     for (agree = 0; agree < count; agree++) {
         uint32_t list = lists[--next];
         const gpuarena__taken *at = gpuarena__pack_above(pack, list, offset),
-                              *last = gpuarena__pack_end(pack, list);
+                              *last = gpuarena__list_end(pack, list);
         if (!next) next = count;
         for (; at < last && at->offset < offset + one->units; at++) {
             offset = at->end;
             agree = 0;
+            pack->looks++;
         }
         pack->looks++;
     }
@@ -7510,7 +7516,8 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
 /* Tells whether packing has taken longer than a plan is worth. */
 static int gpuarena__pack_is_long(const gpuarena__pack *pack)
 {
-    return pack->looks > (uint64_t)GPUARENA__PACK_LOOKS * pack->count;
+    uint64_t most = (uint64_t)GPUARENA__PACK_LOOKS * pack->count;
+    return pack->looks > gpuarena__max(most, GPUARENA__PACK_LOOKS_LEAST);
 }
 
 /* Takes everything out of the lists. */
@@ -7594,12 +7601,15 @@ static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
     }
 }
 
-/* Enters a gap: addresses that no block gets, at any time. */
+/* Enters a gap in both lists of the whole step: addresses that no block gets, at any time. */
 static void gpuarena__pack_gap(gpuarena__pack *pack, uint64_t end)
 {
-    gpuarena__taken *gap = &pack->taken[pack->lists[2].start + pack->lists[2].count++];
-    gap->offset = pack->end;
-    gap->end = end;
+    uint32_t list;
+    for (list = 2; list < 4; list++) {
+        gpuarena__taken *gap = &pack->taken[pack->lists[list].start + pack->lists[list].count++];
+        gap->offset = pack->end;
+        gap->end = end;
+    }
 }
 
 /* The gaps between what a plan may have for a stream: what is free for it, or was allocated in the step that
@@ -7631,13 +7641,14 @@ static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, con
 static int gpuarena__pack_keep(gpuarena__pack *pack)
 {
     uint32_t at, left = 0;
-    for (at = 0; at < pack->count; at++) {
+    for (at = 0; at < pack->count && !gpuarena__pack_is_long(pack); at++) {
         uint32_t block = pack->order[at];
         const gpuarena__packed *one = &pack->blocks[block];
         if (gpuarena__pack_find(pack, one, one->offset) == one->offset)
             gpuarena__pack_put(pack, block, one->offset);
         else pack->order[left++] = block;
     }
+    if (at < pack->count) return 0;
     for (at = 0; at < left && !gpuarena__pack_is_long(pack); at++) {
         uint32_t block = pack->order[at];
         gpuarena__pack_put(pack, block, gpuarena__pack_find(pack, &pack->blocks[block], 0));
@@ -7681,14 +7692,14 @@ static int gpuarena__pack_twice(gpuarena__pack *pack)
     return 1;
 }
 
-/* Allocates the lists: each has room for all blocks that may be entered, and list 2 for so many gaps, too.
-   Returns the bytes. 0: no host memory. */
+/* Allocates the lists: each has room for all blocks that may be entered, and those of the whole step for so
+   many gaps, too. Returns the bytes. 0: no host memory. */
 static size_t gpuarena__pack_reserve(gpuarena *arena, gpuarena__pack *pack, uint32_t gaps)
 {
     uint32_t lists[GPUARENA__PACK_LISTS], at, list;
     size_t bytes, room = 0;
     gpuarena__pack_clear(pack);
-    pack->lists[2].count = gaps;
+    pack->lists[2].count = pack->lists[3].count = gaps;
     for (at = 0; at < pack->count; at++) {
         uint32_t count = gpuarena__pack_lists(pack, &pack->blocks[at], 1, lists);
         while (count) pack->lists[lists[--count]].count++;

@@ -162,10 +162,9 @@ void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t c
 void devmem_destroy(devmem *memory)
 {
     devmem_clear(memory);
-    for (uint64_t at = memory->reserved.origin.bytes; memory->mapping_count > 0; at += SIM_GRANULE) {
-        devmem_mapping *left = devmem_behind(memory, at);
-        if (left) devmem_unmap(memory, left);
-    }
+    for (size_t leaf = 0; leaf < memory->leaf_count; leaf++)
+        for (int at = 0; memory->leaves[leaf] && at < DEVMEM_LEAF; at++)
+            if (memory->leaves[leaf][at]) devmem_unmap(memory, memory->leaves[leaf][at]);
     while (memory->pages) devmem_give_page(memory, memory->pages);
     addresses_clear(&memory->reserved);
     for (size_t i = 0; i < memory->leaf_count; i++) free(memory->leaves[i]);

@@ -419,7 +419,6 @@ int event_record(sim_device *device, const void *value, stream_queue *at)
     return SIM_SUCCESS;
 }
 
-
 int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns)
 {
     int code;

@@ -117,7 +117,9 @@ my @packing = (
      q@        if (right && right != left) lists[count++] = 2 * right;@],
     ['a block of two steps is entered in one', q@return one->wrap ? count + gpuarena__pack_time(@,
      q@return one->wrap && !enters ? count + gpuarena__pack_time(@],
-    ['packing goes on for ever', q@return pack->looks > (uint64_t)GPUARENA__PACK_LOOKS * pack->count;@, q@return 0;@],
+    ['packing goes on for ever', q@return pack->looks > gpuarena__max(most, GPUARENA__PACK_LOOKS_LEAST);@, q@return !most;@],
+    ['a block that is there throughout the step is placed across gaps', q@for (list = 2; list < 4; list++) {@,
+     q@for (list = 2; list < 3; list++) {@],
 );
 
 planted(test => 'tests/unit/arena/test_section_packing.c', mistakes => \@packing);

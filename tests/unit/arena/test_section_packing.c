@@ -86,6 +86,8 @@ static uint64_t peak_of(const placed *blocks, uint32_t count, uint32_t times)
 
 /* ---- drawn steps */
 
+static placed blocks[200];
+
 /* No two blocks of a size live as long, so that their order is certain. */
 static void draw_step(uint32_t count, uint32_t sizes)
 {
@@ -107,22 +109,22 @@ static void draw_step(uint32_t count, uint32_t sizes)
     }
 }
 
-static int pack(gpuarena *arena, gpuarena__pack *pack, uint32_t count)
+static int pack(gpuarena *arena, gpuarena__pack *pack, uint32_t count, int keeps)
 {
     gpuarena__plan plan;
     memset(&plan, 0, sizeof plan);
     memset(pack, 0, sizeof *pack);
     plan.seen.list = list;
     plan.seen.count = count;
-    return gpuarena__pack_make(arena, pack, &plan, 1, 0);
+    plan.fresh.serial = UINT64_MAX / 2;          /* no live block of the arena is of the step */
+    return gpuarena__pack_make(arena, pack, &plan, 1, keeps);
 }
 
 static void test_each_lies_as_low_as_it_can(gpuarena *arena)
 {
-    static placed blocks[100];
     int wrong = 0, wraps = 0, tiny = 0, again = 0;
     for (uint32_t step = 0; step < 600; step++) {
-        uint32_t count = 1 + (uint32_t)(draw() % 100), blocks_count = 0;
+        uint32_t count = step % 8 ? 1 + (uint32_t)(draw() % 100) : 1U << draw() % 7, blocks_count = 0;
         gpuarena__pack packed;
         draw_step(count, step % 2 ? 4 : 1000);
         for (uint32_t at = 0; at < count; at++)
@@ -138,7 +140,7 @@ static void test_each_lies_as_low_as_it_can(gpuarena *arena)
             again += top < first;
             if (top >= first) top = place_slowly(blocks, blocks_count, peak, 0);
         }
-        wrong += !pack(arena, &packed, count) || packed.top != top || packed.peak != peak;
+        wrong += !pack(arena, &packed, count, 0) || packed.top != top || packed.peak != peak;
         for (uint32_t at = 0; at < blocks_count; at++) {
             wrong += list[blocks[at].from].address != 1 + (blocks[at].offset << UNIT_LOG2);
             tiny += blocks[at].units <= peak >> 16;
@@ -148,6 +150,93 @@ static void test_each_lies_as_low_as_it_can(gpuarena *arena)
     CHECK_MSG(wraps > 1000 && tiny > 100 && again > 10,
               "%d from step to step, %d tiny, %d steps packed in the other order", wraps, tiny, again);
 }
+
+/* ---- where they lay, between what others have: for the slowest way, blocks that are there at all times */
+
+static uint32_t gap_count;
+static uint64_t memory_end;
+
+static gpuarena_result note_gap(const gpuarena_block *block, void *user)
+{
+    uint64_t offset = (uint64_t)(uintptr_t)block->ptr >> UNIT_LOG2, units = block->bytes >> UNIT_LOG2;
+    uint64_t begin = gap_count ? offset : 0;     /* the first gap begins at 0 */
+    (void)user;
+    if (block->state == GPUARENA_STATE_FREE || block->state == GPUARENA_STATE_PENDING) memory_end = offset + units;
+    else blocks[gap_count++] = (placed){ 0, UINT32_MAX, 0, offset + units - begin, begin };
+    return GPUARENA_OK;
+}
+
+/* Blocks of a step that lie in the arena's free memory, or beside it. Some are there throughout the step. */
+static void draw_places(uint32_t count)
+{
+    draw_step(count, 8000);
+    for (uint32_t at = 0; at < count; at++) {
+        const placed *gap = &blocks[draw() % gap_count];
+        list[at].units = (uint32_t)(draw() % 60) * 128 + at + 1;             /* no two are of one size */
+        list[at].address = (gap->offset + gap->units + draw() % 4 * 1000) << UNIT_LOG2;
+        if (!at && draw() % 2) list[at].until = count + (uint32_t)(draw() % 2);
+    }
+}
+
+/* No block lies on both sides of where memory ends. */
+static int is_place(uint32_t count, const placed *one, uint64_t offset)
+{
+    return (offset >= memory_end || offset + one->units <= memory_end) && is_free(blocks, count, one, offset);
+}
+
+static void keep_slowly(uint32_t count)
+{
+    uint32_t placed_count = gap_count, left_count = 0;
+    placed *left = blocks + gap_count + count;
+    early = 0;
+    qsort(blocks + gap_count, count, sizeof *blocks, by_size);
+    for (uint32_t at = gap_count; at < gap_count + count; at++) {
+        placed one = blocks[at];
+        if (is_place(placed_count, &one, one.offset)) blocks[placed_count++] = one;
+        else left[left_count++] = one;
+    }
+    for (uint32_t at = 0; at < left_count; at++) {
+        uint64_t lowest = UINT64_MAX;
+        for (uint32_t below = 0; below <= placed_count; below++) {
+            uint64_t offset = below < placed_count ? blocks[below].offset + blocks[below].units : memory_end;
+            if (offset < lowest && is_place(placed_count, &left[at], offset)) lowest = offset;
+        }
+        left[at].offset = lowest;
+        blocks[placed_count++] = left[at];
+    }
+}
+
+static void test_between_others(void)
+{
+    int wrong = 0, moved = 0;
+    for (uint32_t step = 0; step < 120; step++) {
+        uint32_t count = step % 3 ? 1 + (uint32_t)(draw() % 40) : 1U << draw() % 6;
+        gpuarena__pack packed;
+        script("device 1G; arena; a 1..24 i*7%5*512K + 512K");
+        script(step % 2 ? "f 2..23/2" : "f 2..23/3; f 3..23/3");
+        arena_now()->plans.unit_log2 = UNIT_LOG2;
+        gap_count = 0;
+        wrong += gpuarena_walk(arena_now(), note_gap, NULL) != GPUARENA_OK;
+        while (gap_count && blocks[gap_count - 1].offset >= memory_end) gap_count--;     /* nobody's */
+        draw_places(count);
+        for (uint32_t at = 0; at < count; at++) {
+            list[at].record = 1;
+            blocks[gap_count + at] = placed_of(at, count);
+            blocks[gap_count + at].offset = list[at].address >> UNIT_LOG2;
+        }
+        keep_slowly(count);
+        wrong += !pack(arena_now(), &packed, count, 1);
+        for (uint32_t at = gap_count; at < gap_count + count; at++) {
+            wrong += list[blocks[at].from].address != blocks[at].offset << UNIT_LOG2;
+            moved += blocks[at].offset >= memory_end;
+        }
+        script_end();
+    }
+    CHECK_MSG(wrong == 0, "%d blocks of 120 steps lie elsewhere", wrong);
+    CHECK_MSG(moved > 50, "%d find no place in memory that there is", moved);
+}
+
+/* ---- how long it takes */
 
 /* Activations of a forward pass, freed in reverse by the backward pass, and short-lived blocks between them. */
 static void draw_training(uint32_t count)
@@ -167,7 +256,7 @@ static void test_looks(gpuarena *arena)
     gpuarena__pack packed;
     for (int large = 0; large < 2; large++) {
         draw_training(large ? MOST : MOST / 10);
-        CHECK(pack(arena, &packed, large ? MOST : MOST / 10));
+        CHECK(pack(arena, &packed, large ? MOST : MOST / 10, 0));
         looks[large] = packed.looks;
     }
     CHECK_MSG(looks[1] < 400 * (uint64_t)MOST && looks[1] < 30 * looks[0],
@@ -178,7 +267,7 @@ static void test_looks(gpuarena *arena)
         list[at].units = 1 + (uint32_t)(draw() % 400000);
         list[at].until = at + 1 + (uint32_t)(draw() % (MOST - at));
     }
-    CHECK(!pack(arena, &packed, MOST));
+    CHECK(!pack(arena, &packed, MOST, 0));
     CHECK_MSG(packed.looks > 500 * (uint64_t)MOST && packed.looks < 600 * (uint64_t)MOST,
               "lives at random: packing is given up, after %" PRIu64 " looks", packed.looks);
 }
@@ -190,5 +279,6 @@ int main(void)
     test_each_lies_as_low_as_it_can(arena_now());
     test_looks(arena_now());
     script_end();
+    test_between_others();
     return tap_done();
 }
