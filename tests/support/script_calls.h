@@ -947,8 +947,8 @@ static void do_let(words *w)                     /* let NAME = SUM */
 
 enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGURES = 16, EXPECTS = 32, ALONE = 64 };
 
-/* X(verb, form, traits, statement): those of one statement. `thread N`: the calls from now on are thread N's; 0 is the
-   script's own thread. `spoil NAME` changes what a block contains, for tests of scripts. */
+/* X(verb, form, traits, statement): those of one statement. `thread N`: the calls from now on are thread N's; 0 is
+   the script's own thread. `spoil NAME` changes what a block contains, for tests of scripts. */
 #define COMMANDS(X) \
     X(in, "d", 0, world.arena = w->arena) \
     X(destroy, "d", 0, w->result = destroy_arena(w->arena)) \
