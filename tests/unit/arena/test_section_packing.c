@@ -233,7 +233,7 @@ static void test_between_others(void)
         script_end();
     }
     CHECK_MSG(wrong == 0, "%d blocks of 120 steps lie elsewhere", wrong);
-    CHECK_MSG(moved > 50, "%d find no place in memory that there is", moved);
+    CHECK_MSG(moved > 20, "%d find no place in memory that there is", moved);
 }
 
 /* ---- how long it takes */
@@ -250,6 +250,18 @@ static void draw_training(uint32_t count)
     }
 }
 
+/* Lives at random. Of blocks that are kept where they lay, half are in nobody's way, and the others lay at 0. */
+static void draw_lives(int keeps)
+{
+    memset(list, 0, sizeof list);
+    for (uint32_t at = 0; at < MOST; at++) {
+        list[at].record = 1;
+        list[at].units = 1 + (uint32_t)(draw() % 400000);
+        list[at].until = at + 1 + (uint32_t)(draw() % (MOST - at));
+        if (keeps && at % 2) list[at].address = (uint64_t)at << 40;
+    }
+}
+
 static void test_looks(gpuarena *arena)
 {
     uint64_t looks[2];
@@ -261,15 +273,12 @@ static void test_looks(gpuarena *arena)
     }
     CHECK_MSG(looks[1] < 400 * (uint64_t)MOST && looks[1] < 30 * looks[0],
               "training: %" PRIu64 " looks for %d allocations, %" PRIu64 " for a tenth", looks[1], MOST, looks[0]);
-    memset(list, 0, sizeof list);
-    for (uint32_t at = 0; at < MOST; at++) {
-        list[at].record = 1;
-        list[at].units = 1 + (uint32_t)(draw() % 400000);
-        list[at].until = at + 1 + (uint32_t)(draw() % (MOST - at));
+    for (int keeps = 0; keeps < 2; keeps++) {
+        draw_lives(keeps);
+        CHECK(!pack(arena, &packed, MOST, keeps));
+        CHECK_MSG(packed.looks > 500 * (uint64_t)MOST && packed.looks < 600 * (uint64_t)MOST,
+                  "lives at random: packing is given up, after %" PRIu64 " looks", packed.looks);
     }
-    CHECK(!pack(arena, &packed, MOST, 0));
-    CHECK_MSG(packed.looks > 500 * (uint64_t)MOST && packed.looks < 600 * (uint64_t)MOST,
-              "lives at random: packing is given up, after %" PRIu64 " looks", packed.looks);
 }
 
 int main(void)
