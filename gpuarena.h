@@ -7414,8 +7414,8 @@ enum {
     GPUARENA__PACK_LISTS = 2 * 21 * (2 + 2 * 2), /* of a block at most: of two times, which have on each of 21
                                                     levels two parts, each with two lists, and two windows
                                                     around parts */
-    GPUARENA__PACK_LOOKS = 512,                  /* packing is given up after so many for each allocation, */
-    GPUARENA__PACK_LOOKS_LEAST = 1 << 21         /*   and so many in all */
+    GPUARENA__PACK_LOOKS = 512,                  /* packing ends after so many for each block, but not */
+    GPUARENA__PACK_LOOKS_LEAST = 1 << 21         /*   before so many in all */
 };
 
 /* Sorts blocks by their keys, in descending order. */
@@ -7424,8 +7424,8 @@ static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t 
     GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
 }
 
-/* Writes down the lists of a part. What is taken throughout it is also taken at some time in it, so one list
-   says what is taken already. */
+/* Writes down the lists of a window that is a part, as pack_time does. Addresses are entered in both. One of
+   them is asked: what is taken throughout the window is also taken at some time in it. */
 static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *lists)
 {
     lists[0] = 2 * window + 1;
@@ -7433,8 +7433,9 @@ static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *
     return 1 + enters;
 }
 
-/* Writes down the lists in which what is taken at a time is entered; or, with enters 0, those that say what
-   is taken at that time already. Returns how many. */
+/* Writes down lists of a time. enters 1: those in which addresses are entered that are taken throughout that
+   time. enters 0: those that hold, together, all addresses that are taken at some moment of it. Returns how
+   many. */
 static uint32_t gpuarena__pack_time(const gpuarena__pack *pack, uint32_t from, uint32_t to, uint32_t enters,
                                     uint32_t *lists)
 {

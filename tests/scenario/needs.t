@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # Needs: what people ask of GPU memory, and the table of stress/README.md, which says how many of a group's needs pass, of
 # those that apply. What any policy can have is asked here, of runs of four policies, whose verdicts are letters: P, passed;
-# F, failed; -, not its need. What only an arena has, raw fails, and a model is not asked: cases of needs.script answer it,
-# whose titles begin with the need, or the tests that %answered names.
+# F, failed; -, not its need. What only an arena can have counts as failed for raw and for the model. For arenas it is asked
+# by the cases of needs.script whose titles begin with the need, or by the tests that %answered names.
 # It must not know how a policy works, but for which keys it has.
 # Runs once: verdicts do not depend on the build.
 use strict;
