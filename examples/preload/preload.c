@@ -52,12 +52,17 @@ static gpuarena *make_arena(int device)
     return arena;
 }
 
-/* The current device's arena; NULL: there is none. With `inside`. */
-static gpuarena *current_arena(void)
+/* CUDA 12.8 and later have it. */
+extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));
+
+/* The arena of the stream's device, or of the current one: ANY_STREAM, or a runtime that does not tell. NULL:
+   there is none. With `inside`. */
+static gpuarena *arena_of(gpuarena_stream stream)
 {
     gpuarena *arena;
-    int device;
-    if (cudaGetDevice(&device) || device < 0 || device >= DEVICES) return NULL;
+    int device, told = stream != GPUARENA_ANY_STREAM && cudaStreamGetDevice
+                       && !cudaStreamGetDevice((cudaStream_t)stream, &device);
+    if ((!told && cudaGetDevice(&device)) || device < 0 || device >= DEVICES) return NULL;
     pthread_mutex_lock(&preload.lock);
     if (!preload.arena[device] && !preload.refused[device]) {
         preload.process = getpid();
@@ -80,13 +85,13 @@ static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
     return failure.driver_code > 0 ? (cudaError_t)failure.driver_code : cudaErrorInvalidValue;
 }
 
-/* Allocates from the current device's arena. 0: it has none, and the runtime is to be asked. */
+/* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
 static int allocate(void **ptr, size_t bytes, gpuarena_stream stream, cudaError_t *code)
 {
     gpuarena *arena;
     if (inside || !ptr || !bytes) return 0;
     inside++;
-    arena = current_arena();
+    arena = arena_of(stream);
     if (arena) {
         *code = code_of(arena, gpuarena_alloc(arena, ptr, bytes, stream));
         __atomic_fetch_add(&preload.call_count, 1, __ATOMIC_RELAXED);
@@ -182,7 +187,7 @@ EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     uint64_t left, below;
     if (code || inside || !free_bytes || !total_bytes) return code;
     inside++;
-    arena = current_arena();
+    arena = arena_of(GPUARENA_ANY_STREAM);
     if (arena) {
         gpuarena_get_stats(arena, &stats);
         gpuarena_get_config(arena, &config);

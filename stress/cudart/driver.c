@@ -185,8 +185,7 @@ static int context_device(CUcontext context)
     return -1;
 }
 
-/* NULL: of no device. */
-static CUcontext context_of(int ordinal)
+CUcontext driver_context(int ordinal)
 {
     return ordinal < 0 ? NULL : &context_table[ordinal];
 }
@@ -207,7 +206,7 @@ DRIVER(cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device))
 {
     int is_open;
     CUresult code = context ? context_open(device, 1, &is_open) : CUDA_ERROR_INVALID_VALUE;
-    if (code == CUDA_SUCCESS) *context = context_of(device);
+    if (code == CUDA_SUCCESS) *context = driver_context(device);
     return code;
 }
 
@@ -239,7 +238,7 @@ static int context_current(const call_thread *thread)
 
 static int context_get(const call_thread *thread, CUcontext *context)
 {
-    if (context) *context = context_of(context_current(thread));
+    if (context) *context = driver_context(context_current(thread));
     return context ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
@@ -283,7 +282,7 @@ DRIVER(cuCtxPushCurrent, 4000, (CUcontext context))
 static int context_pop(call_thread *thread, CUcontext *context, int *below)
 {
     if (!thread->has_context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context) *context = context_of(thread->device);
+    if (context) *context = driver_context(thread->device);
     *below = thread->stack_count > 0 ? thread->stack[--thread->stack_count] : -1;
     return SIM_SUCCESS;
 }

@@ -38,6 +38,8 @@ typedef struct driver_row {
 void     driver_keep_error(void);
 CUresult driver_answer(cudaError_t code);
 
+CUcontext driver_context(int ordinal);           /* a device's; -1: of no device, NULL */
+
 /* A function that is an expression; and one that is one call of the runtime. */
 #define DRIVER_ANSWERS(name, since, parameters, answer) \
     DRIVER_LIST(#name, name, since) \

@@ -60,6 +60,9 @@ CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                        stream_flags(self.stream, flags))
 CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), call_put(priority, 0))
+#if CUDART_VERSION >= 12080
+CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), call_put(device, self.stream->device))
+#endif
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
    functions here. */

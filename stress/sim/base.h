@@ -127,6 +127,7 @@ typedef enum sim_trait {                         /* of kinds of call: bits, and 
     X(STREAM_GET_ID,          NULL,        cudaStreamGetId,                       999, NONE,           PLAIN) \
     X(STREAM_GET_FLAGS,       NULL,        cudaStreamGetFlags,                    999, NONE,           PLAIN) \
     X(STREAM_GET_PRIORITY,    NULL,        cudaStreamGetPriority,                 999, NONE,           PLAIN) \
+    X(STREAM_GET_DEVICE,      NULL,        cudaStreamGetDevice,                   999, NONE,           PLAIN) \
     X(LAUNCH_HOST_FUNC,       NULL,        cudaLaunchHostFunc,                    999, ISSUE,          PLAIN) \
     X(STREAM_IS_CAPTURING,    NULL,        cudaStreamIsCapturing,                 999, CAPTURE_QUERY,  PLAIN) \
     X(STREAM_CAPTURE_INFO,    NULL,        cudaStreamGetCaptureInfo,              999, CAPTURE_QUERY,  PLAIN) \

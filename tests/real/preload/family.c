@@ -1,4 +1,4 @@
-/* A program that frees memory of a device that is not the current one, and whose child ends by exit; with the
+/* A program that frees and allocates memory of a device that is not the current one, and whose child ends by exit; with the
    argument `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart substitute, with two
    devices and work that takes long. */
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@ static int free_elsewhere(void)
         || cudaMemsetAsync(block, 1, 1 << 20, stream) || cudaStreamQuery(stream) != cudaErrorNotReady) return 1;
     if (cudaSetDevice(0) || cudaFree(block) || cudaGetDevice(&current) || current != 0) return 1;
     printf("after the free: %s\n", cudaGetErrorName(cudaStreamQuery(stream)));
-    return 0;
+    return cudaMallocAsync(&block, 2 << 20, stream) || cudaFreeAsync(block, stream);
 }
 
 static int fork_once(int lingers)
