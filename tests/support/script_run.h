@@ -5,8 +5,6 @@
 
 #include "script_calls.h"
 
-enum { LINE_BYTES = 1000 };
-
 static int is_long;                              /* a long repetition: one command in 16 is followed by an audit */
 
 /* ---- one command, and what it answers */
@@ -223,20 +221,6 @@ static void run_one(const char *text)
     else run_served(text);
 }
 
-/* The text with the value in each place of $NAME. */
-static void put_in(char to[LINE_BYTES], const char *text, const char *name, const char *value)
-{
-    size_t length = 0, name_length = strlen(name);
-    while (*text && length + 1 < LINE_BYTES) {
-        if (*text == '$' && !strncmp(text + 1, name, name_length) && !isalnum((unsigned char)text[1 + name_length])) {
-            length += (size_t)snprintf(to + length, LINE_BYTES - length, "%s", value);
-            text += 1 + name_length;
-        } else to[length++] = *text++;
-    }
-    if (length >= LINE_BYTES) blame("a line is too long");
-    to[length < LINE_BYTES ? length : LINE_BYTES - 1] = '\0';
-}
-
 /* The text for this number of a range or repetition, which `i` and $i stand for; index: how many went before. */
 static void put_number(char to[LINE_BYTES], const char *text, uint64_t i, uint64_t index)
 {
@@ -314,20 +298,11 @@ static void run_command(const char *text)
 static void run_line(const char *text, char separator)
 {
     char command_text[LINE_BYTES];
-    while (*text && !place.trouble[0]) {
-        size_t length = 0;
-        int quoted = 0;
-        text += strspn(text, " ");
-        if (!strncmp(text, "repeat ", 7)) { run_repeat(text + 7); return; }
-        if (!strncmp(text, "when ", 5)) { run_when(text + 5); return; }
-        for (; *text && (quoted || *text != separator) && length + 1 < LINE_BYTES; text++) {
-            quoted ^= *text == '"';
-            command_text[length++] = *text;
-        }
-        while (length && command_text[length - 1] == ' ') length--;
-        command_text[length] = '\0';
-        text += *text != '\0';
-        run_command(command_text);
+    reader in = { text };
+    while (!place.trouble[0] && !at_end(&in)) {
+        if (!strncmp(in.at, "repeat ", 7)) { run_repeat(in.at + 7); return; }
+        if (!strncmp(in.at, "when ", 5)) { run_when(in.at + 5); return; }
+        if (next_command(&in, separator, command_text)) run_command(command_text);
     }
 }
 

@@ -1,5 +1,5 @@
-/* The text of scripts: words, numbers, expressions, and the first thing that is wrong with its place.
-   It must not know what commands and names mean: script_world.h does. Included by script_world.h. */
+/* The text of scripts: commands of a line, words, numbers, expressions, and the first thing that is wrong with its
+   place. It must not know what commands and names mean. Included by script_world.h and script_cases.h. */
 #ifndef TESTS_SCRIPT_TEXT_H
 #define TESTS_SCRIPT_TEXT_H
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_BYTES = 200, TROUBLE_BYTES = 600 };
+enum { NAME_BYTES = 32, WORD_BYTES = 200, LINE_BYTES = 1000, TROUBLE_BYTES = 600 };
 
-typedef struct reader { const char *at; } reader;    /* of one command */
+typedef struct reader { const char *at; } reader;    /* of a line, or of one command */
 
 static struct { const char *file; int line; char trouble[TROUBLE_BYTES]; } place;    /* trouble "": all is well */
 
@@ -56,7 +56,7 @@ static const char *next_word(reader *in, char word[WORD_BYTES])
 }
 
 /* Takes this word, if it is the next one. */
-static int take_word(reader *in, const char *wanted)
+static inline int take_word(reader *in, const char *wanted)
 {
     char word[WORD_BYTES];
     reader ahead = *in;
@@ -72,6 +72,36 @@ static int take_mark(reader *in, const char *mark)
     if (strncmp(in->at, mark, strlen(mark)) != 0) return 0;
     in->at += strlen(mark);
     return 1;
+}
+
+/* Takes the next command out of a line: up to the separator, outside of quotes. 0: there is none. */
+static int next_command(reader *in, char separator, char command[LINE_BYTES])
+{
+    size_t length = 0;
+    int quoted = 0;
+    if (at_end(in)) return 0;
+    for (; *in->at && (quoted || *in->at != separator) && length + 1 < LINE_BYTES; in->at++) {
+        quoted ^= *in->at == '"';
+        command[length++] = *in->at;
+    }
+    while (length && command[length - 1] == ' ') length--;
+    command[length] = '\0';
+    in->at += *in->at != '\0';
+    return 1;
+}
+
+/* The text with the value in each place of $NAME. */
+static void put_in(char to[LINE_BYTES], const char *text, const char *name, const char *value)
+{
+    size_t length = 0, name_length = strlen(name);
+    while (*text && length + 1 < LINE_BYTES) {
+        if (*text == '$' && !strncmp(text + 1, name, name_length) && !isalnum((unsigned char)text[1 + name_length])) {
+            length += (size_t)snprintf(to + length, LINE_BYTES - length, "%s", value);
+            text += 1 + name_length;
+        } else to[length++] = *text++;
+    }
+    if (length >= LINE_BYTES) blame("a line is too long");
+    to[length < LINE_BYTES ? length : LINE_BYTES - 1] = '\0';
 }
 
 /* ---- numbers: 3M, 64K, 1s, 20ms, and sums and products of numbers and names */
@@ -105,6 +135,7 @@ static uint64_t read_name(reader *in)
     return value;
 }
 
+/* With a sign before it, less than 0 as two's complement. */
 static uint64_t read_factor(reader *in)
 {
     skip_spaces(in);
@@ -113,6 +144,7 @@ static uint64_t read_factor(reader *in)
         if (!take_mark(in, ")")) blame("a bracket is not closed");
         return value;
     }
+    if (take_mark(in, "-")) return 0 - read_factor(in);
     if (isdigit((unsigned char)*in->at)) {
         char *end;
         uint64_t value = strtoull(in->at, &end, 10);
@@ -156,7 +188,7 @@ static uint64_t read_sum(reader *in)
 /* ---- `left = right`, or with another sign; both sides may be sums */
 
 /* Reads a sign and what stands to the right of it; 1: it holds. */
-static int read_relation(reader *in, uint64_t left, uint64_t *right)
+static inline int read_relation(reader *in, uint64_t left, uint64_t *right)
 {
     static const char *const signs[] = { "!=", "<=", ">=", "=", "<", ">" };
     for (size_t at = 0; at < sizeof signs / sizeof *signs && !place.trouble[0]; at++) {

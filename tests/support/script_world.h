@@ -8,7 +8,7 @@
 #include "script_device.h"
 #include "script_text.h"
 
-enum { MOST_STREAMS = 10240, MOST_ACTIONS = 64, NAME_BYTES = 32 };
+enum { MOST_STREAMS = 10240, MOST_ACTIONS = 64 };
 enum { STREAM_NULL = -1, STREAM_ANY = -2, STREAM_OWN = -3, STREAM_THREAD = -4 };    /* else its number */
 
 /* Entries begin with their names. */

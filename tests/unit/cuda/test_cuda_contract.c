@@ -37,32 +37,32 @@ static void *find(const char *name)
 }
 
 /* As the table does, device and peers by number. */
-static int set_access(contract *self, const step *at)
+static int set_access(const step *at)
 {
     CUmemAccessDesc descs[64];
     size_t count = 0;
     memset(descs, 0, sizeof descs);
     for (int i = 0; i < 64; i++) {
-        if (i != self->device && !(self->driver->peers >> i & 1)) continue;
+        if (i != world.device && !(world.driver->peers >> i & 1)) continue;
         descs[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
         descs[count].location.id = i;
-        descs[count++].flags = contract_value(self, at->words[3]) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        descs[count++].flags = value_of(at->words[3]) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                      : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     }
     is_libcuda = 1;
-    return (int)cuMemSetAccess(contract_value(self, at->words[1]), contract_value(self, at->words[2]), descs, count);
+    return (int)cuMemSetAccess(value_of(at->words[1]), value_of(at->words[2]), descs, count);
 }
 
 /* A handle is a struct that is handed over whole. */
-static int open_handle(contract *self, step *at)
+static int open_handle(step *at)
 {
-    void *made = (void *)(uintptr_t)CONTRACT_UNTOUCHED;
+    void *opened = (void *)(uintptr_t)UNTOUCHED;
     cudaIpcMemHandle_t handle;
-    memcpy(&handle, self->handles[contract_value(self, at->words[1]) - 1], sizeof handle);
-    on(self->device);
-    int code = (int)cudaIpcOpenMemHandle(&made, handle, at->words[2] ? (unsigned)contract_value(self, at->words[2])
-                                                                     : cudaIpcMemLazyEnablePeerAccess);
-    contract_made(at, 'o', (uint64_t)(uintptr_t)made);
+    memcpy(&handle, world.handles[value_of(at->words[1]) - 1], sizeof handle);
+    on(world.device);
+    int code = (int)cudaIpcOpenMemHandle(&opened, handle, at->words[2] ? (unsigned)value_of(at->words[2])
+                                                                       : cudaIpcMemLazyEnablePeerAccess);
+    made(at, 'o', bench_number(opened));
     return code;
 }
 
@@ -75,12 +75,12 @@ static int other, case_number;                   /* of others: who is asked now 
 
 typedef struct message {
     int   case_number, is_table, leaves;
-    char  text[CONTRACT_TEXT];
+    char  text[LINE_BYTES];
     thing things[TOLD];                          /* handles, and the one descriptor that comes along */
-    unsigned char handles[CONTRACT_HANDLES][GPUARENA_IPC_BYTES];
+    unsigned char handles[MOST_HANDLES][GPUARENA_IPC_BYTES];
 } message;
 
-typedef struct answer { char why[400]; thing made; unsigned char handle[GPUARENA_IPC_BYTES]; } answer;
+typedef struct answer { char why[TROUBLE_BYTES]; thing made; unsigned char handle[GPUARENA_IPC_BYTES]; } answer;
 
 /* Sends bytes, with a descriptor unless it is -1; or receives both. */
 static int pass(int socket, int sends, void *bytes, size_t length, int *fd)
@@ -108,7 +108,7 @@ static int pass(int socket, int sends, void *bytes, size_t length, int *fd)
     return passed == (ssize_t)length;
 }
 
-static void ask_other(contract *self, const char *text, size_t length)
+static void ask_other(const char *text)
 {
     message told;
     answer back;
@@ -116,24 +116,24 @@ static void ask_other(contract *self, const char *text, size_t length)
     int fd = -1, none = -1, count = 0;
     memset(&told, 0, sizeof told);
     told.case_number = case_number;
-    told.is_table = self->driver->classify != NULL;
-    snprintf(told.text, sizeof told.text, "%.*s", (int)length, text);
-    memcpy(told.handles, self->handles, sizeof told.handles);
-    contract_parse(&at, told.text, length);
+    told.is_table = world.driver->classify != NULL;
+    snprintf(told.text, sizeof told.text, "%s", text);
+    memcpy(told.handles, world.handles, sizeof told.handles);
+    parse(&at, text);
     for (int i = 0; i < at.count; i++) {
-        const thing *named = contract_base(self, at.words[i]);
+        const thing *named = base_of(at.words[i]);
         if (!strchr("df", named->kind) || count == TOLD) continue;
         told.things[count++] = *named;
         if (named->kind == 'f') fd = (int)named->value;
     }
     int passed = pass(others[other].socket, 1, &told, sizeof told, &fd)
               && pass(others[other].socket, 0, &back, sizeof back, &none);
-    if (!passed) contract_blame(self, "there is no other process");
-    else if (back.why[0]) contract_blame(self, "%s", back.why);
+    if (!passed) blame("there is no other process");
+    else if (back.why[0]) blame("%s", back.why);
     else if (back.made.kind == 'd') {
-        contract_handle(self, &at, back.handle);
+        keep_handle(&at, back.handle);
         back.made.value = at.made;
-        self->things[self->thing_count++] = back.made;
+        world.things[world.thing_count++] = back.made;
     }
 }
 
@@ -152,11 +152,11 @@ static void leave(void)
 /* ---- what no function of CUDA does */
 
 /* The other process may not look into this one any more. Where that cannot be had, the case ends here. */
-static void hide(contract *self)
+static void hide(void)
 {
-    ask_other(self, "stranger", 8);
-    self->is_over = self->why[0] || prctl(PR_SET_DUMPABLE, 0);
-    self->why[0] = '\0';
+    ask_other("stranger");
+    world.is_over = place.trouble[0] || prctl(PR_SET_DUMPABLE, 0);
+    place.trouble[0] = '\0';
 }
 
 static int limit_files(uint64_t most)
@@ -175,55 +175,54 @@ static uint64_t standard_count(void)
 }
 
 /* A handle like another one, but that this word of 8 bytes says something else. */
-static const uint64_t *reword(contract *self, step *at, const char *word, uint64_t value)
+static const uint64_t *reword(step *at, const char *word, uint64_t value)
 {
     static const char words[] = "magic   process machine device  what    bytes   file    place   ";
     static uint64_t said[GPUARENA_IPC_BYTES / sizeof value];
     const char *found = strstr(words, word);
-    memcpy(said, self->handles[contract_value(self, at->words[1]) - 1], sizeof said);
+    memcpy(said, world.handles[value_of(at->words[1]) - 1], sizeof said);
     if (found) said[(found - words) / 8] = value;
-    else contract_blame(self, "a handle says no %s", word);
-    contract_handle(self, at, said);
+    else blame("a handle says no %s", word);
+    keep_handle(at, said);
     return said;
 }
 
 /* .. but of a file of 4 MiB with this name, which begins with what the handle says. */
-static void forge(contract *self, step *at)
+static void forge(step *at)
 {
     int file = memfd_create(at->words[2], MFD_CLOEXEC);
-    const uint64_t *said = reword(self, at, "file", (uint64_t)file);
+    const uint64_t *said = reword(at, "file", (uint64_t)file);
     if (file < 0 || ftruncate(file, MIB(4)) || pwrite(file, said, GPUARENA_IPC_BYTES, 0) != GPUARENA_IPC_BYTES)
-        contract_blame(self, "there is no file to forge with");
+        blame("there is no file to forge with");
 }
 
-static int call(contract *self, step *at, int *code)
+static int call(step *at, int *code)
 {
     const char *verb = at->words[0];
     *code = 0;
     if (!strcmp(verb, "leave")) leave();
     else if (!strcmp(verb, "daemon")) close(0), close(1), close(2);
-    else if (!strcmp(verb, "standard")) contract_expect(self, standard_count(), contract_value(self, at->words[1]));
-    else if (!strcmp(verb, "files")) *code = limit_files(contract_value(self, at->words[1]));
+    else if (!strcmp(verb, "standard")) want(standard_count(), value_of(at->words[1]));
+    else if (!strcmp(verb, "files")) *code = limit_files(value_of(at->words[1]));
     else if (!strcmp(verb, "stranger")) *code = geteuid() == 0 ? setresuid(65534, 65534, 65534) : 0;
-    else if (!strcmp(verb, "hide")) hide(self);
+    else if (!strcmp(verb, "hide")) hide();
     else if (!strcmp(verb, "show")) *code = prctl(PR_SET_DUMPABLE, 1);
-    else if (!strcmp(verb, "alter")) (void)reword(self, at, at->words[2], contract_value(self, at->words[3]));
-    else if (!strcmp(verb, "forge")) forge(self, at);
-    else if (!strcmp(verb, "sealed"))
-        *code = !ftruncate((int)contract_value(self, at->words[1]), 0) || errno != EPERM;
+    else if (!strcmp(verb, "alter")) (void)reword(at, at->words[2], value_of(at->words[3]));
+    else if (!strcmp(verb, "forge")) forge(at);
+    else if (!strcmp(verb, "sealed")) *code = !ftruncate((int)value_of(at->words[1]), 0) || errno != EPERM;
     else {
         int is_access = !strcmp(verb, "access"), is_open = !strcmp(verb, "open") || strstr(verb, "IpcOpenMemHandle");
-        if (self->driver->classify || !(is_access || is_open)) return 0;
+        if (world.driver->classify || !(is_access || is_open)) return 0;
         at->is_table = 1;
-        *code = is_access ? set_access(self, at) : open_handle(self, at);
+        *code = is_access ? set_access(at) : open_handle(at);
     }
     return 1;
 }
 
-static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
+static int has(void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
 {
     static unsigned char here[1 << 20];
-    on(self->device);
+    on(world.device);
     for (uint64_t done = 0; done < bytes; done += sizeof here) {
         size_t part = bytes - done < sizeof here ? (size_t)(bytes - done) : sizeof here;
         *bad_offset = done;
@@ -236,22 +235,21 @@ static int has(const contract *self, void *ptr, uint64_t bytes, uint64_t pattern
 
 /* ---- what a call leaves */
 
-static const char *settle_runtime(const contract *self, int code, int is_table)
+static const char *settle_runtime(int code, int is_table)
 {
     int kept = (int)cudaGetLastError(), is_lost = codes_of(kept)->status == GPUARENA_STATUS_LOST;
-    (void)self;
     if (!is_table || is_lost) return NULL;
     return kept == (is_libcuda ? 0 : code) ? NULL : "the last-error slot holds something else";
 }
 
-static const char *settle_table(const contract *self, int code, int is_table)
+static const char *settle_table(int code, int is_table)
 {
     int kept = (int)cudaGetLastError(), device = -1, is_lost = codes_of(kept)->status == GPUARENA_STATUS_LOST;
     (void)code;
     cudaGetDevice(&device);
     on(0);
     if (!is_table || is_lost) return NULL;
-    return kept ? "the table left an error" : device && !self->is_astray ? "the table left its device current" : NULL;
+    return kept ? "the table left an error" : device && !world.is_astray ? "the table left its device current" : NULL;
 }
 
 static void no_table(sim *machine, int device, gpuarena_driver *driver)
@@ -283,28 +281,27 @@ static const face faces[] = {
 
 static void serve(int socket)
 {
-    contract self;
     message told;
     answer back;
     int fd = -1, number = 0;
     while (pass(socket, 0, &told, sizeof told, &fd) && !told.leaves) {
         memset(&back, 0, sizeof back);
         if (told.case_number != number) {
-            if (number) contract_close(&self);
-            contract_open(&self, &faces[told.is_table], "");
-            self.thing_count = TOLD;
+            if (number) close_world();
+            open_world(&faces[told.is_table], "");
+            world.thing_count = TOLD;
             number = told.case_number;
         }
-        memcpy(self.things, told.things, sizeof told.things);
-        for (int i = 0; i < TOLD; i++) if (self.things[i].kind == 'f') self.things[i].value = (uint64_t)fd;
-        memcpy(self.handles, told.handles, sizeof self.handles);
-        self.handle_count = CONTRACT_HANDLES - 1;            /* its own */
-        int count = self.thing_count;
-        self.why[0] = '\0';
-        contract_step(&self, told.text, strlen(told.text));
-        memcpy(back.why, self.why, sizeof back.why);
-        if (self.thing_count > count) back.made = self.things[count];
-        memcpy(back.handle, self.handles[CONTRACT_HANDLES - 1], sizeof back.handle);
+        memcpy(world.things, told.things, sizeof told.things);
+        for (int i = 0; i < TOLD; i++) if (world.things[i].kind == 'f') world.things[i].value = (uint64_t)fd;
+        memcpy(world.handles, told.handles, sizeof world.handles);
+        world.handle_count = MOST_HANDLES - 1;   /* its own */
+        int count = world.thing_count;
+        place.trouble[0] = '\0';
+        run_step(told.text);
+        memcpy(back.why, place.trouble, sizeof back.why);
+        if (world.thing_count > count) back.made = world.things[count];
+        memcpy(back.handle, world.handles[MOST_HANDLES - 1], sizeof back.handle);
         if (fd >= 0) close(fd);
         fd = -1;
         if (!pass(socket, 1, &back, sizeof back, &fd)) break;
@@ -345,20 +342,21 @@ static void test_all_calls_were_refused(void)
     for (int i = 0; i < SIM_CALL_KINDS; i++) {
         int is_elsewhere = strcmp(names[i], "cudaGetDriverEntryPoint") == 0;
         for (size_t j = 0; j < COUNT(elsewhere); j++) is_elsewhere |= strstr(names[i], elsewhere[j]) != NULL;
-        if (is_elsewhere == contract_refused[i]) CHECK_MSG(0, "%s is made to fail, once", names[i]);
+        if (is_elsewhere == was_refused[i]) CHECK_MSG(0, "%s is made to fail, once", names[i]);
     }
 }
 
 static void run(void)
 {
-    static const char *const files[] = { "memory", "virtual", "share", "processes", "streams", "captures" };
+    static const char *const files[] = { "memory", "virtual", "share", "processes", "streams", "captures",
+                                         "prohibitions" };
     start_others();
-    for (size_t i = 0; i < COUNT(files); i++) contract_file(faces, COUNT(faces), files[i]);
-    contract_file(faces, 1, "runtime");
-    contract_file(faces, 1, "pools");             /* gpuarena.h's table has a pool of its own */
-    contract_file(faces + 1, 1, "table");
+    for (size_t i = 0; i < COUNT(faces); i++)
+        for (size_t j = 0; j < COUNT(files); j++) run_contract(&faces[i], files[j]);
+    run_contract(&faces[0], "runtime");
+    run_contract(&faces[0], "pools");            /* gpuarena.h's table has a pool of its own */
+    run_contract(&faces[1], "table");
     test_all_calls_were_refused();
-    for (size_t i = 0; i < COUNT(faces); i++) contract_prohibitions(&faces[i]);
     while (other < OTHERS) leave();
 }
 #endif
