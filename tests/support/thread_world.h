@@ -1,6 +1,9 @@
-/* What tests with real threads share: slot devices that judge calls from any thread, arenas on them, alone or in
-   trees, with what each holds, and a shadow of device memory: who has each 256 bytes, and until when which stream's
-   work uses them. None of it orders threads, lest races hide.
+/* What tests with real threads share: tiny devices; arenas on them, alone or in trees, with what each holds; and a
+   shadow of device memory: who has each 256 bytes, and until when which stream's work uses them. A device has
+   segments, addresses and pages in slots of 2 MiB, streams and events, and judges what any thread asks it for.
+   Its only lock is for memory, of which an arena makes one call at a time, and two arenas may make one each; nothing
+   else orders threads, lest races hide. Work of stream n ends at a time. The first streams' handles are n * 16; from
+   SLOT_STREAMS on come threads' own, if the table has a handle for these.
    It must not know the arena's inside. Included by tests in threads/. */
 #ifndef TESTS_THREAD_WORLD_H
 #define TESTS_THREAD_WORLD_H
@@ -8,12 +11,19 @@
 #include <pthread.h>
 #include <sched.h>
 #include "stress/base/splitmix64.h"
+#include "stress/sim/entries.h"
 #include "host_memory.h"
-#include "slot_device.h"
 #include "tap.h"
 
+#define KIB(count) ((uint64_t)(count) << 10)
+#define MIB(count) ((uint64_t)(count) << 20)
+#define SLOT_BYTES MIB(2)
+
+enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256, TICK_NS = 20000 };
 enum { THREAD_DEVICES = 2, THREAD_ARENAS = 10, THREAD_UNIT = 256, THREAD_FOLD = 256,
        THREAD_UNITS = SLOT_COUNT * ((2 << 20) / THREAD_UNIT) };
+
+typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
 
 /* freed: when the work of the last user's streams ends, with the stream in the low bits. owner: the live block; 0:
    there is none. */
@@ -22,15 +32,21 @@ typedef struct thread_memory { uint64_t freed[2]; uint32_t owner; } thread_memor
 typedef struct thread_fold { thread_memory whole, part; uint32_t unit_count; } thread_fold;
 
 typedef struct thread_device {
-    slot_device slots;
-    thread_memory *units;
+    gpuarena_driver table;
+    pthread_mutex_t lock;                        /* of what follows, but for what is atomic */
+    uint64_t total_bytes, held_bytes, base;      /* base: the first address, of this device alone */
+    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];  /* atomic, as */
+    uint32_t event_count, range_count;           /*   several threads may use them */
+    slot_place places[SLOT_COUNT];               /* owner: number of the range, from 1 */
+    uint8_t pages[SLOT_COUNT];                   /* 1: there is this handle */
+    thread_memory *units;                        /* the shadow */
     uint64_t used;                               /* of the units the first so many */
     unsigned char soiled[THREAD_UNITS];          /* of arenas that clear: 1: it may hold somebody's data */
     thread_fold folds[THREAD_UNITS / THREAD_FOLD];
 } thread_device;
 
 typedef struct thread_arena {
-    slot_device *device;
+    thread_device *device;
     host_memory host;
     gpuarena *arena;
     const gpuarena_driver *table;                /* a sub-arena's own copy: by it calls are known */
@@ -58,20 +74,65 @@ static inline void thread_blame(const char *what)
 
 #define WANT(condition) do { if (!(condition)) thread_blame("not so: " #condition); } while (0)
 
-/* ---- the device */
+/* ---- calls of the device */
+
+static inline thread_device *slot_of(const gpuarena_driver *self) { return (thread_device *)self->user; }
+static inline void *slot_pointer(uint64_t address) { return (void *)(uintptr_t)address; }
+static inline uint64_t slot_address(const void *ptr) { return (uint64_t)(uintptr_t)ptr; }
+static inline gpuarena_stream slot_stream(int number) { return (gpuarena_stream)(intptr_t)(number * 16); }
 
 /* A sub-arena is known by its table; the calls of others are those of a device's first arena. */
 static inline thread_arena *thread_arena_of(const gpuarena_driver *self)
 {
     for (int at = 0; at < THREAD_ARENAS; at++)
         if (__atomic_load_n(&thread_arenas[at].table, __ATOMIC_RELAXED) == self) return &thread_arenas[at];
-    return &thread_arenas[slot_of(self) == &thread_devices[0].slots ? 0 : 1];
+    return &thread_arenas[slot_of(self) == &thread_devices[0] ? 0 : 1];
 }
 
 static inline void thread_yield(void) { if (thread_yields) sched_yield(); }
 
-/* An arena makes one call on memory at a time; and in each its limit holds, and the limits of all above. */
-static inline void thread_call_begin(const gpuarena_driver *self, uint64_t claim_bytes)
+/* ---- memory */
+
+/* A pointer's place. SLOT_COUNT: it is none of this device's. */
+static inline uint32_t slot_place_of(const thread_device *device, const void *ptr)
+{
+    uint64_t offset = slot_address(ptr) - device->base;
+    if (offset % SLOT_BYTES == 0 && offset / SLOT_BYTES < SLOT_COUNT) return (uint32_t)(offset / SLOT_BYTES);
+    return SLOT_COUNT;
+}
+
+/* The lowest free places. NULL: there are none. */
+static inline void *slot_place_take(thread_device *device, uint64_t bytes, int is_addresses)
+{
+    uint32_t need = (uint32_t)(bytes / SLOT_BYTES), first = 0, at;
+    if (bytes % SLOT_BYTES || !bytes) thread_blame("a size that is no multiple of 2 MiB");
+    for (at = 0; at < SLOT_COUNT && at - first < need; at++) if (device->places[at].owner) first = at + 1;
+    if (at - first < need) return NULL;
+    device->range_count++;
+    for (at = first; at < first + need; at++) {
+        device->places[at].owner = device->range_count;
+        device->places[at].is_addresses = (uint16_t)is_addresses;
+    }
+    return slot_pointer(device->base + first * SLOT_BYTES);
+}
+
+/* Exactly what was taken there. */
+static inline void slot_place_leave(thread_device *device, const void *ptr, uint64_t bytes, int is_addresses)
+{
+    uint32_t first = slot_place_of(device, ptr), need = (uint32_t)(bytes / SLOT_BYTES), at;
+    uint32_t owner = first < SLOT_COUNT ? device->places[first].owner : 0;
+    if (first && owner && device->places[first - 1].owner == owner) thread_blame("part of a range is given back");
+    for (at = first; owner && at < SLOT_COUNT && device->places[at].owner == owner; at++) {
+        if (device->places[at].page) thread_blame("addresses are released that are mapped");
+        if (device->places[at].is_addresses != is_addresses) thread_blame("given back as what it is not");
+        memset(&device->places[at], 0, sizeof device->places[at]);
+    }
+    if (at - first != need || !owner) thread_blame("given back is what was never given");
+}
+
+/* A call on memory begins, with the lock: an arena makes one at a time; and in each its limit holds, and the limits
+   of all above. claim_bytes: what it may make the device hold more. */
+static inline thread_device *slot_enter(const gpuarena_driver *self, uint64_t claim_bytes)
 {
     thread_arena *at = thread_arena_of(self);
     if (__atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED)) thread_blame("two driver calls on memory at once");
@@ -81,18 +142,228 @@ static inline void thread_call_begin(const gpuarena_driver *self, uint64_t claim
             thread_blame("the device is asked for more than the limit");
     }
     thread_yield();
+    pthread_mutex_lock(&slot_of(self)->lock);
+    return slot_of(self);
 }
 
-static inline void thread_call_end(const gpuarena_driver *self, uint64_t less_bytes)
+/* It ends. less_bytes: what of the claim it has not got, or what it has given back. */
+static inline int slot_leave(const gpuarena_driver *self, uint64_t less_bytes, int done)
 {
     thread_arena *at = thread_arena_of(self);
+    pthread_mutex_unlock(&slot_of(self)->lock);
     __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
     for (; less_bytes && at; at = at->parent) __atomic_fetch_sub(&at->held_bytes, less_bytes, __ATOMIC_RELAXED);
+    return done ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
 }
 
-static inline thread_device *thread_device_of(const thread_arena *self)
+/* Takes so many bytes of the device's memory. 0: it has not so many. */
+static inline int slot_hold(thread_device *device, uint64_t bytes)
 {
-    return &thread_devices[self->device == &thread_devices[0].slots ? 0 : 1];
+    if (bytes > device->total_bytes - device->held_bytes) return 0;
+    device->held_bytes += bytes;
+    return 1;
+}
+
+static inline int slot_info ENTRY_memory_info
+{
+    const thread_device *device = slot_enter(self, 0);
+    (void)kind;
+    *free_bytes = device->total_bytes - device->held_bytes;
+    *total_bytes = device->total_bytes;
+    return slot_leave(self, 0, 1);
+}
+
+static inline int slot_obtain ENTRY_memory_obtain
+{
+    thread_device *device = slot_enter(self, bytes);
+    void *made = slot_hold(device, bytes) ? slot_place_take(device, bytes, 0) : NULL;
+    (void)kind, (void)stream;
+    if (made) *ptr = made;
+    return slot_leave(self, made ? 0 : bytes, made != NULL);
+}
+
+/* ---- clock: of the device, and for each stream when its work ends */
+
+static inline uint64_t slot_load(const uint64_t *time_ns) { return __atomic_load_n(time_ns, __ATOMIC_RELAXED); }
+
+/* Later than it was, if need be. */
+static inline void slot_raise(uint64_t *time_ns, uint64_t at_least)
+{
+    uint64_t now = slot_load(time_ns);
+    while (now < at_least
+           && !__atomic_compare_exchange_n(time_ns, &now, at_least, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+static inline void slot_wait_all(thread_device *device)
+{
+    for (int at = 0; at < SLOT_STREAMS + SLOT_OWNS; at++)
+        slot_raise(&device->clock_ns, slot_load(&device->busy_until_ns[at]));
+}
+
+static inline uint64_t slot_now_ns(const gpuarena_driver *self)
+{
+    return __atomic_add_fetch(&slot_of(self)->clock_ns, TICK_NS, __ATOMIC_RELAXED);
+}
+
+/* Work of this stream that takes so long, behind what it has. */
+static inline void slot_work(thread_device *device, int stream, uint64_t span_ns)
+{
+    slot_raise(&device->busy_until_ns[stream], slot_load(&device->clock_ns));
+    __atomic_fetch_add(&device->busy_until_ns[stream], span_ns, __ATOMIC_RELAXED);
+}
+
+/* As cudaFree waits, and cudaFreeHost need not. */
+static inline int slot_give_back ENTRY_memory_give_back
+{
+    thread_device *device = slot_enter(self, 0);
+    (void)stream;
+    slot_place_leave(device, ptr, bytes, 0);
+    device->held_bytes -= bytes;
+    if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
+    return slot_leave(self, bytes, 1);
+}
+
+/* ---- virtual memory */
+
+static inline int slot_reserve ENTRY_vm_reserve
+{
+    thread_device *device = slot_enter(self, 0);
+    (void)alignment;
+    *address = slot_place_take(device, bytes, 1);
+    return slot_leave(self, 0, *address != NULL);
+}
+
+static inline int slot_release ENTRY_vm_release
+{
+    slot_place_leave(slot_enter(self, 0), address, bytes, 1);
+    return slot_leave(self, 0, 1);
+}
+
+static inline int slot_create ENTRY_vm_create
+{
+    thread_device *device = slot_enter(self, bytes);
+    uint32_t at = 1;
+    (void)traits;
+    while (at < SLOT_COUNT && device->pages[at]) at++;
+    int done = at < SLOT_COUNT && slot_hold(device, bytes);
+    if (done) device->pages[*page = at] = 1;
+    return slot_leave(self, done ? 0 : bytes, done);
+}
+
+static inline int slot_destroy ENTRY_vm_destroy
+{
+    thread_device *device = slot_enter(self, 0);
+    if (page >= SLOT_COUNT || !device->pages[page]) thread_blame("a page is destroyed that is none");
+    else {
+        device->pages[page] = 0;
+        device->held_bytes -= bytes;
+    }
+    return slot_leave(self, bytes, 1);
+}
+
+static inline int slot_map ENTRY_vm_map
+{
+    thread_device *device = slot_enter(self, 0);
+    uint32_t at = slot_place_of(device, address);
+    if (bytes != SLOT_BYTES || at == SLOT_COUNT || !device->places[at].is_addresses || device->places[at].page
+        || page >= SLOT_COUNT || !device->pages[page]) thread_blame("a page is mapped where it must not be");
+    else device->places[at].page = (uint16_t)page;
+    return slot_leave(self, 0, 1);
+}
+
+/* Changes nothing, or unmaps; all of it must be mapped. */
+static inline int slot_mapped(const gpuarena_driver *self, int unmaps, const void *address, uint64_t bytes)
+{
+    thread_device *device = slot_enter(self, 0);
+    uint32_t first = slot_place_of(device, address), end = first + (uint32_t)(bytes / SLOT_BYTES);
+    for (uint32_t at = first; at < end; at++) {
+        if (at >= SLOT_COUNT || !device->places[at].page) thread_blame("what is not mapped is opened or unmapped");
+        else if (unmaps) device->places[at].page = 0;
+    }
+    return slot_leave(self, 0, 1);
+}
+
+static inline int slot_access ENTRY_vm_access
+{
+    return (void)mode, slot_mapped(self, 0, address, bytes);
+}
+
+static inline int slot_unmap ENTRY_vm_unmap
+{
+    return slot_mapped(self, 1, address, bytes);
+}
+
+/* ---- streams, events: an event is the time when what it was recorded behind is done */
+
+static inline int slot_number(const thread_device *device, gpuarena_stream stream)
+{
+    intptr_t number = (intptr_t)stream / 16;
+    if (stream && stream == device->table.per_thread) return SLOT_STREAMS + thread_number;
+    if (number >= 0 && number < SLOT_STREAMS) return (int)number;
+    thread_blame("a stream that is none");
+    return 0;
+}
+
+/* A call begins: when this stream's work ends; when what the event tells of ends. */
+static inline uint64_t *slot_busy(const gpuarena_driver *self, gpuarena_stream stream)
+{
+    return &slot_of(self)->busy_until_ns[slot_number(slot_of(self), stream)];
+}
+
+static inline uint64_t *slot_event(const gpuarena_driver *self, const void *event)
+{
+    thread_device *device = slot_of(self);
+    uint64_t number = slot_address(event);
+    thread_yield();
+    if (number && number < SLOT_EVENTS && number <= __atomic_load_n(&device->event_count, __ATOMIC_RELAXED))
+        return &device->event_done_ns[number];
+    thread_blame("an event that is none");
+    return &device->event_done_ns[0];
+}
+
+static inline int slot_event_create ENTRY_events_create
+{
+    thread_yield();
+    uint32_t number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
+    *event = slot_pointer(number);
+    return number < SLOT_EVENTS ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
+}
+
+static inline int slot_event_destroy ENTRY_events_destroy
+{
+    return (void)slot_event(self, event), GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_record ENTRY_events_record
+{
+    uint64_t *done_ns = slot_event(self, event);
+    __atomic_store_n(done_ns, slot_load(slot_busy(self, stream)), __ATOMIC_RELAXED);
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_query ENTRY_events_query
+{
+    uint64_t done_ns = slot_load(slot_event(self, event));
+    return done_ns <= slot_now_ns(self) ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NOT_READY;
+}
+
+static inline int slot_event_host_wait ENTRY_events_host_wait
+{
+    slot_raise(&slot_of(self)->clock_ns, slot_load(slot_event(self, event)));
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_event_stream_wait ENTRY_events_stream_wait
+{
+    slot_raise(slot_busy(self, stream), slot_load(slot_event(self, event)));
+    return GPUARENA_STATUS_DONE;
+}
+
+static inline int slot_device_wait ENTRY_events_device_wait
+{
+    thread_yield();
+    slot_wait_all(slot_of(self));
+    return GPUARENA_STATUS_DONE;
 }
 
 /* ---- the shadow: who has memory, until when the streams of its last user work, and what may still hold data */
@@ -164,7 +435,7 @@ static inline void thread_visit(const thread_arena *self, thread_fold *fold, thr
 static inline void thread_visit_all(const thread_arena *self, const void *ptr, uint64_t bytes,
                                     const thread_event *event)
 {
-    thread_device *device = thread_device_of(self);
+    thread_device *device = self->device;
     uint64_t at = thread_unit_of(self, ptr), end = at + (bytes + THREAD_UNIT - 1) / THREAD_UNIT;
     slot_raise(&device->used, end < THREAD_UNITS ? end : THREAD_UNITS);
     while (at < end && at < THREAD_UNITS) {
@@ -194,20 +465,20 @@ static inline void thread_disclaim(thread_arena *self, const void *ptr, uint64_t
 static inline void thread_scrub(thread_arena *self, gpuarena_scrub scrub)
 {
     self->scrub = scrub;
-    memset(thread_device_of(self)->soiled, scrub & GPUARENA_SCRUB_ALLOC ? 1 : 0, THREAD_UNITS);
+    memset(self->device->soiled, scrub & GPUARENA_SCRUB_ALLOC ? 1 : 0, THREAD_UNITS);
 }
 
 /* Nobody has a block any more. */
 static inline void thread_judge_clear(const thread_arena *self)
 {
-    if (self->scrub == GPUARENA_SCRUB_FREE && memchr(thread_device_of(self)->soiled, 1, THREAD_UNITS))
+    if (self->scrub == GPUARENA_SCRUB_FREE && memchr(self->device->soiled, 1, THREAD_UNITS))
         thread_blame("what was freed was not cleared");
 }
 
 /* From one byte to another a block holds data now, where none was. */
 static inline void thread_soil(thread_arena *self, const void *ptr, uint64_t from, uint64_t to)
 {
-    thread_device *device = thread_device_of(self);
+    thread_device *device = self->device;
     uint64_t first = (from + THREAD_UNIT - 1) / THREAD_UNIT, end = (to + THREAD_UNIT - 1) / THREAD_UNIT;
     if (!self->scrub || end <= first) return;
     first += thread_unit_of(self, ptr);
@@ -216,23 +487,32 @@ static inline void thread_soil(thread_arena *self, const void *ptr, uint64_t fro
     memset(&device->soiled[first], 1, end - first);
 }
 
-/* In place of the device's: what is cleared is nobody's, and no stream's but behind all that used it. */
-static inline int thread_clear(const gpuarena_driver *driver, void *ptr, uint64_t bytes, gpuarena_stream stream)
+/* There is nothing to read what was cleared; but it must be held, nobody's, and no stream's but behind all that used
+   it. */
+static inline int slot_clear(const gpuarena_driver *driver, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     const thread_arena *self = thread_arena_of(driver);
-    int number = slot_number(self->device, stream), code = slot_clear(driver, ptr, bytes, stream);
+    thread_device *device = slot_of(driver);
+    uint64_t offset = slot_address(ptr) - device->base;
+    int number = slot_number(device, stream);
+    thread_yield();
+    for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
+        if (at >= SLOT_COUNT || !device->places[at].owner
+            || (device->places[at].is_addresses && !device->places[at].page)) {
+            thread_blame("what is not held is cleared");
+            break;
+        }
+    slot_work(device, number, 1000);
     const thread_event event = { THREAD_CLEAR, 0, number, { thread_until(self, number), 0 } };
     thread_visit_all(self, ptr, bytes, &event);
-    memset(&thread_device_of(self)->soiled[thread_unit_of(self, ptr)], 0, bytes / THREAD_UNIT);
-    return code;
+    memset(&device->soiled[thread_unit_of(self, ptr)], 0, bytes / THREAD_UNIT);
+    return GPUARENA_STATUS_DONE;
 }
 
 /* ---- arenas */
 
-static inline int thread_own_stream(void) { return SLOT_STREAMS + thread_number; }
-
 /* One of the arenas, not yet made; with the configuration that they all have. */
-static inline gpuarena_config thread_prepare(thread_arena *self, slot_device *device, uint64_t limit_bytes)
+static inline gpuarena_config thread_prepare(thread_arena *self, thread_device *device, uint64_t limit_bytes)
 {
     gpuarena_config config = GPUARENA_INIT;
     memset(self, 0, sizeof *self);
@@ -249,22 +529,24 @@ static inline gpuarena_config thread_prepare(thread_arena *self, slot_device *de
 /* The first or the second arena, on a device of its own, which is opened. */
 static inline gpuarena_config thread_open(thread_arena *self, gpuarena_backing kind, uint64_t limit_bytes)
 {
+    static const gpuarena_driver table = {
+        .now_ns = slot_now_ns, .page_bytes = SLOT_BYTES,
+        .memory = { slot_info, slot_obtain, slot_give_back },
+        .vm = { slot_reserve, slot_release, slot_create, slot_destroy, slot_map, slot_access, slot_unmap },
+        .events = { slot_event_create, slot_event_destroy, slot_event_record, slot_event_query, slot_event_host_wait,
+                    slot_event_stream_wait, slot_device_wait },
+        .clear = slot_clear };
     thread_device *device = &thread_devices[self - thread_arenas];
-    gpuarena_config config;
-    slot_open(&device->slots, 1 + (int)(self - thread_arenas), MIB(128));
-    device->slots.begin = thread_call_begin;
-    device->slots.end = thread_call_end;
-    device->slots.begin_other = thread_yield;
-    device->slots.blame = thread_blame;
-    device->slots.thread = thread_own_stream;
-    device->slots.tick_ns = 20000;
-    device->slots.table.clear = thread_clear;
-    if (!device->units) device->units = calloc(THREAD_UNITS, sizeof *device->units);
-    memset(device->units, 0, device->used * sizeof *device->units);
-    memset(device->folds, 0, sizeof device->folds);
-    memset(device->soiled, 0, sizeof device->soiled);
-    device->used = 0;
-    config = thread_prepare(self, &device->slots, limit_bytes);
+    thread_memory *units = device->units ? device->units : calloc(THREAD_UNITS, sizeof *units);
+    memset(units, 0, device->used * sizeof *units);
+    memset(device, 0, sizeof *device);
+    pthread_mutex_init(&device->lock, NULL);
+    device->units = units;
+    device->base = (uint64_t)(1 + (self - thread_arenas)) << 43;
+    device->total_bytes = MIB(128);
+    device->table = table;
+    device->table.user = device;
+    gpuarena_config config = thread_prepare(self, device, limit_bytes);
     config.backing = kind;
     return config;
 }
@@ -283,7 +565,10 @@ static inline void thread_set_limit(thread_arena *self, uint64_t bytes)
 /* Nothing is left of what thread_open opened. */
 static inline void thread_judge_left(thread_arena *self)
 {
-    if (slot_left(self->device)[0]) thread_blame(slot_left(self->device));
+    const thread_device *device = self->device;
+    if (device->held_bytes) thread_blame("device memory is left");
+    for (int at = 0; at < SLOT_COUNT; at++)
+        if (device->places[at].owner || device->pages[at]) thread_blame("addresses or pages are left");
     if (self->held_bytes) thread_blame("memory is held that is not there");
     if (host_close(&self->host)) thread_blame(host_close(&self->host));
 }
@@ -297,7 +582,7 @@ static inline void thread_tree_open(uint64_t device_bytes)
 {
     memset(thread_arenas, 0, sizeof thread_arenas);
     (void)thread_open(&thread_arenas[0], GPUARENA_BACKING_AUTO, 0);
-    thread_devices[0].slots.total_bytes = device_bytes;
+    thread_devices[0].total_bytes = device_bytes;
     thread_tree_count = 0;
 }
 
@@ -306,7 +591,7 @@ static inline void thread_tree_open(uint64_t device_bytes)
 static inline int thread_tree_make(int parent, uint64_t limit_bytes, const char *text)
 {
     thread_arena *self = &thread_arenas[thread_tree_count];
-    gpuarena_config config = thread_prepare(self, &thread_devices[0].slots, limit_bytes);
+    gpuarena_config config = thread_prepare(self, &thread_devices[0], limit_bytes);
     uint64_t most_bytes = self->device->total_bytes;
     if (parent >= 0) {
         self->parent = &thread_arenas[parent];
