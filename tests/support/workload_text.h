@@ -11,80 +11,45 @@
 #include "stress/workload/workload.h"
 #include "tap.h"
 
-#if defined(__GNUC__)
-#define TEST_UNUSED __attribute__((unused))
-#else
-#define TEST_UNUSED
-#endif
-
 typedef struct buffer { char *bytes; size_t length; } buffer;
 
-TEST_UNUSED static void give_up(const char *what)
+static inline void give_up(const char *what)
 {
     printf("Bail out! %s\n", what);
     exit(1);
 }
 
-/* The rest of a file, NUL-terminated; the caller frees bytes. */
-TEST_UNUSED static buffer read_all(FILE *file)
+/* NUL-terminated; the caller frees bytes. */
+static inline buffer stream_text(const op_stream *stream)
 {
-    buffer whole = { malloc(65536), 0 };
-    size_t capacity = 65536, got;
-    if (!whole.bytes) {
-        give_up("no memory");
-    }
-    while ((got = fread(whole.bytes + whole.length, 1, capacity - whole.length - 1, file)) > 0) {
-        whole.length += got;
-        if (whole.length + 1 == capacity) {
-            char *larger = realloc(whole.bytes, capacity *= 2);
-            if (!larger) {
-                give_up("no memory");
-            }
-            whole.bytes = larger;
-        }
-    }
-    whole.bytes[whole.length] = '\0';
-    return whole;
-}
-
-TEST_UNUSED static buffer stream_text(const op_stream *stream)
-{
-    FILE *file = tmpfile();
-    if (!file || op_stream_write(stream, file)) {
-        give_up("cannot write a temporary file");
-    }
-    rewind(file);
-    buffer whole = read_all(file);
-    fclose(file);
+    buffer whole = { NULL, 0 };
+    FILE *file = open_memstream(&whole.bytes, &whole.length);
+    if (!file || op_stream_write(stream, file) || fclose(file)) give_up("no memory");
     return whole;
 }
 
 /* One file for all traces of a test program, made anew each time, removed at the end. */
 static char trace_path[] = "/tmp/gpuarena_test_XXXXXX";
 
-TEST_UNUSED static void remove_trace(void)
+static inline void remove_trace(void)
 {
     unlink(trace_path);
 }
 
-TEST_UNUSED static void write_trace(const char *bytes, size_t length)
+static inline void write_trace(const char *bytes, size_t length)
 {
     static int is_made;
     if (!is_made) {
         int descriptor = mkstemp(trace_path);
-        if (descriptor < 0 || close(descriptor) || atexit(remove_trace)) {
-            give_up("cannot make a temporary file");
-        }
+        if (descriptor < 0 || close(descriptor) || atexit(remove_trace)) give_up("cannot make a temporary file");
         is_made = 1;
     }
     FILE *file = fopen(trace_path, "wb");
-    if (!file || fwrite(bytes, 1, length, file) != length || fclose(file)) {
-        give_up("cannot write a temporary file");
-    }
+    if (!file || fwrite(bytes, 1, length, file) != length || fclose(file)) give_up("cannot write a temporary file");
 }
 
 /* workload_make without anything from the command line. */
-TEST_UNUSED static int make_plain(const char *spec, op_stream *stream, problem *why)
+static inline int make_plain(const char *spec, op_stream *stream, problem *why)
 {
     workload_options none = { 0 };
     why->exit_code = 0;
@@ -92,7 +57,7 @@ TEST_UNUSED static int make_plain(const char *spec, op_stream *stream, problem *
     return workload_make(spec, &none, stream, why);
 }
 
-TEST_UNUSED static int replay_bytes(const char *bytes, size_t length, op_stream *stream, problem *why)
+static inline int replay_bytes(const char *bytes, size_t length, op_stream *stream, problem *why)
 {
     char spec[64];
     write_trace(bytes, length);
