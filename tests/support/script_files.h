@@ -3,7 +3,7 @@
 #ifndef TESTS_SCRIPT_FILES_H
 #define TESTS_SCRIPT_FILES_H
 
-#include <dirent.h>
+#include <glob.h>
 
 #include "script_cases.h"
 #include "script_run.h"
@@ -137,34 +137,22 @@ static int run_values(const script_case *self, char note[NOTE_BYTES])
 
 /* ---- files */
 
-static const char *wanted_part;                  /* of the names of files */
-
-static int is_wanted(const struct dirent *entry)
-{
-    return strstr(entry->d_name, ".script") && strstr(entry->d_name, wanted_part);
-}
-
 /* The scripts that are named, or those of the folders with a part in their names, or all. */
 static void run_scripts(const char *const *folders, size_t folder_count, int argc, char **argv)
 {
     for (int at = argc > 1; at < argc; at++) {
-        int ran = 0;
-        wanted_part = at ? argv[at] : "";
-        for (size_t in = 0; in < folder_count && !strchr(wanted_part, '/'); in++) {
-            struct dirent **files;
-            int count = scandir(folders[in], &files, is_wanted, alphasort);
-            if (!CHECK_MSG(count >= 0, "the folder of scripts is read")) return;
-            for (int file = 0; file < count; file++) {
-                char name[1024];
-                snprintf(name, sizeof name, "%s/%s", folders[in], files[file]->d_name);
-                free(files[file]);
-                run_file(name);
-            }
-            free(files);
-            ran += count;
+        const char *part = at ? argv[at] : "";
+        glob_t found;
+        for (size_t in = 0; in < folder_count; in++) {
+            char pattern[1024];
+            snprintf(pattern, sizeof pattern, "%s/*%s*.script", folders[in], part);
+            int code = glob(pattern, GLOB_ERR | (in ? GLOB_APPEND : 0), NULL, &found);
+            CHECK_MSG(code == 0 || code == GLOB_NOMATCH, "the folder of scripts is read");
         }
-        if (strchr(wanted_part, '/')) run_file(wanted_part);
-        else CHECK_MSG(ran > 0, "there are scripts");
+        for (size_t file = 0; file < found.gl_pathc; file++) run_file(found.gl_pathv[file]);
+        if (strchr(part, '/')) run_file(part);
+        else CHECK_MSG(found.gl_pathc > 0, "there are scripts");
+        globfree(&found);
     }
 }
 
