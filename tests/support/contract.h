@@ -637,7 +637,7 @@ static void open_world(const face *asked, const char *options)
                           option(options, "context=", 0), NULL, told ? faulty : NULL, 0, 0 };
     config.most_mappings = (uint32_t)option(options, "mappings=", 0);
     config.without_vm = !option(options, "vm=", 1);
-    world.machine = bench_open(&config).machine;
+    world.machine = bench_machine(&config);
     world.device_count = config.device_count < MOST_DEVICES ? (int)config.device_count : MOST_DEVICES;
     if (asked->attach) asked->attach(world.machine);
     for (int i = 0; i < world.device_count; i++) asked->table(world.machine, i, &world.drivers[i]);

@@ -26,16 +26,11 @@
 #define CHECK_CODE(call, expected) CHECK_STR(cudaGetErrorName(call), cudaGetErrorName(expected))
 #define CHECK_DONE(call) CHECK_CODE(call, cudaSuccess)
 
-/* A machine that serves all calls from now on. Ends the test program if it cannot be made. */
+/* A machine that serves all calls from now on. */
 static inline sim *cudart_open(uint32_t devices, uint64_t capacity_bytes, const char *fault_text)
 {
     sim_config config = { devices, capacity_bytes, 0, NULL, fault_text, 0, 0 };
-    problem why = { 0, "" };
-    sim *machine = sim_create(&config, &why);
-    if (!machine) {
-        printf("Bail out! no simulated device: %s\n", why.text);
-        exit(1);
-    }
+    sim *machine = bench_machine(&config);
     cudart_attach(machine);
     return machine;
 }

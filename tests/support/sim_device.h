@@ -21,15 +21,18 @@ typedef struct sim_bench {                       /* a sim under test, and the ta
 } sim_bench;
 
 /* Ends the test program if the sim cannot be made: nothing could be tested. */
+static inline sim *bench_machine(const sim_config *config)
+{
+    problem why = { 0, "" };
+    sim *machine = sim_create(config, &why);
+    if (machine) return machine;
+    printf("Bail out! no simulated device: %s\n", why.text);
+    exit(1);
+}
+
 static inline sim_bench bench_open(const sim_config *config)
 {
-    sim_bench bench;
-    problem why = { 0, "" };
-    bench.machine = sim_create(config, &why);
-    if (!bench.machine) {
-        printf("Bail out! no simulated device: %s\n", why.text);
-        exit(1);
-    }
+    sim_bench bench = { .machine = bench_machine(config) };
     sim_driver(bench.machine, 0, &bench.driver);
     return bench;
 }
